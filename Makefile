@@ -1,0 +1,49 @@
+PYTHON ?= python3
+BIN := .venv/bin
+CORES := $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: demo test test-statistical lint types bench docs clean
+
+demo: .venv/core
+	$(BIN)/python examples/moving_baseline.py
+
+test: .venv/test
+	$(BIN)/python -m pytest -n $(CORES) -m "not slow"
+
+test-statistical: .venv/test
+	$(BIN)/python -m pytest -n $(CORES) -m "statistical or slow"
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: .venv/dev
+	$(BIN)/mypy
+
+bench: .venv/dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+docs: .venv/dev
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "docs: docs/_build/html/index.html"
+
+# One stamp per set of dependencies, so that a newcomer installs no more than the command needs.
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/core: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots]'
+	@touch $@
+
+.venv/test: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+.venv/dev: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,17 @@
+"""The one decorator behind every compiled function: typed, cached on disk, IEEE-exact."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` with numba in nopython mode and cache the machine code on disk.
+
+    Fast-math stays off: compensated sums and signed infinities must mean what they say.
+    """
+    return cast(Callable[P, R], numba.njit(cache=True, nogil=True)(function))

@@ -1,0 +1,53 @@
+"""Read small tables: CSV with the standard library, Parquet with pyarrow when it is installed."""
+
+import csv
+from pathlib import Path
+
+from orthobandit.errors import FileFormatError
+
+Table = dict[str, list[object]]
+
+
+def read_table(path: Path) -> Table:
+    """Return the columns of a CSV, TSV or Parquet file, in the file's order."""
+    if not path.is_file():
+        raise FileFormatError(f"{path} is not a file")
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        return _read_text(path, "," if suffix == ".csv" else "\t")
+    if suffix in {".parquet", ".pq"}:
+        return _read_parquet(path)
+    raise FileFormatError(f"{path} ends in {suffix!r}; .csv, .tsv and .parquet can be read")
+
+
+def _read_text(path: Path, delimiter: str) -> Table:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.reader(lines, delimiter=delimiter)
+            header = next(reader, [])
+            numbered = [(reader.line_num, row) for row in reader if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(f"{path} cannot be read as text ({error}); save it as UTF-8") from None
+    if not header:
+        raise FileFormatError(f"{path} is empty; a header line and one line an arm are needed")
+    if len(set(header)) < len(header):
+        raise FileFormatError(f"{path} has a column name twice: {', '.join(header)}")
+    for line, row in numbered:
+        if len(row) != len(header):
+            raise FileFormatError(f"{path} line {line} has {len(row)} fields; the header has {len(header)}")
+    return {name: [row[j] for _, row in numbered] for j, name in enumerate(header)}
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise FileFormatError(
+            f"{path}: reading Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
+        ) from None
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowInvalid as error:
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
+    return {name: table.column(name).to_pylist() for name in table.column_names}

@@ -1,0 +1,251 @@
+"""Arms: what can be played, each described by a feature vector and a label."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit._affine import AffineFrame, affine_frame
+from orthobandit._tables import read_table
+from orthobandit.errors import FeatureError, FileFormatError, LabelError, ParameterError
+
+Array = NDArray[np.float64]
+
+LARGEST = 1e150  # squares of features must stay finite
+
+
+class ArmSet:
+    """The arms of an experiment.
+
+    Parameters
+    ----------
+    features : array-like (K, d)
+        One row an arm. Copied (unless it is already a read-only float64 array) and made read-only.
+    labels : sequence of str, optional
+        One distinct name an arm; ``"0"``, ``"1"``, … by default.
+
+    Examples
+    --------
+    >>> arms = ArmSet([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], labels=["red", "green", "blue"])
+    >>> len(arms), arms.dimension
+    (3, 1)
+    >>> arms.index("blue")
+    2
+    """
+
+    def __init__(self, features: ArrayLike, labels: Sequence[str] | None = None) -> None:
+        self._features = _checked_features(features, labels)
+        self._labels = _checked_labels(labels, len(self._features))
+
+    @classmethod
+    def one_hot(cls, count: int, labels: Sequence[str] | None = None) -> "ArmSet":
+        """Arms without shared features: row i is the i-th unit vector, the plain multi-armed bandit.
+
+        Examples
+        --------
+        >>> ArmSet.one_hot(3).dimension
+        2
+        """
+        if count < 1:
+            raise ParameterError(f"count={count}; at least one arm is needed")
+        arms = cls(np.eye(count), labels)
+        arms.__dict__["frame"] = _one_hot_frame(count)
+        return arms
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        label: str | None = None,
+        features: Sequence[str] | None = None,
+    ) -> "ArmSet":
+        """Read arms from a CSV or Parquet file, one row an arm.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.csv``, ``.tsv`` or ``.parquet``. Text files start with a header line.
+        label : str, optional
+            The column of labels. By default a column called ``label``, ``arm`` or ``name``, else the
+            first column that is not numeric, else none.
+        features : sequence of str, optional
+            The feature columns, in this order. By default every column but the labels.
+        """
+        table = read_table(Path(path))
+        names = list(table)
+        chosen = label if label is not None else _label_column(table)
+        wanted = list(features) if features is not None else [name for name in names if name != chosen]
+        for name in [*wanted, *([] if chosen is None else [chosen])]:
+            if name not in table:
+                raise FileFormatError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+        if not wanted:
+            raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r})")
+        rows = list(zip(*(table[name] for name in wanted), strict=True))
+        labels = None if chosen is None else [str(value) for value in table[chosen]]
+        return cls(_parsed(rows, wanted, labels), labels)
+
+    @property
+    def features(self) -> Array:
+        """Feature vectors (K, d), read-only."""
+        return self._features
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One name an arm."""
+        return self._labels
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def __repr__(self) -> str:
+        return f"ArmSet({len(self)} arms, {self._features.shape[1]} features, dimension {self.dimension})"
+
+    @cached_property
+    def frame(self) -> AffineFrame:
+        """Coordinates on the affine hull of the arms."""
+        return affine_frame(self._features)
+
+    @property
+    def dimension(self) -> int:
+        """Affine dimension r: the rank of the differences x_i − x_1, decided without units."""
+        return self.frame.dimension
+
+    @cached_property
+    def positions(self) -> Array:
+        """Where the arms lie in their hull: differences to one of them in the orthonormal basis, (K, r)."""
+        return np.asarray((self._features - self.frame.origin) @ self.basis.T)
+
+    @property
+    def basis(self) -> Array:
+        """Orthonormal rows (r, d) that span all differences between arms."""
+        return self.frame.directions
+
+    def index(self, label: str) -> int:
+        """Return the position of the arm called `label`."""
+        try:
+            return self._labels.index(label)
+        except ValueError:
+            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self._labels)}") from None
+
+    def subset(self, kept: ArrayLike) -> "ArmSet":
+        """Return the arms at the given positions (or where a (K,) mask is true), in this order."""
+        chosen = np.arange(len(self))[np.asarray(kept)]
+        return ArmSet(self._features[chosen], [self._labels[i] for i in chosen])
+
+
+def _one_hot_frame(count: int) -> AffineFrame:
+    origin = np.eye(count)[0]
+    transform = np.eye(count)[:, 1:]
+    # Rows of the Helmert matrix: orthonormal, and each orthogonal to the vector of ones.
+    steps = np.arange(1, count)
+    helmert = np.tril(np.ones((count - 1, count)))
+    helmert[np.arange(count - 1), steps] = -steps
+    directions = helmert / np.sqrt(steps * (steps + 1.0))[:, np.newaxis]
+    return AffineFrame(origin, directions, transform, is_delicate=False)
+
+
+def _row_name(row: int, labels: Sequence[str] | None) -> str:
+    if labels is None or row >= len(labels):
+        return f"row {row}"
+    return f'row {row} ("{labels[row]}")'
+
+
+def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Array:
+    try:
+        given = np.asarray(features)
+        if np.iscomplexobj(given):
+            raise FeatureError("features are complex; every feature must be a real number")
+        array = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, FeatureError):
+            raise
+        raise FeatureError(_ragged_message(features, labels)) from None
+    if array.ndim != 2 or given.ndim != 2:
+        raise FeatureError(f"features have shape {given.shape}; a table (K, d) is needed, one row an arm")
+    if not array.size:
+        raise FeatureError(f"features have shape {array.shape}; at least one arm and one feature are needed")
+    if not (array.max() <= LARGEST and array.min() >= -LARGEST):
+        _refuse_extreme(array, labels)
+    if np.may_share_memory(array, given) and given.flags.writeable and not isinstance(features, list | tuple):
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _refuse_extreme(array: Array, labels: Sequence[str] | None) -> NoReturn:
+    row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST))[0])
+    value = array[row, column]
+    kind = "a non-finite value" if not np.isfinite(value) else f"the value {value:g}"
+    raise FeatureError(
+        f"features {_row_name(row, labels)} has {kind} in column {column}; every feature must be a finite"
+        f" number of magnitude at most {LARGEST:g}"
+    )
+
+
+def _ragged_message(features: ArrayLike, labels: Sequence[str] | None) -> str:
+    rows = list(features) if isinstance(features, Sequence | np.ndarray) else []
+    widths = [len(row) if isinstance(row, Sequence | np.ndarray) else None for row in rows]
+    for row, width in enumerate(widths):
+        if width != widths[0]:
+            return (
+                f"features {_row_name(row, labels)} has {width} entries but row 0 has {widths[0]};"
+                " every arm needs the same number of features"
+            )
+    return "features are not numbers; every feature must be a finite real number"
+
+
+def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if labels is None:
+        return tuple(str(i) for i in range(count))
+    names = tuple(str(label) for label in labels)
+    if len(names) != count:
+        raise LabelError(f"labels has {len(names)} entries for {count} arms; give one label an arm")
+    if len(set(names)) < count:
+        first: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if name in first:
+                raise LabelError(
+                    f'labels rows {first[name]} and {row} are both "{name}"; every arm needs its own label'
+                )
+            first[name] = row
+    return names
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
+
+
+def _label_column(table: dict[str, list[object]]) -> str | None:
+    for name in table:
+        if name.strip().lower() in {"label", "arm", "name"}:
+            return name
+    for name, values in table.items():
+        if any(_number(value) is None for value in values):
+            return name
+    return None
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _parsed(rows: list[tuple[object, ...]], names: list[str], labels: list[str] | None) -> Array:
+    array = np.empty((len(rows), len(names)))
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            number = _number(value)
+            if number is None:
+                raise FeatureError(
+                    f"features {_row_name(i, labels)} has {value!r} in column {names[j]!r}; every feature"
+                    " must be a finite number"
+                )
+            array[i, j] = number
+    return array

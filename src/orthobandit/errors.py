@@ -1,0 +1,59 @@
+"""What can go wrong, by name.
+
+Every error raised on purpose derives from :class:`OrthobanditError`. Errors about an argument are also
+:class:`ValueError`, so code that knows nothing of this package still catches them. An error leaves every
+object as it was: arguments are checked before anything is changed.
+"""
+
+
+class OrthobanditError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(OrthobanditError, ValueError):
+    """An argument cannot be used; the message names it, its value and the remedy."""
+
+
+class FeatureError(InputError):
+    """Features are empty, ragged, non-numeric or not finite."""
+
+
+class LabelError(InputError):
+    """Labels are duplicated or do not match the arms."""
+
+
+class FileFormatError(InputError):
+    """A file cannot be read as what it should hold."""
+
+
+class ProbabilityError(InputError):
+    """Probabilities are negative, not finite, or do not sum to one."""
+
+
+class RewardError(InputError):
+    """A reward is not a finite number."""
+
+
+class TallyError(InputError):
+    """A tally does not fit its plan, its arms or the tally it is merged with."""
+
+
+class ParameterError(InputError):
+    """A setting lies outside the range in which it means something."""
+
+
+class DesignError(OrthobanditError):
+    """A design could not be certified to the tolerance asked for.
+
+    Attributes
+    ----------
+    gap : float
+        The smallest optimality gap that was certified.
+    tolerance : float
+        The gap that was asked for.
+    """
+
+    def __init__(self, message: str, *, gap: float, tolerance: float) -> None:
+        super().__init__(message)
+        self.gap = gap
+        self.tolerance = tolerance

@@ -1,0 +1,183 @@
+"""Orthogonalised regression: gaps between arms that no shift of the baseline can bias."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit._linalg import solve_ridge
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError, ProbabilityError, TallyError
+from orthobandit.estimate.plan import Plan, checked_probabilities
+from orthobandit.estimate.tally import Tally
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the data say about the arms. There is no predicted level: only differences are identified.
+
+    Attributes
+    ----------
+    gaps : (..., K) array
+        Estimated reward of the best-looking arm minus that of each arm; 0 for the former.
+    widths : (..., K) array
+        Half-width of the interval of each gap; +inf where nothing is claimed.
+    mode : str
+        What the widths guarantee; ``"point"`` when nothing is claimed.
+    theta : (..., d) array
+        The coefficients; only differences of x_iᵀθ mean anything.
+    rounds : (...) array of int
+        How many rounds the estimate rests on.
+    """
+
+    gaps: Array
+    widths: Array
+    mode: str
+    theta: Array
+    rounds: NDArray[np.int64]
+
+    @property
+    def best(self) -> NDArray[np.int64]:
+        """The best-looking arm, shape (...); the first one on ties."""
+        return np.asarray(np.argmin(self.gaps, axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rounds of centred features: all that the regression needs, under changing plans.
+
+    Features are centred with the mean of the distribution that was in force, x̃_s = x_{a_s} − μ_{p_s},
+    and written in the orthonormal basis of the arms' hull. The ridge is kept out, so sums merge exactly
+    across rounds, phases and workers.
+
+    Attributes
+    ----------
+    gram : (..., r, r) array
+        Σ x̃x̃ᵀ.
+    moment : (..., r) array
+        Σ x̃·reward.
+    rounds : (...) array of int
+    """
+
+    gram: Array
+    moment: Array
+    rounds: NDArray[np.int64]
+
+    @classmethod
+    def zeros(cls, arms: ArmSet, batch: tuple[int, ...] = ()) -> "Moments":
+        """Return the sums over no rounds."""
+        r = arms.dimension
+        return cls(np.zeros((*batch, r, r)), np.zeros((*batch, r)), np.zeros(batch, dtype=np.int64))
+
+    @classmethod
+    def of(cls, arms: ArmSet, plan: Plan, tally: Tally) -> "Moments":
+        """Sum over all rounds that were played under one plan."""
+        _check_sizes(arms, plan, tally)
+        centred = _centred(arms, plan.probabilities)
+        weighted = centred * tally.counts[..., np.newaxis]
+        gram = np.swapaxes(weighted, -1, -2) @ centred
+        moment = np.einsum("...kr,...k->...r", centred, tally.sums)
+        return cls(gram, moment, tally.rounds)
+
+    @classmethod
+    def of_round(cls, arms: ArmSet, probabilities: ArrayLike, arm: int, reward: float) -> "Moments":
+        """Return the summand of a single round: `arm` was drawn from `probabilities`."""
+        plan = Plan(checked_probabilities(probabilities), rounds=1)
+        return cls.of(arms, plan, Tally.of([arm], [reward], len(arms)))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.moment.shape != other.moment.shape:
+            raise TallyError(
+                f"moments of shape {self.moment.shape} and {other.moment.shape} belong to different arms"
+            )
+        return Moments(self.gram + other.gram, self.moment + other.moment, self.rounds + other.rounds)
+
+
+@dataclass(frozen=True)
+class OrthogonalRegression:
+    """Ridge regression of rewards on centred features (Kim, Kim & Oh 2025, Eq. estimator).
+
+    Solves ``θ̂ = (Σ x̃x̃ᵀ + β I)⁻¹ Σ x̃ r`` with ``x̃ = x_a − Σ_i p_i x_i`` and β = log(t/δ) by default.
+    Because x̃ has mean zero given the past, a shift that was fixed before the arm was drawn adds noise
+    but no bias. Departs: none; computed in the orthonormal basis of the arms' hull, which leaves θ̂ on
+    that hull unchanged.
+
+    Parameters
+    ----------
+    ridge : float, optional
+        β > 0. By default log(t/δ) with t the number of rounds.
+    delta : float
+        Failure probability δ of the default ridge.
+
+    Examples
+    --------
+    >>> arms = ArmSet([[0.0], [1.0]])
+    >>> plan = Plan([0.5, 0.5], rounds=4)
+    >>> tally = Tally.of([0, 1, 0, 1], [5.0, 6.0, 5.0, 6.0], count=2)
+    >>> OrthogonalRegression(ridge=1e-12).fit(arms, [(plan, tally)]).gaps.round(6).tolist()
+    [1.0, 0.0]
+    """
+
+    ridge: float | None = None
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None and not 0 < self.ridge < np.inf:
+            raise ParameterError(f"ridge={self.ridge} must be a positive number")
+        if not 0 < self.delta < 1:
+            raise ParameterError(f"delta={self.delta} must lie strictly between 0 and 1")
+
+    def fit(self, arms: ArmSet, history: Iterable[tuple[Plan, Tally]]) -> Estimate:
+        """Estimate the gaps from any number of plans and what was tallied under each.
+
+        Parameters
+        ----------
+        arms : ArmSet
+        history : iterable of (Plan, Tally)
+            All with the same leading batch axes.
+        """
+        parts = [Moments.of(arms, plan, tally) for plan, tally in history]
+        if not parts:
+            raise TallyError("history is empty; at least one (plan, tally) pair is needed")
+        return self.solve(arms, sum(parts[1:], start=parts[0]))
+
+    def solve(self, arms: ArmSet, moments: Moments) -> Estimate:
+        """Estimate the gaps from sums gathered round by round or merged from elsewhere."""
+        if np.any(moments.rounds < 1):
+            raise TallyError("the tally has no rounds; observe at least one reward before estimating")
+        if moments.moment.shape[-1] != arms.dimension:
+            raise TallyError(
+                f"moments have dimension {moments.moment.shape[-1]} but the arms {arms.dimension};"
+                " they belong to different arms"
+            )
+        ridge = np.log(moments.rounds / self.delta) if self.ridge is None else self.ridge
+        coefficients = solve_ridge(moments.gram, moments.moment, ridge)
+        values = coefficients @ arms.positions.T
+        gaps = values.max(axis=-1, keepdims=True) - values
+        theta = coefficients @ arms.basis
+        return Estimate(gaps, np.full_like(gaps, np.inf), "point", theta, moments.rounds)
+
+
+def _centred(arms: ArmSet, probabilities: Array) -> Array:
+    """Return x_i − μ_p for every arm, (..., K, r)."""
+    mean = probabilities @ arms.positions
+    return np.asarray(arms.positions - mean[..., np.newaxis, :])
+
+
+def _check_sizes(arms: ArmSet, plan: Plan, tally: Tally) -> None:
+    if plan.count != len(arms):
+        raise ProbabilityError(f"the plan has {plan.count} probabilities for {len(arms)} arms")
+    if tally.count != len(arms):
+        raise TallyError(f"the tally has {tally.count} arms; the arm set has {len(arms)}")
+    played = (tally.counts > 0) & (np.broadcast_to(plan.probabilities, tally.counts.shape) == 0)
+    if played.any():
+        place = tuple(int(i) for i in np.argwhere(played)[0])
+        raise TallyError(
+            f"arm {place[-1]} was played {tally.counts[place]} times but its plan gives it probability 0;"
+            " pair every tally with the plan that was in force"
+        )

@@ -1,0 +1,94 @@
+"""A plan: the distribution over arms that is in force for a number of rounds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit.errors import ParameterError, ProbabilityError
+
+TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Draw arms independently from `probabilities` for `rounds` rounds.
+
+    Parameters
+    ----------
+    probabilities : array-like (..., K)
+        Non-negative, summing to one over the last axis. Never renormalised.
+    rounds : array-like (...) of int
+        How long the plan is in force; broadcast over the leading axes.
+
+    Examples
+    --------
+    >>> plan = Plan([0.5, 0.25, 0.25], rounds=100)
+    >>> plan.count
+    3
+    >>> Plan([0.5, 0.6], rounds=1)
+    Traceback (most recent call last):
+    orthobandit.errors.ProbabilityError: probabilities sum to 1.1; they must sum to 1
+    """
+
+    probabilities: NDArray[np.float64]
+    rounds: NDArray[np.int64]
+
+    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike) -> None:
+        checked = checked_probabilities(probabilities)
+        object.__setattr__(self, "probabilities", checked)
+        object.__setattr__(self, "rounds", _checked_rounds(rounds, checked.shape[:-1]))
+
+    @property
+    def count(self) -> int:
+        """Number of arms K."""
+        return int(self.probabilities.shape[-1])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists that survive ``json.dumps`` exactly."""
+        return {"probabilities": self.probabilities.tolist(), "rounds": self.rounds.tolist()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Plan":
+        """Invert :meth:`to_json`."""
+        return cls(data["probabilities"], data["rounds"])
+
+
+def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
+    """Return a read-only copy (..., K) or raise :class:`ProbabilityError`."""
+    try:
+        array = np.array(probabilities, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProbabilityError("probabilities are not a table of numbers with K columns") from None
+    if not array.ndim or not array.shape[-1]:
+        raise ProbabilityError(f"probabilities have shape {array.shape}; (..., K) with K ≥ 1 is needed")
+    bad = ~np.isfinite(array) | (array < 0)
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ProbabilityError(
+            f"probabilities{_place(place)} is {array[place]:g}; every probability must be a number ≥ 0"
+        )
+    total = array.sum(axis=-1)
+    off = np.abs(total - 1) > TOLERANCE
+    if off.any():
+        place = tuple(int(i) for i in np.argwhere(off)[0])
+        raise ProbabilityError(f"probabilities{_place(place)} sum to {total[place]:g}; they must sum to 1")
+    array.flags.writeable = False
+    return array
+
+
+def _place(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _checked_rounds(rounds: ArrayLike, batch: tuple[int, ...]) -> NDArray[np.int64]:
+    array = np.asarray(rounds)
+    if array.dtype.kind not in "iu" or np.any(array < 0):
+        raise ParameterError(f"rounds={rounds!r} must be whole numbers ≥ 0")
+    try:
+        out = np.broadcast_to(array.astype(np.int64), batch).copy()
+    except ValueError:
+        raise ParameterError(f"rounds has shape {array.shape}; it must fit the batch {batch}") from None
+    out.flags.writeable = False
+    return out
