@@ -57,8 +57,11 @@ def block_rows(width: int) -> int:
     return max(64, BLOCK_BYTES // (8 * max(width, 1)))
 
 
-def affine_frame(points: Array) -> AffineFrame:
+def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
     """Find the affine dimension of points (K, d) and coordinates on their hull.
+
+    With `through_zero` the hull is made to contain the zero vector, which becomes the origin: the
+    dimension is then the linear rank of the points.
 
     The decision is free of units: columns are scaled to unit range first, and each point is compared
     with the rounding error that its own digits and the origin's carry. Well-conditioned points are
@@ -67,8 +70,10 @@ def affine_frame(points: Array) -> AffineFrame:
     width = points.shape[1]
     low, high = _column_range(points)
     if _is_clearly_full(points, low, high):
-        return AffineFrame(points[0].copy(), np.eye(width), np.diag(1.0 / (high - low)), False)
-    origin = _least_point(points, np.maximum(np.abs(low), np.abs(high)))
+        first = np.zeros(width) if through_zero else points[0].copy()
+        return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
+    size = np.maximum(np.abs(low), np.abs(high))
+    origin = np.zeros(width) if through_zero else _least_point(points, size)
     spread = np.maximum(high - origin, origin - low)
     varies = spread > 0
     inverse_spread = np.divide(1.0, spread, out=np.zeros(width), where=varies)
@@ -128,7 +133,7 @@ def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
     basis = np.zeros((0, width))
     pivots: list[int] = []
     noise = noise.copy()
-    for _ in range(min(count - 1, width)):
+    for _ in range(min(count, width)):
         size = np.linalg.norm(residual, axis=1)
         significance = np.divide(size, noise, out=np.zeros(count), where=noise > 0)
         significance[pivots] = 0.0

@@ -1,0 +1,8 @@
+"""Designs: which arms to play how often, with a certificate."""
+
+from orthobandit.design.anchor import anchor_design
+from orthobandit.design.base import Design
+from orthobandit.design.centred import centred_design
+from orthobandit.design.optimal import g_optimal_design
+
+__all__ = ["Design", "anchor_design", "centred_design", "g_optimal_design"]

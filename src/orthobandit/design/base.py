@@ -3,21 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._linalg import RangeFactor
 from orthobandit.arms import ArmSet
+from orthobandit.design._norms import diameter
+from orthobandit.design._points import Points
+from orthobandit.errors import ParameterError
 
 Array = NDArray[np.float64]
 
-# Called during long solves with (step, certified gap so far).
+# Called during long solves with (passes so far, gap so far).
 Progress = Callable[[int, float], None]
+
+PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """Probabilities of the arms, and how well they identify the differences between arms.
+
+    With μ = Σ p_i x_i and Σ = Σ p_i (x_i−μ)(x_i−μ)ᵀ, the error of an estimated difference zᵀθ after t
+    rounds is about ‖z‖_{Σ⁻¹}/√t. Norms are +inf for differences that the design cannot estimate.
 
     Attributes
     ----------
@@ -29,7 +39,7 @@ class Design:
     reference : int
         The arm that `reference_norm` measures differences to.
     optimality_gap : float
-        Certified relative gap of the problem that `method` solves, from a fresh factorisation on all arms.
+        Certified relative gap of the squared norm that `method` minimises, on all arms.
     """
 
     arms: ArmSet
@@ -42,3 +52,120 @@ class Design:
     def support(self) -> NDArray[np.int64]:
         """Arms with positive probability, in ascending order."""
         return np.flatnonzero(self.probabilities > 0)
+
+    @cached_property
+    def mean(self) -> Array:
+        """μ = Σ p_i x_i, (d,)."""
+        return np.asarray(self.probabilities[self.support] @ self.arms.features[self.support])
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Σ = Σ p_i (x_i−μ)(x_i−μ)ᵀ, (d, d)."""
+        centred = self.arms.features[self.support] - self.mean
+        return np.asarray((centred * self.probabilities[self.support, np.newaxis]).T @ centred)
+
+    @cached_property
+    def centred_norm(self) -> float:
+        """max_i ‖x_i − μ‖_{Σ⁻¹}; no design has less than √r."""
+        mean = self.probabilities[self.support] @ self._white[self.support]
+        return float(np.sqrt(_largest(self._white - mean)))
+
+    @cached_property
+    def reference_norm(self) -> float:
+        """max_i ‖x_i − x_reference‖_{Σ⁻¹}."""
+        return float(np.sqrt(_largest(self._white - self._white[self.reference])))
+
+    @cached_property
+    def contrast_norm(self) -> float:
+        """max_{i,j} ‖x_i − x_j‖_{Σ⁻¹}; no design has less than √(2r). Exact, O(K²) at worst."""
+        return np.inf if np.isinf(self._white).any() else diameter(self._white)
+
+    @cached_property
+    def _white(self) -> Array:
+        """Whitened coordinates (K, r): Euclidean distances are Σ⁻¹ distances; inf outside the range."""
+        points = Points.of(self.arms.features, self.arms.frame, has_intercept=True)
+        everything = np.arange(len(points))
+        weights = self.probabilities[self.support]
+        near = points.through(points.rough_view(), self.support)
+        near = near - weights @ near
+        if RangeFactor.of((near * weights[:, np.newaxis]).T @ near).rank == self.arms.dimension:
+            view = points.refined(points.rough_view(), self.support, weights)
+            return points.through(view, everything)
+        return _white_on_range(points, self.support, weights)
+
+    def describe(self, top: int = 10) -> str:
+        """Return a description for people: the certificate, the norms, and the top of the support."""
+        r = self.arms.dimension
+        lines = [
+            f"{self.method} design of {len(self.arms)} arms, affine dimension {r}",
+            f"  certified gap     {self.optimality_gap:.1e}",
+            f"  centred norm      {self.centred_norm:.4f}   (least possible {np.sqrt(r):.4f})",
+        ]
+        if len(self.arms) <= PAIRS_SHOWN:
+            lines.append(f"  norm over pairs   {self.contrast_norm:.4f}")
+        lines.append(f"  arms played       {len(self.support)}")
+        order = np.argsort(-self.probabilities, kind="stable")[: min(top, len(self.support))]
+        width = max(len(self.arms.labels[i]) for i in order)
+        lines += [f"    {self.arms.labels[i]:<{width}}  {self.probabilities[i]:.4f}" for i in order]
+        if len(self.support) > len(order):
+            lines.append(f"    … and {len(self.support) - len(order)} more")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers and lists; only arms with positive probability are listed."""
+        return {
+            "method": self.method,
+            "arms": len(self.arms),
+            "dimension": self.arms.dimension,
+            "optimality_gap": self.optimality_gap,
+            "centred_norm": self.centred_norm,
+            "reference": self.arms.labels[self.reference],
+            "reference_norm": self.reference_norm,
+            "contrast_norm": self.contrast_norm if len(self.arms) <= PAIRS_SHOWN else None,
+            "probabilities": {self.arms.labels[i]: float(self.probabilities[i]) for i in self.support},
+        }
+
+
+def _largest(vectors: Array) -> float:
+    return float(np.max(np.einsum("ij,ij->i", vectors, vectors), initial=0.0))
+
+
+def _white_on_range(points: Points, support: NDArray[np.int64], weights: Array) -> Array:
+    view = points.rough_view()
+    seen = points.through(view, np.arange(len(points)))
+    seen = seen - weights @ seen[support]
+    factor = RangeFactor.of((seen[support] * weights[:, np.newaxis]).T @ seen[support])
+    return factor.whiten(seen)
+
+
+def make_design(
+    arms: ArmSet, chosen: NDArray[np.int64], weights: Array, *, method: str, reference: int, gap: float
+) -> Design:
+    """Spread weights (m,) on chosen arms (m,) over all arms and freeze the result."""
+    probabilities = np.zeros(len(arms))
+    np.add.at(probabilities, chosen, weights)
+    probabilities.flags.writeable = False
+    return Design(arms, probabilities, method, reference, gap)
+
+
+def point_mass(arms: ArmSet, method: str, reference: int = 0) -> Design:
+    """Return the design for arms that do not differ: play the reference; there is nothing to estimate."""
+    return make_design(
+        arms, np.array([reference]), np.array([1.0]), method=method, reference=reference, gap=0.0
+    )
+
+
+def checked_gap(gap: float) -> float:
+    """Return the tolerance or say what it must be."""
+    if not 0 < gap < 1:
+        raise ParameterError(f"gap={gap} must lie strictly between 0 and 1; 1e-6 is a good choice")
+    return gap
+
+
+def starting_probabilities(arms: ArmSet, start: "Design | None") -> Array | None:
+    """Return the probabilities of an earlier design of as many arms."""
+    if start is None:
+        return None
+    if len(start.probabilities) != len(arms):
+        raise ParameterError(f"start is a design of {len(start.probabilities)} arms; there are {len(arms)}")
+    return start.probabilities

@@ -1,0 +1,136 @@
+"""The points a design weighs: rows of features seen through an affine map, in blocks, never copied whole."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._affine import AffineFrame, block_rows
+from orthobandit._linalg import inverse_root
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+SAMPLE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An affine map into coordinates of a chosen scale: x ↦ (x − centre) @ transform."""
+
+    centre: Array
+    transform: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points z_i in R^n: the rows themselves, or the rows with a constant 1 in front.
+
+    Attributes
+    ----------
+    rows : (K, w) array
+        Raw rows; any point is an affine image of its row.
+    frame : View
+        Maps rows to coordinates of moderate size that span R^rank.
+    has_intercept : bool
+        Whether z = (1, x). Then M = Σ p z zᵀ has ‖z‖²_{M⁻¹} = 1 + ‖x − μ‖²_{Σ⁻¹} (Schur complement),
+        so that everything is computed from the mean and covariance of x.
+    """
+
+    rows: Array
+    frame: View
+    has_intercept: bool
+
+    @classmethod
+    def of(cls, features: Array, frame: AffineFrame, *, has_intercept: bool) -> "Points":
+        """View features (K, d) through the coordinates of their hull."""
+        if frame.is_delicate:
+            rank = frame.dimension
+            return cls(frame.coordinates(features), View(np.zeros(rank), np.eye(rank)), has_intercept)
+        return cls(features, View(frame.origin, frame.transform), has_intercept)
+
+    @property
+    def dimension(self) -> int:
+        """The dimension n of the points."""
+        return int(self.frame.transform.shape[1]) + self.has_intercept
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, kept: Indices) -> "Points":
+        """Return a compact copy of some of the points."""
+        return Points(self.rows[kept], self.frame, self.has_intercept)
+
+    def through(self, view: View, chosen: Indices) -> Array:
+        """Return the chosen points (m, rank) through a view, without the intercept."""
+        return np.asarray((self.rows[chosen] - view.centre) @ view.transform)
+
+    def lifted(self, view: View, chosen: Indices) -> Array:
+        """Return the chosen points (m, n) through a view, with the intercept if there is one."""
+        seen = self.through(view, chosen)
+        return np.hstack([np.ones((len(seen), 1)), seen]) if self.has_intercept else seen
+
+    def rough_view(self) -> View:
+        """Scale the points to about unit covariance, from a sample spread evenly over the rows."""
+        step = max(1, len(self) // SAMPLE)
+        try:
+            return self._scaled(self.rows[::step])
+        except np.linalg.LinAlgError:
+            return self._scaled(self.rows)
+
+    def _scaled(self, rows: Array) -> View:
+        width = self.frame.transform.shape[1]
+        gram, total = np.zeros((width, width)), np.zeros(width)
+        height = block_rows(rows.shape[1])
+        for start in range(0, len(rows), height):
+            block = (rows[start : start + height] - self.frame.centre) @ self.frame.transform
+            gram += block.T @ block
+            total += block.sum(axis=0)
+        gram, mean = gram / len(rows), total / len(rows)
+        if self.has_intercept:
+            gram -= np.outer(mean, mean)
+            # Solve for the row-space centre whose image is the mean: the mean of the rows itself.
+            return View(rows.mean(axis=0), self.frame.transform @ inverse_root(gram))
+        return View(self.frame.centre, self.frame.transform @ inverse_root(gram))
+
+    def refined(self, view: View, chosen: Indices, weights: Array) -> View:
+        """Return the view in which the weighted points have moment (or covariance) equal to identity.
+
+        Computed from scratch in the coordinates of `view`, in which it is a small correction.
+        """
+        seen = self.through(view, chosen)
+        centre = view.centre
+        if self.has_intercept:
+            mean = weights @ seen
+            centre = weights @ (self.rows[chosen] - view.centre) + view.centre
+            seen = seen - mean
+        root = inverse_root((seen * weights[:, np.newaxis]).T @ seen)
+        return View(centre, view.transform @ root)
+
+    def leverages(self, view: View) -> Array:
+        """Return ‖z_i‖²_{M⁻¹} of every point (K,), for the design that `view` was refined to."""
+        out = np.empty(len(self))
+        # About 0.3 MB a block: the block, its image and its square stay in the second-level cache.
+        height = max(64, block_rows(self.rows.shape[1]) // 3)
+        for start in range(0, len(self), height):
+            seen = (self.rows[start : start + height] - view.centre) @ view.transform
+            np.einsum("ij,ij->i", seen, seen, out=out[start : start + height])
+        return out + 1.0 if self.has_intercept else out
+
+    def spanning(self, view: View) -> Indices:
+        """Return n points that span, each the farthest from the span of those before it."""
+        chosen: list[int] = []
+        if self.has_intercept:
+            chosen.append(int(np.argmax(self.leverages(view))))
+        origin = self.rows[chosen[0]] if chosen else view.centre
+        basis = np.zeros((0, view.transform.shape[1]))
+        seen = (self.rows - origin) @ view.transform
+        while len(chosen) < self.dimension:
+            farthest = int(np.argmax(np.einsum("ij,ij->i", seen, seen)))
+            direction = seen[farthest] - basis.T @ (basis @ seen[farthest])
+            size = np.linalg.norm(direction)
+            direction = direction / size
+            seen -= np.outer(seen @ direction, direction)
+            basis = np.vstack([basis, direction])
+            chosen.append(farthest)
+        return np.array(chosen)

@@ -1,0 +1,72 @@
+"""Fewer points, same moments: Carathéodory's theorem as an algorithm."""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from orthobandit._compile import compiled
+
+Array = NDArray[np.float64]
+
+
+def sparsest_support(points: Array, weights: Array) -> Array:
+    """Return weights on at most n(n+1)/2 of the points with the same Σ w_i z_i z_iᵀ.
+
+    Each z zᵀ is a vector of n(n+1)/2 numbers; any more of them than their rank are linearly dependent,
+    and moving along the dependency until a weight is zero removes one (Carathéodory). All dependencies
+    come from one pivoted QR factorisation and are then walked like the pivots of a simplex method.
+
+    Parameters
+    ----------
+    points : (m, n) array
+        In coordinates in which the moment matrix is near the identity.
+    weights : (m,) array
+        Positive.
+
+    Returns
+    -------
+    (m,) array
+        Non-negative, zero outside the new support.
+    """
+    m, n = points.shape
+    upper = np.triu_indices(n)
+    if m <= len(upper[0]):
+        return weights
+    products = points[:, upper[0]] * points[:, upper[1]]
+    triangle, order = scipy.linalg.qr(products.T, mode="r", pivoting=True)
+    pivots = np.abs(np.diagonal(triangle))
+    rank = int(np.count_nonzero(pivots > 1e-11 * pivots[0]))
+    table = scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
+    basic, other = weights[order[:rank]], weights[order[rank:]]
+    rows, columns = order[:rank].copy(), order[rank:].copy()
+    _walk(np.ascontiguousarray(table.T), basic, other, rows, columns)
+    out = np.zeros(m)
+    out[rows] = basic
+    return out
+
+
+@compiled
+def _walk(
+    table: Array, basic: Array, other: Array, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> None:
+    """Bring every weight outside the basis to zero; `table` (k, rank) holds B⁻¹c of each such point."""
+    count, rank = table.shape
+    for j in range(count):
+        leaving, step = -1, other[j]
+        for i in range(rank):
+            if table[j, i] < -1e-12 and basic[i] < -step * table[j, i]:
+                leaving, step = i, basic[i] / -table[j, i]
+        for i in range(rank):
+            basic[i] = max(basic[i] + step * table[j, i], 0.0)
+        if leaving < 0:
+            continue
+        # The leaving point has weight zero; point j takes its place in the basis.
+        basic[leaving] = other[j] - step
+        rows[leaving], columns[j] = columns[j], rows[leaving]
+        pivot = table[j, leaving]
+        for k in range(j + 1, count):
+            factor = table[k, leaving] / pivot
+            if factor != 0.0:
+                for i in range(rank):
+                    table[k, i] -= factor * table[j, i]
+                table[k, leaving] = factor
