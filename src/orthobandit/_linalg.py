@@ -135,9 +135,34 @@ def solve_ridge(gram: Array, moment: Array, ridge: Array | float) -> Array:
 def inverse_root(gram: Array) -> Array:
     """Return T (n, n) with Tᵀ gram T = I, for a positive definite (n, n) gram.
 
-    Rows z of data with Gram matrix `gram` are whitened by z @ T.
+    Rows z of data with Gram matrix `gram` are whitened by z @ T. Raises numpy's LinAlgError when the
+    matrix is singular to working precision, in whatever units its rows are.
     """
-    scale = np.sqrt(np.diagonal(gram))
+    diagonal = np.diagonal(gram)
+    if np.any(diagonal <= 0):
+        raise np.linalg.LinAlgError("zero row")
+    scale = np.sqrt(diagonal)
     lower = np.linalg.cholesky(gram / scale[:, np.newaxis] / scale)
+    if np.min(np.diagonal(lower), initial=1.0) ** 2 <= 16 * len(gram) * EPS:
+        raise np.linalg.LinAlgError("singular to working precision")
     upper = scipy.linalg.solve_triangular(lower, np.eye(len(gram)), lower=True, trans="T")
     return np.asarray(upper / scale[:, np.newaxis])
+
+
+def solve_nearly_singular(matrix: Array, right: Array) -> Array:
+    """Return a solution of matrix·x = right for a positive semidefinite matrix (n, n) that may be singular.
+
+    After scaling to a unit diagonal, the least ridge (from rounding size upwards) that admits a Cholesky
+    factorisation is added. Meant for Newton directions, whose use is checked by what follows.
+    """
+    scale = np.sqrt(np.diagonal(matrix))
+    unit = matrix / scale[:, np.newaxis] / scale
+    ridge = len(matrix) * EPS
+    while True:
+        unit[np.diag_indices(len(unit))] = 1.0 + ridge
+        try:
+            lower = np.linalg.cholesky(unit)
+        except np.linalg.LinAlgError:
+            ridge *= 10.0
+            continue
+        return np.asarray(scipy.linalg.cho_solve((lower, True), right / scale, check_finite=False) / scale)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._affine import AffineFrame, block_rows
-from orthobandit._linalg import inverse_root
+from orthobandit._linalg import EPS, inverse_root
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -96,16 +96,18 @@ class Points:
     def refined(self, view: View, chosen: Indices, weights: Array) -> View:
         """Return the view in which the weighted points have moment (or covariance) equal to identity.
 
-        Computed from scratch in the coordinates of `view`, in which it is a small correction.
+        Computed from scratch in the coordinates of `view`, in which it is a small correction. Raises
+        numpy's LinAlgError when the weighted points do not span.
         """
         seen = self.through(view, chosen)
-        centre = view.centre
+        centre, rounding = view.centre, 64 * EPS * np.abs(seen).max(axis=0)
         if self.has_intercept:
-            mean = weights @ seen
             centre = weights @ (self.rows[chosen] - view.centre) + view.centre
-            seen = seen - mean
-        root = inverse_root((seen * weights[:, np.newaxis]).T @ seen)
-        return View(centre, view.transform @ root)
+            seen = seen - weights @ seen
+        gram = (seen * weights[:, np.newaxis]).T @ seen
+        if np.any(np.diagonal(gram) <= rounding**2):
+            raise np.linalg.LinAlgError("the chosen points do not span")
+        return View(centre, view.transform @ inverse_root(gram))
 
     def leverages(self, view: View) -> Array:
         """Return ‖z_i‖²_{M⁻¹} of every point (K,), for the design that `view` was refined to."""

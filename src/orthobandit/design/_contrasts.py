@@ -1,0 +1,94 @@
+"""Sets of contrasts to price: a listed few, or all pairs of arms without ever listing them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BLOCK = 512
+
+
+class Contrasts(Protocol):
+    """Weighted differences whose largest squared norm a design should make small."""
+
+    def worst(self, transform: Array, most: int) -> tuple[float, Array]:
+        """Price every contrast y ↦ ‖y @ transform‖², weights included.
+
+        Returns the largest value and up to `most` contrasts (q, r) of the largest values, each scaled
+        by the root of its weight, in the coordinates before the transform.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Contrasts given one by one, already scaled by the roots of their weights: (m, r)."""
+
+    rows: Array
+
+    def worst(self, transform: Array, most: int) -> tuple[float, Array]:
+        """See :class:`Contrasts`."""
+        seen = self.rows @ transform
+        values = np.einsum("ij,ij->i", seen, seen)
+        return float(values.max()), self.rows[largest(values, most)]
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairs:
+    """Every difference between two of the rows (K, r), with weight 1."""
+
+    rows: Array
+
+    def worst(self, transform: Array, most: int) -> tuple[float, Array]:
+        """See :class:`Contrasts`; one pass over the pairs, the farthest partner of each row."""
+        seen = self.rows @ transform
+        values, partners = farthest_partners(seen)
+        # A pair is found from both of its ends; count it once.
+        first = np.arange(len(values))
+        mutual = (partners[partners] == first) & (first > partners)
+        chosen = largest(np.where(mutual, -1.0, values), most)
+        return float(values.max()), self.rows[chosen] - self.rows[partners[chosen]]
+
+
+def largest(values: Array, most: int) -> NDArray[np.int64]:
+    """Return the positions of the `most` largest positive values, in a fixed order."""
+    positive = np.flatnonzero(values > 0)
+    if len(positive) > most:
+        positive = positive[np.argpartition(-values[positive], most - 1)[:most]]
+    return np.sort(positive)
+
+
+def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return for each of K points the squared distance (K,) to its farthest partner, and which (K,)."""
+    count = len(points)
+    squares = np.einsum("ij,ij->i", points, points)
+    values, partners = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
+    for i in range(0, count, BLOCK):
+        rows = slice(i, min(i + BLOCK, count))
+        for j in range(i, count, BLOCK):
+            columns = slice(j, min(j + BLOCK, count))
+            table = points[rows] @ (-2.0 * points[columns].T)
+            table += squares[rows, np.newaxis]
+            table += squares[columns]
+            _keep(values[rows], partners[rows], table.argmax(axis=1), table, j, axis=1)
+            if j > i:
+                _keep(values[columns], partners[columns], table.argmax(axis=0), table, i, axis=0)
+    return values, partners
+
+
+def _keep(
+    values: Array,
+    partners: NDArray[np.int64],
+    best: NDArray[np.int64],
+    table: Array,
+    offset: int,
+    *,
+    axis: int,
+) -> None:
+    found = np.take_along_axis(table, np.expand_dims(best, axis), axis).squeeze(axis)
+    better = found > values
+    values[better] = found[better]
+    partners[better] = best[better] + offset
