@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -22,6 +23,10 @@ class Contrasts(Protocol):
         """
         ...
 
+    def spanning(self, transform: Array) -> Array:
+        """Return a few contrasts, as in :meth:`worst`, that span all of them."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Listed:
@@ -33,7 +38,11 @@ class Listed:
         """See :class:`Contrasts`."""
         seen = self.rows @ transform
         values = np.einsum("ij,ij->i", seen, seen)
-        return float(values.max()), self.rows[largest(values, most)]
+        return float(values.max()), distinct(self.rows[largest(values, most)])
+
+    def spanning(self, transform: Array) -> Array:
+        """See :class:`Contrasts`."""
+        return self.rows[_independent(self.rows @ transform)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +59,26 @@ class AllPairs:
         first = np.arange(len(values))
         mutual = (partners[partners] == first) & (first > partners)
         chosen = largest(np.where(mutual, -1.0, values), most)
-        return float(values.max()), self.rows[chosen] - self.rows[partners[chosen]]
+        return float(values.max()), distinct(self.rows[chosen] - self.rows[partners[chosen]])
+
+    def spanning(self, transform: Array) -> Array:
+        """See :class:`Contrasts`."""
+        differences = self.rows - self.rows[0]
+        return np.asarray(differences[_independent(differences @ transform)])
+
+
+def _independent(vectors: Array) -> NDArray[np.int64]:
+    """Return the positions of linearly independent rows of vectors (m, r) that span them all."""
+    triangle, order = scipy.linalg.qr(vectors.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    return np.asarray(order[: np.count_nonzero(sizes > 1e-9 * sizes[0])], dtype=np.int64)
+
+
+def distinct(rows: Array) -> Array:
+    """Return rows (q', r) without repetitions; y and −y count as the same contrast."""
+    leading = np.argmax(rows != 0, axis=1)
+    signs = np.sign(rows[np.arange(len(rows)), leading])
+    return np.unique(rows * signs[:, np.newaxis], axis=0)
 
 
 def largest(values: Array, most: int) -> NDArray[np.int64]:

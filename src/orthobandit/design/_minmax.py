@@ -1,6 +1,6 @@
 """The restricted contrast problem: few points, few contrasts, solved by an interior-point method."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import scipy.linalg
@@ -27,9 +27,10 @@ def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float
     """Minimise max_y yᵀM_p⁻¹y over distributions p, with M_p = Σ p_i z_i z_iᵀ.
 
     yᵀM_p⁻¹y is convex and of degree −1 in p, so the problem is the same as to minimise Σ p_i subject to
-    yᵀM_p⁻¹y ≤ 1 and p ≥ 0, scaled afterwards. Primal–dual Newton steps on its optimality conditions
+    yᵀM_p⁻¹y + c_y = 1, c ≥ 0 and p ≥ 0, scaled afterwards. Primal–dual Newton steps on its optimality
+    conditions, which need not hold the constraints on the way:
 
-        1 − Σ_y λ_y (z_iᵀM⁻¹y)² = s_i,   λ_y(1 − yᵀM⁻¹y) = τ,   s_i p_i = τ,   τ → 0.
+        1 − Σ_y λ_y (z_iᵀM⁻¹y)² = s_i,   λ_y c_y = τ,   s_i p_i = τ,   τ → 0.
 
     Parameters
     ----------
@@ -40,82 +41,79 @@ def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float
     start : (m,) array
         A positive distribution.
     tolerance : float
-        Relative complementarity gap at which to stop.
+        Relative complementarity gap and residual at which to stop.
     """
-    iterate = _Iterate.at(points, contrasts, start / start.sum())
-    scale = 1.05 * float(iterate.values.max())
-    p = start / start.sum() * scale
-    iterate = _Iterate.at(points, contrasts, p)
+    p = start / start.sum()
+    p = p * 1.1 * float(_Functions.at(points, contrasts, p).values.max())
+    now = _Functions.at(points, contrasts, p)
     target = 0.1 * p.sum() / (len(points) + len(contrasts))
-    multipliers, slack = target / (1.0 - iterate.values), target / p
+    room = 1.0 - now.values
+    iterate = _Iterate(p, room, target / room, target / p)
     for _ in range(ITERATIONS):
-        step = iterate.newton(p, multipliers, slack, target)
-        p, multipliers, slack, iterate = _moved(points, contrasts, (p, multipliers, slack), step)
-        gap = multipliers @ (1.0 - iterate.values) + slack @ p
-        if gap <= tolerance * p.sum() and _dual_error(iterate, multipliers, slack) <= tolerance:
+        iterate = iterate.moved(now.newton(iterate, target))
+        now = _Functions.at(points, contrasts, iterate.p)
+        gap = iterate.complementarity
+        if max(gap / iterate.p.sum(), now.residual(iterate)) <= tolerance:
             break
         target = SHRINK * gap / (len(points) + len(contrasts))
-    return Saddle(p / p.sum(), multipliers / multipliers.sum())
+    return Saddle(iterate.p / iterate.p.sum(), iterate.multipliers / iterate.multipliers.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Iterate:
+    """Weights p and their slacks s, room c below each constraint and its multiplier λ; all positive."""
+
+    p: Array
+    room: Array
+    multipliers: Array
+    slack: Array
+
+    @property
+    def complementarity(self) -> float:
+        return float(self.multipliers @ self.room + self.slack @ self.p)
+
+    def moved(self, step: "_Iterate") -> "_Iterate":
+        """Go along the step as far as every quantity stays positive."""
+        pairs = [(getattr(self, f.name), getattr(step, f.name)) for f in fields(self)]
+        longest = min(
+            float(np.min(value[change < 0] / -change[change < 0], initial=np.inf)) for value, change in pairs
+        )
+        length = min(1.0, MARGIN * longest)
+        return _Iterate(*(value + length * change for value, change in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
     """The functions of the problem at one p."""
 
     values: Array  # yᵀM⁻¹y, (q,)
+    squares: Array  # (z_iᵀM⁻¹y)², minus the derivative of the values, (q, m)
     cross: Array  # z_iᵀM⁻¹y, (q, m)
     white: Array  # M^{-1/2} z_i, (n, m)
 
     @classmethod
-    def at(cls, points: Array, contrasts: Array, p: Array) -> "_Iterate":
+    def at(cls, points: Array, contrasts: Array, p: Array) -> "_Functions":
         lower = np.linalg.cholesky((points.T * p) @ points)
         both = scipy.linalg.solve_triangular(
             lower, np.concatenate([points, contrasts]).T, lower=True, check_finite=False
         )
         white, y = both[:, : len(points)], both[:, len(points) :]
-        return cls(np.einsum("ij,ij->j", y, y), y.T @ white, white)
+        cross = y.T @ white
+        return cls(np.einsum("ij,ij->j", y, y), cross**2, cross, white)
 
-    def newton(self, p: Array, multipliers: Array, slack: Array, target: float) -> tuple[Array, Array, Array]:
-        squares = self.cross**2
-        room = 1.0 - self.values
-        matrix = (self.white.T @ self.white) * ((self.cross.T * (2.0 * multipliers)) @ self.cross)
-        matrix += (squares.T * (multipliers / room)) @ squares
-        matrix[np.diag_indices(len(p))] += slack / p
-        right = target / p - 1.0 + squares.T @ (target / room)
+    def newton(self, at: _Iterate, target: float) -> _Iterate:
+        missed = self.values + at.room - 1.0
+        ratio = at.multipliers / at.room
+        matrix = (self.white.T @ self.white) * ((self.cross.T * (2.0 * at.multipliers)) @ self.cross)
+        matrix += (self.squares.T * ratio) @ self.squares
+        matrix[np.diag_indices(len(at.p))] += at.slack / at.p
+        right = target / at.p - 1.0 + self.squares.T @ (target / at.room + ratio * missed)
         dp = solve_nearly_singular(matrix, right)
-        d_multipliers = (target - multipliers * (squares @ dp)) / room - multipliers
-        d_slack = (target - slack * dp) / p - slack
-        return dp, d_multipliers, d_slack
+        d_room = self.squares @ dp - missed
+        d_multipliers = (target - at.multipliers * d_room) / at.room - at.multipliers
+        d_slack = (target - at.slack * dp) / at.p - at.slack
+        return _Iterate(dp, d_room, d_multipliers, d_slack)
 
-
-def _dual_error(iterate: _Iterate, multipliers: Array, slack: Array) -> float:
-    return float(np.max(np.abs(1.0 - (iterate.cross**2).T @ multipliers - slack)))
-
-
-def _longest(value: Array, change: Array) -> float:
-    falling = change < 0
-    return min(1.0, MARGIN * float(np.min(value[falling] / -change[falling], initial=np.inf)))
-
-
-def _moved(
-    points: Array,
-    contrasts: Array,
-    now: tuple[Array, Array, Array],
-    step: tuple[Array, Array, Array],
-) -> tuple[Array, Array, Array, _Iterate]:
-    """Step as far as every quantity stays positive; halve until the contrasts stay below 1."""
-    p, multipliers, slack = now
-    dp, d_multipliers, d_slack = step
-    primal = _longest(p, dp)
-    dual = min(_longest(multipliers, d_multipliers), _longest(slack, d_slack))
-    while True:
-        iterate = _Iterate.at(points, contrasts, p + primal * dp)
-        if iterate.values.max() < 1.0:
-            break
-        primal /= 2.0
-    return (
-        p + primal * dp,
-        multipliers + dual * d_multipliers,
-        slack + dual * d_slack,
-        iterate,
-    )
+    def residual(self, at: _Iterate) -> float:
+        dual = 1.0 - self.squares.T @ at.multipliers - at.slack
+        return max(float(np.abs(dual).max()), float(np.abs(self.values + at.room - 1.0).max()))

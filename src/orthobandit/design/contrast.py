@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit.arms import ArmSet
-from orthobandit.design._contrasts import Contrasts, largest
+from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._requests import contrast_set, support_mask
@@ -105,7 +105,8 @@ class _Problem:
         """Return weights of all points and their certified gap."""
         n = self.points.dimension
         chosen, p, view = self._begin(start)
-        worst, wanted = self.contrasts.worst(view.transform, 6 * n)
+        always = self.contrasts.spanning(view.transform)
+        wanted = distinct(np.concatenate([always, self.contrasts.worst(view.transform, 6 * n)[1]]))
         bound, best = 0.0, np.inf
         for passes in range(1, PASSES):
             gap = min(best, 1.0) if np.isfinite(best) else 0.3
@@ -124,7 +125,8 @@ class _Problem:
                 self.progress(passes, worst / bound - 1.0)
             if worst <= (1.0 + self.tolerance) * bound:
                 return self._finished(view, chosen, p, bound)
-            wanted = self._contrasts_kept(wanted, saddle.multipliers, seen, fresh, view)
+            fresh = self._contrasts_kept(wanted, saddle.multipliers, seen, fresh, view)
+            wanted = distinct(np.concatenate([always, fresh]))
             chosen, p = self._points_kept(chosen, p, pulled / phi)
         raise DesignError(
             f"the design reached a gap of {best:.2e} in {PASSES} passes; {self.tolerance:.2e} was asked for",
