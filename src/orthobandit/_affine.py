@@ -1,5 +1,6 @@
 """The affine hull of a set of points: its dimension, decided without units, and good coordinates on it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from orthobandit._linalg import EPS
 Array = NDArray[np.float64]
 
 BLOCK_BYTES = 1 << 20
+SAMPLE = 4096
+DELICATE = 1e4  # growth of intermediate terms beyond which coordinates need doubled precision
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
 SIGNIFICANT = 8.0
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
@@ -74,13 +77,9 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
         return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
     size = np.maximum(np.abs(low), np.abs(high))
     origin = np.zeros(width) if through_zero else _least_point(points, size)
-    spread = np.maximum(high - origin, origin - low)
-    varies = spread > 0
-    inverse_spread = np.divide(1.0, spread, out=np.zeros(width), where=varies)
-    scaled = (points - origin) * inverse_spread
-    noise = 0.5 * EPS * np.linalg.norm((np.abs(points) + np.abs(origin)) * inverse_spread, axis=1)
-    pivots, basis = _eliminate(scaled.copy(), noise)
-    return _frame_from_pivots(origin, spread, scaled[pivots], basis)
+    scaling = _Scaling(origin, np.maximum(high - origin, origin - low))
+    pivots, basis = _spanning_points(points, scaling)
+    return _frame_from_pivots(scaling, scaling.scaled(points[pivots]), basis, size)
 
 
 @compiled
@@ -94,10 +93,76 @@ def _column_range(points: Array) -> tuple[Array, Array]:
     return low, high
 
 
+def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
+    """Yield (first row, rows) block by block."""
+    rows = block_rows(points.shape[1])
+    for start in range(0, len(points), rows):
+        yield start, points[start : start + rows]
+
+
 def _least_point(points: Array, size: Array) -> Array:
     """Return the point of least magnitude in units of the columns' largest: it costs the fewest digits."""
     unit = np.where(size > 0, size, 1.0)
-    return np.array(points[np.argmin(np.max(np.abs(points) / unit, axis=1))])
+    largest = np.concatenate([np.max(np.abs(block) / unit, axis=1) for _, block in _blocks(points)])
+    return np.array(points[np.argmin(largest)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaling:
+    """Differences to an origin (w,), in units of each column's spread (w,)."""
+
+    origin: Array
+    spread: Array
+
+    @property
+    def inverse(self) -> Array:
+        return np.divide(1.0, self.spread, out=np.zeros(len(self.spread)), where=self.spread > 0)
+
+    def scaled(self, points: Array) -> Array:
+        return np.asarray((points - self.origin) * self.inverse)
+
+    def noise(self, points: Array) -> Array:
+        """Return the size (n,) of the rounding errors that points and origin carry."""
+        size = (np.abs(points) + np.abs(self.origin)) * self.inverse
+        return np.asarray(0.5 * EPS * np.linalg.norm(size, axis=1))
+
+
+def _spanning_points(points: Array, scaling: _Scaling) -> tuple[NDArray[np.int64], Array]:
+    """Return points (r,) that span all others to rounding, and the orthonormal basis (r, w) they give.
+
+    Found among an evenly spread sample first; a pass over all points adds those that stick out.
+    """
+    candidates = np.arange(0, len(points), max(1, len(points) // SAMPLE))
+    while True:
+        chosen = points[candidates]
+        positions, basis = _eliminate(scaling.scaled(chosen), scaling.noise(chosen))
+        pivots = candidates[positions]
+        if len(candidates) == len(points):
+            return pivots, basis
+        sticking_out = _sticking_out(points, scaling, pivots, basis)
+        if not sticking_out.size:
+            return pivots, basis
+        candidates = np.union1d(candidates, sticking_out[:SAMPLE])
+
+
+def _sticking_out(
+    points: Array, scaling: _Scaling, pivots: NDArray[np.int64], basis: Array
+) -> NDArray[np.int64]:
+    """Return the points with a significant part outside the pivots' span, the most significant first."""
+    corners = scaling.scaled(points[pivots])
+    variance = scaling.noise(points[pivots]) ** 2
+    to_mixture = np.linalg.solve(np.tril(corners @ basis.T), np.eye(len(pivots)))
+    significance = np.empty(len(points))
+    for start, block in _blocks(points):
+        scaled = scaling.scaled(block)
+        inside = scaled @ basis.T
+        doubt = np.sqrt(scaling.noise(block) ** 2 + np.square(inside @ to_mixture) @ variance)
+        outside = np.linalg.norm(scaled - inside @ basis, axis=1)
+        significance[start : start + len(block)] = np.divide(
+            outside, doubt, out=np.zeros(len(block)), where=doubt > 0
+        )
+    found = np.flatnonzero(significance > SIGNIFICANT)
+    return found[np.argsort(-significance[found], kind="stable")]
 
 
 def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
@@ -108,9 +173,8 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
         return False
     inverse_spread = 1.0 / spread
     gram, total = np.zeros((width, width)), np.zeros(width)
-    rows = block_rows(width)
-    for start in range(0, count, rows):
-        block = (points[start : start + rows] - low) * inverse_spread
+    for _, rows in _blocks(points):
+        block = (rows - low) * inverse_spread
         gram += block.T @ block
         total += block.sum(axis=0)
     gram -= np.outer(total, total) / count
@@ -126,47 +190,55 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
 def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
     """Pick points one by one, each with the most significant part outside the span of those before.
 
-    `noise` (K,) bounds the rounding error of each point; it grows by what the chosen directions
-    pass on: a direction known to relative error η adds η·|component| to every point.
+    `noise` (K,) is the rounding error of each point. A point that is Σ c_k·pivot_k up to its residual
+    inherits the independent errors of the pivots, so its residual counts as significant against
+    √(noise² + Σ c_k² noise_k²). `residual` (K, w) is overwritten.
     """
     count, width = residual.shape
-    basis = np.zeros((0, width))
+    most = min(count, width)
+    basis = np.zeros((most, width))
+    mixture = np.zeros((count, most))
+    variance = noise**2
     pivots: list[int] = []
-    noise = noise.copy()
-    for _ in range(min(count, width)):
+    for rank in range(most):
         size = np.linalg.norm(residual, axis=1)
-        significance = np.divide(size, noise, out=np.zeros(count), where=noise > 0)
+        inherited = np.square(mixture[:, :rank]) @ variance[pivots]
+        doubt = np.sqrt(variance + inherited)
+        significance = np.divide(size, doubt, out=np.zeros(count), where=doubt > 0)
         significance[pivots] = 0.0
         pivot = int(np.argmax(significance))
         if significance[pivot] <= SIGNIFICANT:
             break
         direction = residual[pivot] / size[pivot]
-        direction -= basis.T @ (basis @ direction)
+        direction -= basis[:rank].T @ (basis[:rank] @ direction)
         direction /= np.linalg.norm(direction)
         component = residual @ direction
         residual -= np.outer(component, direction)
-        noise += np.abs(component) * (1.0 / significance[pivot] + EPS)
-        basis = np.vstack([basis, direction])
+        share = component / component[pivot]
+        mixture[:, :rank] -= np.outer(share, mixture[pivot, :rank].copy())
+        mixture[:, rank] = share
+        basis[rank] = direction
         pivots.append(pivot)
-    return pivots, basis
+    return pivots, basis[: len(pivots)]
 
 
-def _frame_from_pivots(origin: Array, spread: Array, chosen: Array, basis: Array) -> AffineFrame:
+def _frame_from_pivots(scaling: _Scaling, chosen: Array, basis: Array, size: Array) -> AffineFrame:
     """Make the chosen points the unit vectors of the coordinates: chosen @ basisᵀ @ solve = I."""
     rank, width = basis.shape
     if not rank:
-        return AffineFrame(origin, basis, np.zeros((width, 0)), False)
+        return AffineFrame(scaling.origin, basis, np.zeros((width, 0)), False)
     triangle = np.tril(chosen @ basis.T)
     inverse = np.linalg.solve(triangle, np.eye(rank))
-    inverse_spread = np.divide(1.0, spread, out=np.zeros(width), where=spread > 0)
-    transform = inverse_spread[:, np.newaxis] * (basis.T @ inverse)
+    transform = scaling.inverse[:, np.newaxis] * (basis.T @ inverse)
     directions = np.eye(width)
     if rank < width:
         # Orthonormal in the original units: long directions first, so that short ones keep their digits.
-        raw = basis * spread
+        raw = basis * scaling.spread
         order = np.argsort(-np.linalg.norm(raw, axis=1), kind="stable")
         directions = np.linalg.qr((raw[order] / np.linalg.norm(raw[order], axis=1, keepdims=True)).T)[0].T
-    return AffineFrame(origin, directions, transform, True)
+    # Coordinates are of order one; plain arithmetic loses as many digits as the terms are larger.
+    growth = float(np.max((size + np.abs(scaling.origin)) @ np.abs(transform)))
+    return AffineFrame(scaling.origin, directions, transform, is_delicate=growth > DELICATE)
 
 
 @compiled

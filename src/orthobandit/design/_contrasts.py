@@ -90,10 +90,16 @@ def largest(values: Array, most: int) -> NDArray[np.int64]:
 
 
 def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return for each of K points the squared distance (K,) to its farthest partner, and which (K,)."""
+    """Return for each of K points the squared distance (K,) to its farthest partner, and which (K,).
+
+    Ties go to the next point in cyclic order, so that symmetric sets give every point its own partner
+    rather than all points the same one.
+    """
     count = len(points)
     squares = np.einsum("ij,ij->i", points, points)
-    values, partners = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
+    values, partners = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
+    # Entry j − i + K of the handicap decides ties between partners j of point i; far below any tolerance.
+    handicap = 1e-10 * squares.max() / count * np.tile(np.arange(count), 3)
     for i in range(0, count, BLOCK):
         rows = slice(i, min(i + BLOCK, count))
         for j in range(i, count, BLOCK):
@@ -101,10 +107,18 @@ def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
             table = points[rows] @ (-2.0 * points[columns].T)
             table += squares[rows, np.newaxis]
             table += squares[columns]
+            table -= _shifted(handicap, count + j - i, table.shape)
             _keep(values[rows], partners[rows], table.argmax(axis=1), table, j, axis=1)
             if j > i:
                 _keep(values[columns], partners[columns], table.argmax(axis=0), table, i, axis=0)
-    return values, partners
+    difference = points - points[partners]
+    return np.einsum("ij,ij->i", difference, difference), partners
+
+
+def _shifted(line: Array, first: int, shape: tuple[int, ...]) -> Array:
+    """Return a view T with T[a, b] = line[first + b − a]."""
+    step = line.strides[0]
+    return np.lib.stride_tricks.as_strided(line[first:], shape, (-step, step), writeable=False)
 
 
 def _keep(

@@ -70,28 +70,29 @@ class Points:
         seen = self.through(view, chosen)
         return np.hstack([np.ones((len(seen), 1)), seen]) if self.has_intercept else seen
 
-    def rough_view(self) -> View:
-        """Scale the points to about unit covariance, from a sample spread evenly over the rows."""
-        step = max(1, len(self) // SAMPLE)
+    def rough_view(self) -> tuple[View, Indices]:
+        """Scale the points to about unit covariance, from a sample spread evenly over the rows.
+
+        Returns the view and the sample, or all points where the sample does not span.
+        """
+        sample = np.arange(0, len(self), max(1, len(self) // SAMPLE))
         try:
-            return self._scaled(self.rows[::step])
+            return self._scaled(self.rows[sample]), sample
         except np.linalg.LinAlgError:
-            return self._scaled(self.rows)
+            return self._scaled(self.rows), np.arange(len(self))
 
     def _scaled(self, rows: Array) -> View:
-        width = self.frame.transform.shape[1]
-        gram, total = np.zeros((width, width)), np.zeros(width)
+        rank = self.frame.transform.shape[1]
+        gram, total = np.zeros((rank, rank)), np.zeros(rank)
         height = block_rows(rows.shape[1])
         for start in range(0, len(rows), height):
             block = (rows[start : start + height] - self.frame.centre) @ self.frame.transform
             gram += block.T @ block
             total += block.sum(axis=0)
-        gram, mean = gram / len(rows), total / len(rows)
-        if self.has_intercept:
-            gram -= np.outer(mean, mean)
-            # Solve for the row-space centre whose image is the mean: the mean of the rows itself.
-            return View(rows.mean(axis=0), self.frame.transform @ inverse_root(gram))
-        return View(self.frame.centre, self.frame.transform @ inverse_root(gram))
+        if not self.has_intercept:
+            return View(self.frame.centre, self.frame.transform @ inverse_root(gram / len(rows)))
+        gram = gram / len(rows) - np.outer(total, total) / len(rows) ** 2
+        return View(rows.mean(axis=0), self.frame.transform @ inverse_root(gram))
 
     def refined(self, view: View, chosen: Indices, weights: Array) -> View:
         """Return the view in which the weighted points have moment (or covariance) equal to identity.
@@ -109,6 +110,14 @@ class Points:
             raise np.linalg.LinAlgError("the chosen points do not span")
         return View(centre, view.transform @ inverse_root(gram))
 
+    def are_spanned(self, view: View, chosen: Indices, weights: Array) -> bool:
+        """Tell whether the weighted points span all others."""
+        try:
+            self.refined(view, chosen, weights)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
     def leverages(self, view: View) -> Array:
         """Return ‖z_i‖²_{M⁻¹} of every point (K,), for the design that `view` was refined to."""
         out = np.empty(len(self))
@@ -119,20 +128,16 @@ class Points:
             np.einsum("ij,ij->i", seen, seen, out=out[start : start + height])
         return out + 1.0 if self.has_intercept else out
 
-    def spanning(self, view: View) -> Indices:
-        """Return n points that span, each the farthest from the span of those before it."""
+    def spanning(self, view: View, sample: Indices) -> Indices:
+        """Return n points of the sample that span, each the farthest from the span of those before."""
+        seen = self.through(view, sample)
         chosen: list[int] = []
         if self.has_intercept:
-            chosen.append(int(np.argmax(self.leverages(view))))
-        origin = self.rows[chosen[0]] if chosen else view.centre
-        basis = np.zeros((0, view.transform.shape[1]))
-        seen = (self.rows - origin) @ view.transform
+            chosen.append(int(np.argmax(np.einsum("ij,ij->i", seen, seen))))
+            seen = seen - seen[chosen[0]]
         while len(chosen) < self.dimension:
-            farthest = int(np.argmax(np.einsum("ij,ij->i", seen, seen)))
-            direction = seen[farthest] - basis.T @ (basis @ seen[farthest])
-            size = np.linalg.norm(direction)
-            direction = direction / size
+            sizes = np.einsum("ij,ij->i", seen, seen)
+            chosen.append(int(np.argmax(sizes)))
+            direction = seen[chosen[-1]] / np.sqrt(sizes[chosen[-1]])
             seen -= np.outer(seen @ direction, direction)
-            basis = np.vstack([basis, direction])
-            chosen.append(farthest)
-        return np.array(chosen)
+        return sample[chosen]

@@ -53,8 +53,8 @@ def d_optimal(
         Called after each pass with (passes so far, gap).
     """
     n = points.dimension
-    view = points.rough_view()
-    chosen, weights = _first_working_set(points, view, points.leverages(view), start)
+    view, sample = points.rough_view()
+    chosen, weights = _first_working_set(points, view, sample, start)
     pool, numbers = points, np.arange(len(points))
     best, passes, inner = np.inf, 1, 0.05
     while passes < PASSES:
@@ -84,26 +84,15 @@ def d_optimal(
 
 
 def _first_working_set(
-    points: Points, view: View, leverages: Array, start: Array | None
+    points: Points, view: View, sample: Indices, start: Array | None
 ) -> tuple[Indices, Array]:
-    n = points.dimension
-    if start is not None:
-        chosen = np.flatnonzero(start)
-        try:
-            points.refined(view, chosen, start[chosen])
-        except np.linalg.LinAlgError:
-            start = None
-        else:
-            return chosen, start[chosen]
-    size = min(len(points), 10 * n)
-    chosen = np.sort(np.argpartition(-leverages, size - 1)[:size])
-    weights = np.full(size, 1.0 / size)
-    try:
-        points.refined(view, chosen, weights)
-    except np.linalg.LinAlgError:
-        chosen = np.union1d(chosen, points.spanning(view))
-        weights = np.full(len(chosen), 1.0 / len(chosen))
-    return chosen, weights
+    """Start from an earlier design if it spans, else from a spanning set and the farthest points."""
+    if start is not None and points.are_spanned(view, np.flatnonzero(start), start[start > 0]):
+        return np.flatnonzero(start), start[start > 0]
+    leverages = points.leverages(view)
+    size = min(len(points), 10 * points.dimension)
+    chosen = np.union1d(np.argpartition(-leverages, size - 1)[:size], points.spanning(view, sample))
+    return chosen, np.full(len(chosen), 1.0 / len(chosen))
 
 
 def _solve_working_set(

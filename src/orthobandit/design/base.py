@@ -86,12 +86,13 @@ class Design:
         points = Points.of(self.arms.features, self.arms.frame, has_intercept=True)
         everything = np.arange(len(points))
         weights = self.probabilities[self.support]
-        near = points.through(points.rough_view(), self.support)
+        rough = points.rough_view()[0]
+        near = points.through(rough, self.support)
         near = near - weights @ near
         if RangeFactor.of((near * weights[:, np.newaxis]).T @ near).rank == self.arms.dimension:
-            view = points.refined(points.rough_view(), self.support, weights)
+            view = points.refined(rough, self.support, weights)
             return points.through(view, everything)
-        return _white_on_range(points, self.support, weights)
+        return _white_on_range(points.through(rough, everything), self.support, weights)
 
     def describe(self, top: int = 10) -> str:
         """Return a description for people: the certificate, the norms, and the top of the support."""
@@ -130,9 +131,7 @@ def _largest(vectors: Array) -> float:
     return float(np.max(np.einsum("ij,ij->i", vectors, vectors), initial=0.0))
 
 
-def _white_on_range(points: Points, support: NDArray[np.int64], weights: Array) -> Array:
-    view = points.rough_view()
-    seen = points.through(view, np.arange(len(points)))
+def _white_on_range(seen: Array, support: NDArray[np.int64], weights: Array) -> Array:
     seen = seen - weights @ seen[support]
     factor = RangeFactor.of((seen[support] * weights[:, np.newaxis]).T @ seen[support])
     return factor.whiten(seen)

@@ -136,7 +136,7 @@ class _Problem:
 
     def _begin(self, start: Array | None) -> tuple[Indices, Array, View]:
         """Start from an earlier design, or from the centred design, which is within a factor 2."""
-        view = self.points.rough_view()
+        view, _ = self.points.rough_view()
         centred = d_optimal(self.points, 0.02)
         p = np.zeros(len(self.points))
         p[centred.chosen] = centred.values
@@ -185,8 +185,7 @@ class _Problem:
         return weights, max(worst / bound - 1.0, 0.0)
 
     def _certified(self, view: View, chosen: Indices, p: Array) -> float:
-        try:
-            fresh = self.points.refined(view, chosen, p)
-        except np.linalg.LinAlgError:
+        """Return the largest contrast of a design from a fresh factorisation; +inf if it does not span."""
+        if not self.points.are_spanned(view, chosen, p):
             return np.inf
-        return self.contrasts.worst(fresh.transform, 1)[0]
+        return self.contrasts.worst(self.points.refined(view, chosen, p).transform, 1)[0]
