@@ -266,6 +266,7 @@ def test_replications_in_different_phases_equal_single_runs():
     counts[np.arange(3), lead] += missing
     state = policy.observe(state, plan, exact_tally(means, counts))
     assert state.phase.tolist() == [3, 2, 2]
+    assert state.plans.tolist() == [3, 2, 2]
     for number, phases in enumerate([2, 1, 1]):
         single = policy.start(arms)
         for _ in range(phases):
