@@ -157,16 +157,25 @@ class OrthogonalRegression:
             )
         ridge = np.log(moments.rounds / self.delta) if self.ridge is None else self.ridge
         coefficients = solve_ridge(moments.gram, moments.moment, ridge)
-        values = coefficients @ arms.positions.T
+        values = _rows_times(coefficients, arms.positions.T)
         gaps = values.max(axis=-1, keepdims=True) - values
-        theta = coefficients @ arms.basis
+        theta = _rows_times(coefficients, arms.basis)
         return Estimate(gaps, np.full_like(gaps, np.inf), "point", theta, moments.rounds)
 
 
 def _centred(arms: ArmSet, probabilities: Array) -> Array:
     """Return x_i − μ_p for every arm, (..., K, r)."""
-    mean = probabilities @ arms.positions
+    mean = _rows_times(probabilities, arms.positions)
     return np.asarray(arms.positions - mean[..., np.newaxis, :])
+
+
+def _rows_times(rows: Array, matrix: Array) -> Array:
+    """Return rows (..., n) @ matrix (n, m), one product a row.
+
+    A single product over the whole batch would round each row differently for different batch sizes,
+    and a batch must equal its single runs.
+    """
+    return np.asarray((rows[..., np.newaxis, :] @ matrix)[..., 0, :])
 
 
 def _check_sizes(arms: ArmSet, plan: Plan, tally: Tally) -> None:

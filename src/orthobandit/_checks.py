@@ -1,0 +1,39 @@
+"""Checks of settings at the public edge: each names the argument, its value and the remedy."""
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+from orthobandit.errors import ParameterError
+
+
+def check_fraction(name: str, value: object) -> float:
+    """Return `value` as a float strictly between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1")
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return `value` as a finite float above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ParameterError(f"{name}={value!r} must be a finite number above 0")
+    return float(value)
+
+
+def check_whole(name: str, value: object, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}")
+    return int(value)
+
+
+def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
+    """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
+    names = list(valid)
+    if isinstance(value, str) and value in names:
+        return value
+    near = get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")

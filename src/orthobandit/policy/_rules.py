@@ -1,0 +1,60 @@
+"""Design rules of policies: by name or as a function, applied to the arms that are left."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit._checks import check_choice
+from orthobandit.arms import ArmSet
+from orthobandit.design import anchor_design, centred_design, contrast_design
+from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.estimate.plan import checked_probabilities
+
+
+class HasProbabilities(Protocol):
+    """What a design rule returns, e.g. a :class:`~orthobandit.design.base.Design`."""
+
+    @property
+    def probabilities(self) -> ArrayLike:
+        """One probability an arm, (K,)."""
+        ...
+
+
+DesignRule = Callable[[ArmSet], HasProbabilities]
+
+NAMED: dict[str, DesignRule] = {
+    "anchor": anchor_design,
+    "centred": centred_design,
+    "contrast": contrast_design,
+}
+
+
+def check_design(design: str | DesignRule) -> None:
+    """Raise :class:`ParameterError` unless `design` is a known name or callable."""
+    if not callable(design):
+        check_choice("design", design, NAMED)
+
+
+def design_on(design: str | DesignRule, arms: ArmSet) -> NDArray[np.float64]:
+    """Return the probabilities (K,) that a design rule gives to these arms.
+
+    The first arm is the reference of an anchor design.
+    """
+    result = (NAMED[design] if isinstance(design, str) else design)(arms)
+    if not hasattr(result, "probabilities"):
+        raise ParameterError(
+            f"design={design!r} returned {type(result).__name__}; an object with `probabilities` is needed"
+        )
+    chosen = checked_probabilities(result.probabilities)
+    if chosen.shape != (len(arms),):
+        raise ProbabilityError(
+            f"design={design!r} returned probabilities of shape {chosen.shape} for {len(arms)} arms"
+        )
+    return chosen
+
+
+def point_mass(arms: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return the distributions (..., count) that always play the given arms (...)."""
+    return np.asarray(arms[..., np.newaxis] == np.arange(count), dtype=np.float64)

@@ -1,0 +1,108 @@
+"""What the states of policies share: frozen arrays, exact JSON, and the check of what is observed."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError, TallyError
+from orthobandit.estimate import Plan, Tally
+
+
+def freeze(state: Any) -> None:
+    """Make every array of a state dataclass a read-only ndarray, also those without axes."""
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if not isinstance(value, ArmSet | Tally):
+            array = np.asarray(value)
+            array.flags.writeable = False
+            object.__setattr__(state, field.name, array)
+
+
+def dump_state(state: Any) -> dict[str, Any]:
+    """Return all fields but the arms as plain lists and numbers."""
+    values = {field.name: getattr(state, field.name) for field in fields(state)}
+    return {
+        name: value.to_json() if isinstance(value, Tally) else value.tolist()
+        for name, value in values.items()
+        if not isinstance(value, ArmSet)
+    }
+
+
+def load_array(
+    data: dict[str, Any], name: str, dtype: DTypeLike, shape: tuple[int, ...] | None = None
+) -> NDArray[Any]:
+    """Return one array of a dumped state, or raise :class:`ParameterError` if it does not fit."""
+    array = np.array(_entry(data, name), dtype=dtype)
+    if shape is not None:
+        _check_shape(name, array.shape, shape)
+    return array
+
+
+def load_tally(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> Tally:
+    """Return one tally of a dumped state, or raise :class:`ParameterError` if it does not fit."""
+    tally = Tally.from_json(_entry(data, name))
+    _check_shape(name, tally.counts.shape, shape)
+    return tally
+
+
+def _entry(data: dict[str, Any], name: str) -> Any:
+    if name not in data:
+        raise ParameterError(f"data has no entry {name!r}; it must come from `dump` of the same policy")
+    return data[name]
+
+
+def _check_shape(name: str, shape: tuple[int, ...], needed: tuple[int, ...]) -> None:
+    if shape != needed:
+        raise ParameterError(
+            f"data[{name!r}] has shape {shape} but {needed} is needed; was it dumped with other arms?"
+        )
+
+
+def check_observed(
+    probabilities: NDArray[np.float64], left: NDArray[np.int64], plan: Plan, tally: Tally
+) -> None:
+    """Raise :class:`TallyError` unless the tally can come from the plan that is in force.
+
+    Parameters
+    ----------
+    probabilities : (..., K) array
+        The distribution in force.
+    left : (...) array of int
+        Rounds that it is still in force.
+    plan, tally : Plan, Tally
+        As given to ``observe``.
+    """
+    if not probabilities.shape == plan.probabilities.shape == tally.counts.shape:
+        raise TallyError(
+            f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
+            f" the state needs {probabilities.shape}"
+        )
+    rounds = tally.rounds
+    other = (rounds > 0) & np.any(plan.probabilities != probabilities, axis=-1)
+    if other.any():
+        raise TallyError("the plan is not the one in force; observe what was played under `plan(state)`")
+    impossible = (tally.counts > 0) & (probabilities == 0)
+    if impossible.any():
+        place = tuple(int(i) for i in np.argwhere(impossible)[0])
+        raise TallyError(f"arm {place[-1]} was played {tally.counts[place]} times but has probability 0")
+    over = rounds > left
+    if over.any():
+        place = tuple(int(i) for i in np.argwhere(over)[0])
+        raise TallyError(
+            f"the tally has {rounds[place]} rounds but its plan is in force for {left[place]}"
+            " more; ask for a new plan when its rounds are used up"
+        )
+
+
+def select(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
+    """Return the tallies (m, K) of the replications where `mask` (...) is true."""
+    return Tally(tally.counts[mask], tally.sums[mask], tally.squares[mask])
+
+
+def clear(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
+    """Return the tally (..., K) with no rounds where `mask` (...) is true."""
+    keep = ~mask[..., np.newaxis]
+    return Tally(tally.counts * keep, np.where(keep, tally.sums, 0.0), np.where(keep, tally.squares, 0.0))

@@ -1,0 +1,202 @@
+"""Pure exploration: one design for a fixed number of rounds, then the best-looking arm."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import Moments, OrthogonalRegression, Plan, Tally
+from orthobandit.policy._rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._states import (
+    check_observed,
+    clear,
+    dump_state,
+    freeze,
+    load_array,
+    load_tally,
+    select,
+)
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.theory import pac_epsilon, pac_rounds
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ExplorationState:
+    """The memory of :class:`PureExploration`; leading axes (...) are replications.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    probabilities : (..., K) array
+        The design, also after the exploration.
+    tally : Tally
+        What was seen while exploring.
+    declared : (...) array of int
+        The arm that looked best after the last planned round, −1 before.
+    """
+
+    arms: ArmSet
+    probabilities: Array
+    tally: Tally
+    declared: Integers
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True)
+class PureExploration:
+    """Draw from one design, then report the best-looking arm (Kim, Kim & Oh 2025, section Pure Exploration).
+
+    Explores for `rounds` rounds, or for as many as the PAC bound asks: the smaller of its K-dependent and
+    K-independent forms (:func:`~orthobandit.theory.pac_rounds`). Estimates with ridge log(t/δ). Departs:
+    where the paper stops, the reported arm is declared and played from then on; arms without any
+    identifiable difference are equally good, and the first is declared at once; d is the affine dimension r.
+
+    Parameters
+    ----------
+    rounds : int, optional
+        How long to explore. Give this or `epsilon`.
+    epsilon : float, optional
+        Explore until the leader is within ε of the best arm.
+    delta : float
+        Failure probability δ.
+    design : {"anchor", "centred", "contrast"} or callable
+        As in :class:`~orthobandit.policy.sbe.SBE`.
+    C2, C3 : float
+        Constants of the two forms of the PAC bound. The paper proves that some constants work; that 1 does
+        is not proven.
+
+    Examples
+    --------
+    >>> policy = PureExploration(epsilon=0.5)
+    >>> state = policy.start(ArmSet([[0.0], [1.0]]))
+    >>> int(policy.plan(state).rounds)
+    15
+    >>> state = policy.observe(state, policy.plan(state), Tally([7, 8], [35.0, 48.0], [175.0, 288.0]))
+    >>> decision = policy.decide(state)
+    >>> int(decision.declared), bool(decision.epsilon <= 0.5)
+    (1, True)
+    """
+
+    rounds: int | None = None
+    epsilon: float | None = None
+    delta: float = 0.05
+    design: str | DesignRule = "anchor"
+    C2: float = 1.0
+    C3: float = 1.0
+
+    def __post_init__(self) -> None:
+        if (self.rounds is None) == (self.epsilon is None):
+            raise ParameterError(
+                f"rounds={self.rounds} and epsilon={self.epsilon}: give exactly one of the two"
+            )
+        if self.rounds is not None:
+            check_whole("rounds", self.rounds)
+        if self.epsilon is not None:
+            check_positive("epsilon", self.epsilon)
+        check_fraction("delta", self.delta)
+        check_design(self.design)
+        check_positive("C2", self.C2)
+        check_positive("C3", self.C3)
+
+    def start(
+        self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
+    ) -> ExplorationState:
+        """Return the state before the first round; arms without a difference are settled at once.
+
+        Nothing is randomised, so `seed` and `replications` have no effect.
+        """
+        del seed, replications
+        count = len(arms)
+        design = design_on(self.design, arms) if arms.dimension else np.full(count, 1 / count)
+        return ExplorationState(
+            arms=arms,
+            probabilities=np.tile(design, (*batch, 1)),
+            tally=Tally.zeros(count, batch),
+            declared=np.full(batch, -1 if arms.dimension else 0, dtype=np.int64),
+        )
+
+    def planned_rounds(self, arms: ArmSet) -> int:
+        """Return how long these arms are explored, at most `FOREVER`."""
+        if self.epsilon is None:
+            return min(check_whole("rounds", self.rounds), FOREVER)
+        setting = (self.epsilon, self.delta, max(arms.dimension, 1))
+        return min(pac_rounds(*setting, len(arms), C=self.C2), pac_rounds(*setting, C=self.C3), FOREVER)
+
+    def plan(self, state: ExplorationState) -> Plan:
+        """Return the design and the rounds left, or the declared arm `FOREVER`."""
+        return Plan(self._in_force(state), self._left(state))
+
+    def observe(self, state: ExplorationState, plan: Plan, tally: Tally) -> ExplorationState:
+        """Return the state after the tallied rounds; what follows the declaration is not kept."""
+        check_observed(self._in_force(state), self._left(state), plan, tally)
+        exploring = np.asarray(state.declared < 0)
+        if not exploring.any():
+            return state
+        state = replace(state, tally=state.tally + clear(tally, ~exploring))
+        done = exploring & (state.tally.rounds == self.planned_rounds(state.arms))
+        return replace(state, declared=np.where(done, self._leader(state), state.declared))
+
+    def decide(self, state: ExplorationState) -> Decision:
+        """Return what is known now.
+
+        `epsilon` is the smallest ε whose PAC size does not exceed the rounds seen. The claim holds with
+        probability 1 − δ at any one time fixed in advance, not at all times at once, and only if the
+        constants are large enough, which is not known for C2 = C3 = 1: hence the mode.
+        """
+        return Decision(
+            active=np.ones(state.probabilities.shape, dtype=np.bool_),
+            leader=np.where(state.declared >= 0, state.declared, self._leader(state)),
+            declared=state.declared,
+            epsilon=self._epsilon(state),
+            confidence=1 - self.delta,
+            mode="paper constants (fixed time)",
+        )
+
+    def dump(self, state: ExplorationState) -> dict[str, Any]:
+        """Return the state as plain lists and numbers."""
+        return dump_state(state)
+
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> ExplorationState:
+        """Invert :meth:`dump`."""
+        declared = load_array(data, "declared", np.int64)
+        shape = (*declared.shape, len(arms))
+        probabilities = load_array(data, "probabilities", np.float64, shape)
+        return ExplorationState(arms, probabilities, load_tally(data, "tally", shape), declared)
+
+    def _in_force(self, state: ExplorationState) -> Array:
+        settled = point_mass(state.declared, len(state.arms))
+        return np.where(state.declared[..., np.newaxis] >= 0, settled, state.probabilities)
+
+    def _left(self, state: ExplorationState) -> Integers:
+        left = self.planned_rounds(state.arms) - state.tally.rounds
+        return np.where(state.declared >= 0, FOREVER, left)
+
+    def _leader(self, state: ExplorationState) -> Integers:
+        """Return the best-looking arm (...); the first one where nothing was seen."""
+        leader = np.zeros(state.declared.shape, dtype=np.int64)
+        seen = np.asarray(state.tally.rounds > 0)
+        if seen.any() and state.arms.dimension:
+            tally = select(state.tally, seen)
+            moments = Moments.of(state.arms, Plan(state.probabilities[seen], tally.rounds), tally)
+            leader[seen] = OrthogonalRegression(delta=self.delta).solve(state.arms, moments).best
+        return leader
+
+    def _epsilon(self, state: ExplorationState) -> Array:
+        epsilon = np.full(state.declared.shape, np.inf if state.arms.dimension else 0.0)
+        if state.arms.dimension:
+            for rounds in np.unique(state.tally.rounds[state.tally.rounds > 0]).tolist():
+                setting = (rounds, self.delta, state.arms.dimension)
+                claimed = min(
+                    pac_epsilon(*setting, len(state.arms), C=self.C2), pac_epsilon(*setting, C=self.C3)
+                )
+                epsilon[state.tally.rounds == rounds] = claimed
+        return epsilon

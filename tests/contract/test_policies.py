@@ -1,0 +1,44 @@
+"""Every policy of the package keeps the contract, on every kind of arm set."""
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet
+from orthobandit.design import centred_design
+from orthobandit.policy import SBE, PureExploration
+from orthobandit.testing import CHECKS, Setting
+
+POLICIES = {
+    "sbe": SBE(),
+    "sbe theory": SBE(schedule="theory", delta=0.3, C2=0.25),
+    "sbe adaptive": SBE(schedule="adaptive", delta=0.2, C2=0.5, C3=0.5),
+    "sbe centred": SBE(design="centred"),
+    "sbe contrast": SBE(design="contrast"),
+    "sbe rule": SBE(design=centred_design),
+    "sbe horizon": SBE(horizon=700),
+    "explore": PureExploration(rounds=1000),
+    "explore epsilon": PureExploration(epsilon=0.4, design="centred"),
+}
+
+ARMS = {
+    "random": ArmSet(np.random.default_rng(5).standard_normal((6, 3)) / 2),
+    "one hot": ArmSet.one_hot(4),
+    "flat": ArmSet(np.random.default_rng(6).standard_normal((5, 2)) @ np.ones((2, 4)) / 2 + 3),
+    "repeated": ArmSet([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.3]]),
+    "identical": ArmSet(np.ones((3, 2))),
+    "single": ArmSet([[2.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("arms", ARMS.values(), ids=ARMS)
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_policy_keeps_the_contract(policy, arms, check):
+    check(policy, Setting(arms))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", ["sbe", "explore"])
+def test_contract_holds_for_a_wide_batch(name, seed):
+    for check in CHECKS:
+        check(POLICIES[name], Setting(ARMS["random"], replications=25, seed=seed))

@@ -1,0 +1,130 @@
+"""The contract suite catches policies that break it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, Plan, Tally
+from orthobandit.policy import FOREVER, SBE
+from orthobandit.testing import (
+    Setting,
+    check_batch,
+    check_decisions,
+    check_empty_tally,
+    check_inputs_kept,
+    check_parts,
+    check_policy,
+    check_probabilities,
+    check_replay,
+    check_round_trip,
+)
+
+ARMS = ArmSet([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.1, 0.2]])
+
+
+class Wrapped:
+    """SBE with one clause broken by a subclass."""
+
+    def __init__(self):
+        self.inner = SBE()
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+class PlaysEliminatedArms(Wrapped):
+    def plan(self, state):
+        plan = self.inner.plan(state)
+        return Plan(np.full(plan.probabilities.shape, 1 / plan.count), plan.rounds)
+
+    def observe(self, state, _plan, _tally):
+        return state
+
+    def decide(self, state):
+        active = state.active.copy()
+        active[..., -1] = False
+        return replace(self.inner.decide(state), active=active)
+
+
+class ForgetsTheBatch(Wrapped):
+    def decide(self, state):
+        return replace(self.inner.decide(state), leader=np.asarray(0))
+
+
+class TakesBackTheEnd(Wrapped):
+    def plan(self, state):
+        plan = self.inner.plan(state)
+        return Plan(plan.probabilities, plan.rounds - (plan.rounds == FOREVER) * state.tally.rounds)
+
+
+class LosesDigits(Wrapped):
+    def dump(self, state):
+        return {**self.inner.dump(state), "probabilities": np.round(state.probabilities, 12).tolist()}
+
+
+class ForgetsThePhase(Wrapped):
+    def dump(self, state):
+        return {**self.inner.dump(state), "tally": Tally.zeros(4, state.phase.shape).to_json()}
+
+
+class HasAMood(Wrapped):
+    calls = 0
+
+    def plan(self, state):
+        self.calls += 1
+        plan = self.inner.plan(state)
+        return Plan(plan.probabilities, plan.rounds - self.calls % 2)
+
+
+class MixesReplications(Wrapped):
+    def plan(self, state):
+        plan = self.inner.plan(state)
+        return Plan(plan.probabilities, np.maximum(plan.rounds // 2, 1) if plan.rounds.ndim else plan.rounds)
+
+
+class RestartsTheCount(Wrapped):
+    def plan(self, state):
+        return Plan(state.probabilities, state.length)
+
+    def observe(self, state, _plan, tally):
+        return self.inner.observe(state, self.inner.plan(state), tally)
+
+
+class CountsCalls(Wrapped):
+    def observe(self, state, plan, tally):
+        state = self.inner.observe(state, plan, tally)
+        return replace(state, plans=state.plans + 1)
+
+
+class WritesOnItsState(Wrapped):
+    def decide(self, state):
+        decision = self.inner.decide(state)
+        object.__setattr__(state, "plans", state.plans + 1)
+        return decision
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "message"),
+    [
+        (PlaysEliminatedArms, check_probabilities, "not active may be drawn"),
+        (ForgetsTheBatch, check_decisions, "leader has shape"),
+        (TakesBackTheEnd, check_parts, "before its rounds are in"),
+        (LosesDigits, check_round_trip, "plans differently"),
+        (ForgetsThePhase, check_round_trip, "plans differently"),
+        (HasAMood, check_replay, "plan"),
+        (MixesReplications, check_batch, "single run"),
+        (RestartsTheCount, check_parts, "before its rounds are in"),
+        (CountsCalls, check_empty_tally, "no rounds changes the state"),
+        (WritesOnItsState, check_inputs_kept, "modified"),
+    ],
+)
+def test_a_broken_clause_is_found(broken, check, message):
+    with pytest.raises(AssertionError, match=message):
+        check(broken(), Setting(ARMS))
+    with pytest.raises(AssertionError):
+        check_policy(broken(), ARMS)
+
+
+def test_the_unbroken_wrapper_passes():
+    check_policy(Wrapped(), ARMS)
