@@ -1,0 +1,1 @@
+"""Designs: distributions over arms that identify the gaps between them."""

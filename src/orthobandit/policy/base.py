@@ -10,7 +10,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 
 # Rounds of a plan that no later observation will change: play on until the horizon.
-FOREVER = int(2**62)
+FOREVER = 2**62
 
 StateT = TypeVar("StateT")
 
