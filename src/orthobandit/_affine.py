@@ -11,6 +11,8 @@ from orthobandit._linalg import EPS
 Array = NDArray[np.float64]
 
 BLOCK_BYTES = 1 << 20
+# A column that varies by less counts as constant: its squares would underflow.
+SMALLEST = 1e-150
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
 SIGNIFICANT = 8.0
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
@@ -38,6 +40,10 @@ class AffineFrame:
     transform: Array
     is_delicate: bool
 
+    def __post_init__(self) -> None:
+        for array in (self.origin, self.directions, self.transform):
+            array.flags.writeable = False
+
     @property
     def dimension(self) -> int:
         """The affine dimension r."""
@@ -60,22 +66,21 @@ def block_rows(width: int) -> int:
 def affine_frame(points: Array) -> AffineFrame:
     """Find the affine dimension of points (K, d) and coordinates on their hull.
 
-    The decision is free of units: columns are scaled to unit range first, and each point is compared
-    with the rounding error that its own digits and the origin's carry. Well-conditioned points are
-    recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
+    The decision is free of units: columns are scaled so that all carry the same rounding error, and each
+    point is compared with the error that its own digits and the origin's carry. Well-conditioned points
+    are recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
     """
-    width = points.shape[1]
     low, high = _column_range(points)
     if _is_clearly_full(points, low, high):
-        return AffineFrame(points[0].copy(), np.eye(width), np.diag(1.0 / (high - low)), False)
-    origin = _least_point(points, np.maximum(np.abs(low), np.abs(high)))
-    spread = np.maximum(high - origin, origin - low)
-    varies = spread > 0
-    inverse_spread = np.divide(1.0, spread, out=np.zeros(width), where=varies)
-    scaled = (points - origin) * inverse_spread
-    noise = 0.5 * EPS * np.linalg.norm((np.abs(points) + np.abs(origin)) * inverse_spread, axis=1)
+        return AffineFrame(points[0].copy(), np.eye(len(low)), np.diag(1.0 / (high - low)), False)
+    size = np.maximum(np.abs(low), np.abs(high))
+    origin = _least_point(points, size)
+    unit = _column_units(size + np.abs(origin), high - low)
+    inverse_unit = np.divide(1.0, unit, out=np.zeros(len(unit)), where=unit > 0)
+    scaled = (points - origin) * inverse_unit
+    noise = 0.5 * EPS * np.linalg.norm((np.abs(points) + np.abs(origin)) * inverse_unit, axis=1)
     pivots, basis = _eliminate(scaled.copy(), noise)
-    return _frame_from_pivots(origin, spread, scaled[pivots], basis)
+    return _frame_from_pivots(origin, unit, scaled[pivots], basis)
 
 
 @compiled
@@ -89,6 +94,15 @@ def _column_range(points: Array) -> tuple[Array, Array]:
     return low, high
 
 
+def _column_units(size: Array, spread: Array) -> Array:
+    """Return `size`, to which rounding errors are proportional, and 0 for columns that count as constant.
+
+    A column that varies by no more than its rounding error must not be scaled up: it would drown the
+    others in its noise.
+    """
+    return np.where(spread > np.maximum(SMALLEST, SIGNIFICANT * 0.5 * EPS * size), size, 0.0)
+
+
 def _least_point(points: Array, size: Array) -> Array:
     """Return the point of least magnitude in units of the columns' largest: it costs the fewest digits."""
     unit = np.where(size > 0, size, 1.0)
@@ -99,7 +113,8 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
     """Tell whether the Gram matrix alone proves that the points span all columns."""
     count, width = points.shape
     spread = high - low
-    if count <= width or np.any(spread <= 1e-3 * np.maximum(np.abs(low), np.abs(high))):
+    needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
+    if count <= width or np.any(spread <= needed):
         return False
     inverse_spread = 1.0 / spread
     gram, total = np.zeros((width, width)), np.zeros(width)
@@ -146,19 +161,19 @@ def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
     return pivots, basis
 
 
-def _frame_from_pivots(origin: Array, spread: Array, chosen: Array, basis: Array) -> AffineFrame:
+def _frame_from_pivots(origin: Array, unit: Array, chosen: Array, basis: Array) -> AffineFrame:
     """Make the chosen points the unit vectors of the coordinates: chosen @ basisᵀ @ solve = I."""
     rank, width = basis.shape
     if not rank:
         return AffineFrame(origin, basis, np.zeros((width, 0)), False)
     triangle = np.tril(chosen @ basis.T)
     inverse = np.linalg.solve(triangle, np.eye(rank))
-    inverse_spread = np.divide(1.0, spread, out=np.zeros(width), where=spread > 0)
-    transform = inverse_spread[:, np.newaxis] * (basis.T @ inverse)
+    scale = np.where(unit > 0, unit, 1.0)[:, np.newaxis]
+    transform = basis.T @ inverse / scale
     directions = np.eye(width)
     if rank < width:
         # Orthonormal in the original units: long directions first, so that short ones keep their digits.
-        raw = basis * spread
+        raw = basis * unit
         order = np.argsort(-np.linalg.norm(raw, axis=1), kind="stable")
         directions = np.linalg.qr((raw[order] / np.linalg.norm(raw[order], axis=1, keepdims=True)).T)[0].T
     return AffineFrame(origin, directions, transform, True)
