@@ -13,6 +13,7 @@ from orthobandit.simulation import (
     Clipped,
     Constant,
     Gaussian,
+    Noise,
     Oblivious,
     RandomWalk,
     Sine,
@@ -97,7 +98,7 @@ def test_blocks_and_rounds_have_the_same_law(noise):
         (StudentT(3.0, 2.0), stats.t(3.0, 0.3 + 0.5, 2.0)),
         (StudentT(1.2), stats.t(1.2, 0.3 + 0.5)),
     ],
-    ids=repr,
+    ids=lambda value: repr(value) if isinstance(value, Noise) else "law",
 )
 @pytest.mark.parametrize("is_adaptive", [False, True])
 def test_rewards_have_the_stated_law(noise, distribution, is_adaptive):
