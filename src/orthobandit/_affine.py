@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 BLOCK_BYTES = 1 << 20
 # A column that varies by less counts as constant: its squares would underflow.
 SMALLEST = 1e-150
-# A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
+# What is left of a point counts as a new direction when it exceeds this many times its rounding error.
 SIGNIFICANT = 8.0
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
 CLEARLY_POSITIVE = 1e-10
@@ -136,29 +136,58 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
 def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
     """Pick points one by one, each with the most significant part outside the span of those before.
 
-    `noise` (K,) bounds the rounding error of each point; it grows by what the chosen directions
-    pass on: a direction known to relative error η adds η·|component| to every point.
+    What is left of a point is the point minus shares of the pivots. With `noise` (K,) the independent
+    rounding errors of the points, what is left has the root of the sum of squares of its own error and
+    its shares of the pivots'. Adding up absolute bounds instead would call weak directions noise.
     """
     count, width = residual.shape
-    basis = np.zeros((0, width))
+    shares = np.zeros((count, min(count - 1, width)))
+    basis = np.zeros((shares.shape[1], width))
+    size, error = np.linalg.norm(residual, axis=1), noise.copy()
     pivots: list[int] = []
-    noise = noise.copy()
-    for _ in range(min(count - 1, width)):
-        size = np.linalg.norm(residual, axis=1)
-        significance = np.divide(size, noise, out=np.zeros(count), where=noise > 0)
+    for step in range(len(basis)):
+        significance = np.divide(size, error, out=np.zeros(count), where=error > 0)
         significance[pivots] = 0.0
         pivot = int(np.argmax(significance))
         if significance[pivot] <= SIGNIFICANT:
             break
         direction = residual[pivot] / size[pivot]
-        direction -= basis.T @ (basis @ direction)
+        direction -= basis[:step].T @ (basis[:step] @ direction)
         direction /= np.linalg.norm(direction)
-        component = residual @ direction
-        residual -= np.outer(component, direction)
-        noise += np.abs(component) * (1.0 / significance[pivot] + EPS)
-        basis = np.vstack([basis, direction])
         pivots.append(pivot)
-    return pivots, basis
+        basis[step] = direction
+        _remove(residual, shares, pivot, direction, step)
+        size, error = _sizes_and_errors(residual, shares, noise, noise[pivots])
+    return pivots, basis[: len(pivots)]
+
+
+@compiled
+def _remove(residual: Array, shares: Array, pivot: int, direction: Array, step: int) -> None:
+    """Take a direction out of every point; `shares` (K, ·) books it as shares of the pivots so far."""
+    length = np.dot(residual[pivot], direction)
+    passed_on = shares[pivot, :step].copy()
+    for i in range(residual.shape[0]):
+        component = np.dot(residual[i], direction)
+        for j in range(direction.size):
+            residual[i, j] -= component * direction[j]
+        share = component / length
+        for k in range(step):
+            shares[i, k] -= share * passed_on[k]
+        shares[i, step] = share
+
+
+@compiled
+def _sizes_and_errors(
+    residual: Array, shares: Array, noise: Array, pivot_noise: Array
+) -> tuple[Array, Array]:
+    size, error = np.empty(noise.size), np.empty(noise.size)
+    for i in range(noise.size):
+        size[i] = np.sqrt(np.dot(residual[i], residual[i]))
+        inherited = 0.0
+        for k in range(pivot_noise.size):
+            inherited += (shares[i, k] * pivot_noise[k]) ** 2
+        error[i] = np.hypot(noise[i], np.sqrt(inherited))
+    return size, error
 
 
 def _frame_from_pivots(origin: Array, unit: Array, chosen: Array, basis: Array) -> AffineFrame:
