@@ -74,11 +74,14 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
 
     The decision is free of units: columns are scaled so that all carry the same rounding error, and each
     point is compared with the error that its own digits and the origin's carry. Well-conditioned points
-    are recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
+    are recognised from the Gram matrix of a sample or of all; the others by elimination with running
+    error bounds.
     """
     width = points.shape[1]
     low, high = _column_range(points)
-    if _is_clearly_full(points, low, high):
+    sample = _sampled(points)
+    is_full = _is_clearly_full(sample, low, high)
+    if is_full or (len(sample) < len(points) and _is_clearly_full(points, low, high)):
         first = np.zeros(width) if through_zero else points[0].copy()
         return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
     size = np.maximum(np.abs(low), np.abs(high))
@@ -113,6 +116,11 @@ def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
     rows = block_rows(points.shape[1])
     for start in range(0, len(points), rows):
         yield start, points[start : start + rows]
+
+
+def _sampled(points: Array) -> Array:
+    """Return at least SAMPLE rows spread evenly over the points, or all of them."""
+    return points[:: max(1, len(points) // SAMPLE)]
 
 
 def _least_point(points: Array, size: Array) -> Array:
@@ -181,7 +189,10 @@ def _sticking_out(
 
 
 def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
-    """Tell whether the Gram matrix alone proves that the points span all columns."""
+    """Tell whether the Gram matrix alone proves that the points span all columns.
+
+    `low` and `high` are the ranges of these points, or of more: then these span in spite of being few.
+    """
     count, width = points.shape
     spread = high - low
     needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
