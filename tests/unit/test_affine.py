@@ -178,3 +178,11 @@ def test_blocks_of_many_points_agree_with_one_pass(width):
     assert affine_frame(points).dimension == width
     points[:, -1] = points[:, 0]
     assert affine_frame(points).dimension == max(width - 1, 1)
+
+
+def test_a_constant_column_counts_from_zero_but_not_between_points():
+    points = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    assert affine_frame(points).dimension == 2
+    assert affine_frame(points, through_zero=True).dimension == 3
+    assert affine_frame(points[:1] * 0.1, through_zero=True).dimension == 1
+    assert affine_frame(points * 0.0, through_zero=True).dimension == 0
