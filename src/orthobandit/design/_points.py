@@ -50,9 +50,14 @@ class Points:
         return cls(features, View(frame.origin, frame.transform), has_intercept)
 
     @property
+    def rank(self) -> int:
+        """The dimension r of the coordinates, without the intercept."""
+        return int(self.frame.transform.shape[1])
+
+    @property
     def dimension(self) -> int:
         """The dimension n of the points."""
-        return int(self.frame.transform.shape[1]) + self.has_intercept
+        return self.rank + self.has_intercept
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -73,17 +78,20 @@ class Points:
     def rough_view(self) -> tuple[View, Indices]:
         """Scale the points to about unit covariance, from a sample spread evenly over the rows.
 
-        Returns the view and the sample, or all points where the sample does not span.
+        Returns the view and the sample; all points where the sample does not span, and the frame itself
+        where some points are so far out that the covariance knows nothing else.
         """
         sample = np.arange(0, len(self), max(1, len(self) // SAMPLE))
-        try:
-            return self._scaled(self.rows[sample]), sample
-        except np.linalg.LinAlgError:
-            return self._scaled(self.rows), np.arange(len(self))
+        everything = np.arange(len(self))
+        for rows, chosen in ((self.rows[sample], sample), (self.rows, everything)):
+            try:
+                return self._scaled(rows), chosen
+            except np.linalg.LinAlgError:
+                continue
+        return self.frame, everything
 
     def _scaled(self, rows: Array) -> View:
-        rank = self.frame.transform.shape[1]
-        gram, total = np.zeros((rank, rank)), np.zeros(rank)
+        gram, total = np.zeros((self.rank, self.rank)), np.zeros(self.rank)
         height = block_rows(rows.shape[1])
         for start in range(0, len(rows), height):
             block = (rows[start : start + height] - self.frame.centre) @ self.frame.transform
