@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit.design._interior import interior_weights
 from orthobandit.design._kernels import exchange
 from orthobandit.design._points import Points, View
 from orthobandit.design._sparse import sparsest_support
@@ -15,7 +16,6 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
-EXCHANGES = 200_000  # in one solve on the working set
 COARSE = 0.05  # gap to which samples and first working sets are solved
 
 
@@ -23,7 +23,7 @@ COARSE = 0.05  # gap to which samples and first working sets are solved
 class Weights:
     """A solution: `values` (m,) on the points `chosen` (m,), with the certified gap.
 
-    The gap is max_i ‖z_i‖²_{M⁻¹}/n − 1 over all points, from a factorisation made afresh for it.
+    The gap is over all points, from a factorisation made afresh for it.
     """
 
     chosen: Indices
@@ -36,10 +36,11 @@ def d_optimal(
 ) -> Weights:
     """Maximise log det Σ p_i z_i z_iᵀ over distributions p, which minimises max_i ‖z_i‖²_{M⁻¹}.
 
-    By Kiefer & Wolfowitz (1960) the optimum has max_i ‖z_i‖² = n, and no p does better, so the gap is
-    max_i ‖z_i‖²/n − 1. Method: solve for a sample first, then vertex exchange on a working set; a pass
-    over the points adds the violators, skipping those that provably are none; repeat until a pass over
-    all points certifies the tolerance.
+    By Kiefer & Wolfowitz (1960) the optimum has max_i ‖z_i‖² = n, and no p does better. The gap of p is
+    the excess over this optimum relative to it; with an intercept both are less by one, which leaves
+    max_i ‖x_i − μ‖²/r − 1. Method: solve for a sample first, then vertex exchange on a working set, or an
+    interior-point method where exchanges are slow; a pass over the points adds the violators, skipping
+    those that provably are none; repeat until a pass over all points certifies the tolerance.
 
     Parameters
     ----------
@@ -56,12 +57,12 @@ def d_optimal(
     view, sample = points.rough_view()
     chosen, weights = _first_working_set(points, view, sample, start)
     bounds, best, inner = _Bounds(points), np.inf, COARSE
-    for passes in range(1, PASSES):
+    for passes in range(1, PASSES + 1):
         chosen, weights, view = _solve_working_set(points, view, chosen, weights, inner)
-        gap = bounds.updated(view, chosen, weights) / n - 1.0
+        gap = (bounds.updated(view, chosen, weights) - n) / points.rank
         if gap <= tolerance:
             chosen, weights, view = _sparse(points, view, chosen, weights)
-            gap = bounds.renewed(view) / n - 1.0
+            gap = (bounds.renewed(view) - n) / points.rank
         best = min(best, gap)
         if progress is not None:
             progress(passes, gap)
@@ -76,15 +77,23 @@ def d_optimal(
     )
 
 
+def is_sparse(start: Array, n: int) -> bool:
+    """Tell whether a design for points of dimension n is on few enough of them to be worth starting from."""
+    return bool(0 < np.count_nonzero(start) <= max(10 * n, n * (n + 1)))
+
+
 def _first_working_set(
     points: Points, view: View, sample: Indices, start: Array | None
 ) -> tuple[Indices, Array]:
-    """Start from an earlier design if it spans, else from a solution for the sample.
+    """Start from an earlier design if it spans on few points, else from a solution for the sample.
 
     Where the sample is everything, from a spanning set and the farthest points.
     """
-    if start is not None and points.are_spanned(view, np.flatnonzero(start), start[start > 0]):
-        return np.flatnonzero(start), start[start > 0]
+    n = points.dimension
+    if start is not None and is_sparse(start, n):
+        chosen = np.flatnonzero(start)
+        if points.are_spanned(view, chosen, start[chosen]):
+            return chosen, start[chosen]
     if len(sample) < len(points):
         try:
             found = d_optimal(points.only(sample), COARSE)
@@ -92,7 +101,7 @@ def _first_working_set(
         except DesignError:
             sample = np.arange(len(points))
     leverages = points.leverages(view)
-    size = min(len(points), 10 * points.dimension)
+    size = min(len(points), 10 * n)
     chosen = np.union1d(np.argpartition(-leverages, size - 1)[:size], points.spanning(view, sample))
     return chosen, np.full(len(chosen), 1.0 / len(chosen))
 
@@ -100,12 +109,15 @@ def _first_working_set(
 def _solve_working_set(
     points: Points, view: View, chosen: Indices, weights: Array, tolerance: float
 ) -> tuple[Indices, Array, View]:
-    """Exchange weight among the chosen points until their leverages agree to `tolerance`."""
+    """Move weight among the chosen points until their leverages agree to `tolerance`."""
     view = points.refined(view, chosen, weights)
     columns = np.ascontiguousarray(points.lifted(view, chosen).T)
     leverages = np.einsum("ji,ji->i", columns, columns)
     weights = weights.copy()
-    exchange(columns, weights, np.eye(len(columns)), leverages, tolerance, EXCHANGES)
+    n, m = columns.shape
+    most = 5 * m + m * m // (2 * n)  # by then an interior-point method would have been as fast
+    if exchange(columns, weights, np.eye(n), leverages, tolerance, most) == most:
+        weights = interior_weights(columns.T, weights / weights.sum(), tolerance)
     weights /= weights.sum()
     # Points that lost their weight may come back by themselves only while they are nearly optimal.
     kept = (weights > 0) | (leverages > points.dimension * (1.0 - 5.0 * tolerance))

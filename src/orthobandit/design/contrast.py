@@ -10,11 +10,12 @@ from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._requests import contrast_set, support_mask
-from orthobandit.design._solver import d_optimal
+from orthobandit.design._solver import d_optimal, is_sparse
 from orthobandit.design.base import (
     Design,
     Progress,
     checked_gap,
+    checked_reference,
     make_design,
     point_mass,
     starting_probabilities,
@@ -73,6 +74,8 @@ def contrast_design(
     checked_gap(gap)
     earlier = starting_probabilities(arms, start)
     allowed = support_mask(arms, support)
+    if reference is not None:
+        reference = checked_reference(arms, reference)
     request = contrast_set(arms, contrasts, weights, reference, allowed)
     if request is None:
         return point_mass(arms, "contrast", int(np.argmax(allowed)))
@@ -108,7 +111,7 @@ class _Problem:
         always = self.contrasts.spanning(view.transform)
         wanted = distinct(np.concatenate([always, self.contrasts.worst(view.transform, 6 * n)[1]]))
         bound, best = 0.0, np.inf
-        for passes in range(1, PASSES):
+        for passes in range(1, PASSES + 1):
             gap = min(best, 1.0) if np.isfinite(best) else 0.3
             precision = max(0.2 * self.tolerance, 0.05 * gap)
             lifted, rows = self.points.lifted(view, chosen), wanted @ view.transform
@@ -140,7 +143,7 @@ class _Problem:
         centred = d_optimal(self.points, 0.02)
         p = np.zeros(len(self.points))
         p[centred.chosen] = centred.values
-        if start is not None and start.any():
+        if start is not None and is_sparse(start, self.points.dimension):
             p = 0.1 * p + 0.9 * start / start.sum()
         chosen = np.flatnonzero(p)
         return chosen, p[chosen], self.points.refined(view, chosen, p[chosen])
