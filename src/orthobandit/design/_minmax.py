@@ -23,7 +23,9 @@ class Saddle:
     multipliers: Array
 
 
-def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float) -> Saddle:
+def solve_minmax(
+    points: Array, contrasts: Array, start: Array, tolerance: float, floor: Array | float = 0.0
+) -> Saddle:
     """Minimise max_y yᵀM_p⁻¹y over distributions p, with M_p = Σ p_i z_i z_iᵀ.
 
     yᵀM_p⁻¹y is convex and of degree −1 in p, so the problem is the same as to minimise Σ p_i subject to
@@ -42,21 +44,26 @@ def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float
         A positive distribution.
     tolerance : float
         Relative complementarity gap and residual at which to stop.
+    floor : (m,) array, optional
+        Weights, small in sum, that points keep in any case. Few contrasts may be estimated best from
+        fewer points than span; with a floor on points that do, M_p stays regular.
     """
     p = start / start.sum()
-    p = p * 1.1 * float(_Functions.at(points, contrasts, p).values.max())
-    now = _Functions.at(points, contrasts, p)
+    scale = 1.1 * float(_Functions.at(points, contrasts, p).values.max())
+    p, floor = p * scale, np.broadcast_to(floor, p.shape) * scale
+    now = _Functions.at(points, contrasts, p + floor)
     target = 0.1 * p.sum() / (len(points) + len(contrasts))
     room = 1.0 - now.values
     iterate = _Iterate(p, room, target / room, target / p)
     for _ in range(ITERATIONS):
         iterate = iterate.moved(now.newton(iterate, target))
-        now = _Functions.at(points, contrasts, iterate.p)
+        now = _Functions.at(points, contrasts, iterate.p + floor)
         gap = iterate.complementarity
         if max(gap / iterate.p.sum(), now.residual(iterate)) <= tolerance:
             break
         target = SHRINK * gap / (len(points) + len(contrasts))
-    return Saddle(iterate.p / iterate.p.sum(), iterate.multipliers / iterate.multipliers.sum())
+    weights = iterate.p + floor
+    return Saddle(weights / weights.sum(), iterate.multipliers / iterate.multipliers.sum())
 
 
 @dataclass(frozen=True, eq=False)

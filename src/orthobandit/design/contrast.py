@@ -1,6 +1,6 @@
 """Designs for chosen differences: the worst of a set of contrasts estimated as well as possible."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200
+FLOOR = 0.05  # share of the precision that goes to points that span, whatever the contrasts need
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
 
 
@@ -107,7 +108,9 @@ class _Problem:
     def solve(self, start: Array | None) -> tuple[Array, float]:
         """Return weights of all points and their certified gap."""
         n = self.points.dimension
-        chosen, p, view = self._begin(start)
+        view, sample = self.points.rough_view()
+        pillars = self.points.spanning(view, sample)
+        chosen, p, view = self._begin(view, pillars, start)
         always = self.contrasts.spanning(view.transform)
         wanted = distinct(np.concatenate([always, self.contrasts.worst(view.transform, 6 * n)[1]]))
         bound, best = 0.0, np.inf
@@ -115,7 +118,8 @@ class _Problem:
             gap = min(best, 1.0) if np.isfinite(best) else 0.3
             precision = max(0.2 * self.tolerance, 0.05 * gap)
             lifted, rows = self.points.lifted(view, chosen), wanted @ view.transform
-            saddle = solve_minmax(lifted, np.hstack([np.zeros((len(rows), 1)), rows]), p, precision)
+            floor = np.isin(chosen, pillars) * (FLOOR * precision / n)
+            saddle = solve_minmax(lifted, np.hstack([np.zeros((len(rows), 1)), rows]), p, precision, floor)
             p = saddle.weights
             view = self.points.refined(view, chosen, p)
             pulled = self._pulls(view, wanted, saddle.multipliers)
@@ -130,21 +134,22 @@ class _Problem:
                 return self._finished(view, chosen, p, bound)
             fresh = self._contrasts_kept(wanted, saddle.multipliers, seen, fresh, view)
             wanted = distinct(np.concatenate([always, fresh]))
-            chosen, p = self._points_kept(chosen, p, pulled / phi)
+            chosen, p = self._points_kept(chosen, p, pulled / phi, pillars)
         raise DesignError(
             f"the design reached a gap of {best:.2e} in {PASSES} passes; {self.tolerance:.2e} was asked for",
             gap=best,
             tolerance=self.tolerance,
         )
 
-    def _begin(self, start: Array | None) -> tuple[Indices, Array, View]:
+    def _begin(self, view: View, pillars: Indices, start: Array | None) -> tuple[Indices, Array, View]:
         """Start from an earlier design, or from the centred design, which is within a factor 2."""
-        view, _ = self.points.rough_view()
         centred = d_optimal(self.points, 0.02)
         p = np.zeros(len(self.points))
         p[centred.chosen] = centred.values
         if start is not None and is_sparse(start, self.points.dimension):
             p = 0.1 * p + 0.9 * start / start.sum()
+        p[pillars] += 0.01 / len(pillars)
+        p /= p.sum()
         chosen = np.flatnonzero(p)
         return chosen, p[chosen], self.points.refined(view, chosen, p[chosen])
 
@@ -154,7 +159,9 @@ class _Problem:
         spread = (seen.T * multipliers) @ seen
         values, vectors = np.linalg.eigh(spread)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self.points.leverages(View(view.centre, view.transform @ root)) - 1.0
+        # Not the leverages of lifted points less one: small pulls would drown in the one.
+        plain = replace(self.points, has_intercept=False)
+        return plain.leverages(View(view.centre, view.transform @ root))
 
     def _contrasts_kept(
         self, wanted: Array, multipliers: Array, seen: Array, fresh: Array, view: View
@@ -165,9 +172,14 @@ class _Problem:
         over = np.einsum("ij,ij->i", priced, priced) > values.max() * (1.0 + 0.1 * self.tolerance)
         return np.concatenate([wanted[active], fresh[over]])
 
-    def _points_kept(self, chosen: Indices, p: Array, pull: Array) -> tuple[Indices, Array]:
-        """Keep points that carry weight or pull at least as hard as the support; add those that pull more."""
-        carried = (p > 1e-4 / len(p)) | (pull[chosen] > 0.98)
+    def _points_kept(
+        self, chosen: Indices, p: Array, pull: Array, pillars: Indices
+    ) -> tuple[Indices, Array]:
+        """Keep points that carry weight or pull at least as hard as the support; add those that pull more.
+
+        The pillars always stay: few contrasts may need fewer points than span, but prices need them.
+        """
+        carried = (p > 1e-4 / len(p)) | (pull[chosen] > 0.98) | np.isin(chosen, pillars)
         outside = pull.copy()
         outside[chosen] = 0.0
         added = largest(np.where(outside > 1.0, outside, 0.0), 4 * self.points.dimension)
