@@ -11,6 +11,7 @@ from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._requests import contrast_set, support_mask
 from orthobandit.design._solver import d_optimal, is_sparse
+from orthobandit.design._sparse import sparsest_support
 from orthobandit.design.base import (
     Design,
     Progress,
@@ -27,6 +28,7 @@ Indices = NDArray[np.int64]
 
 PASSES = 200
 FLOOR = 0.05  # share of the precision that goes to points that span, whatever the contrasts need
+IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
 
 
@@ -118,7 +120,7 @@ class _Problem:
             gap = min(best, 1.0) if np.isfinite(best) else 0.3
             precision = max(0.2 * self.tolerance, 0.05 * gap)
             lifted, rows = self.points.lifted(view, chosen), wanted @ view.transform
-            floor = np.isin(chosen, pillars) * (FLOOR * precision / n)
+            floor = np.where(np.isin(chosen, pillars), FLOOR * precision / n, 0.0)
             saddle = solve_minmax(lifted, np.hstack([np.zeros((len(rows), 1)), rows]), p, precision, floor)
             p = saddle.weights
             view = self.points.refined(view, chosen, p)
@@ -167,14 +169,12 @@ class _Problem:
         self, wanted: Array, multipliers: Array, seen: Array, fresh: Array, view: View
     ) -> Array:
         values = np.einsum("ij,ij->i", seen, seen)
-        active = (multipliers > 1e-3 / len(multipliers)) | (values > 0.98 * values.max())
+        active = (multipliers > IDLE / len(multipliers)) | (values > 0.98 * values.max())
         priced = fresh @ view.transform
         over = np.einsum("ij,ij->i", priced, priced) > values.max() * (1.0 + 0.1 * self.tolerance)
         return np.concatenate([wanted[active], fresh[over]])
 
-    def _points_kept(
-        self, chosen: Indices, p: Array, pull: Array, pillars: Indices
-    ) -> tuple[Indices, Array]:
+    def _points_kept(self, chosen: Indices, p: Array, pull: Array, pillars: Indices) -> tuple[Indices, Array]:
         """Keep points that carry weight or pull at least as hard as the support; add those that pull more.
 
         The pillars always stay: few contrasts may need fewer points than span, but prices need them.
@@ -188,15 +188,16 @@ class _Problem:
         return np.concatenate([chosen, added]), np.concatenate([p, np.full(len(added), share)])
 
     def _finished(self, view: View, chosen: Indices, p: Array, bound: float) -> tuple[Array, float]:
-        """Leave out faint probabilities where that keeps the certificate, and certify afresh."""
-        for least in (FAINT / len(p), 0.0):
-            kept = p > least
-            q = p[kept] / p[kept].sum()
-            worst = self._certified(view, chosen[kept], q)
+        """Play as few points as the certificate allows, and certify afresh."""
+        thin = sparsest_support(self.points.lifted(view, chosen), p)
+        for q, least in ((thin, FAINT / len(p)), (thin, 0.0), (p, 0.0)):
+            kept = q > least
+            values = q[kept] / q[kept].sum()
+            worst = self._certified(view, chosen[kept], values)
             if worst <= (1.0 + self.tolerance) * bound:
                 break
         weights = np.zeros(len(self.points))
-        weights[chosen[kept]] = q
+        weights[chosen[kept]] = values
         return weights, max(worst / bound - 1.0, 0.0)
 
     def _certified(self, view: View, chosen: Indices, p: Array) -> float:
