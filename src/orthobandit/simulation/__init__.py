@@ -3,6 +3,7 @@
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
 from orthobandit.simulation.catalogue import NOISES, SHIFTS, named_noise, named_shift
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
@@ -49,6 +50,7 @@ __all__ = [
     "Trend",
     "Uniform",
     "exact_gap",
+    "explore",
     "named_noise",
     "named_shift",
     "near_degenerate",
