@@ -13,7 +13,7 @@ KINDS = {
     "sphere": lambda rng, n, r: _unit(rng.standard_normal((n, r))),
     "duplicates": lambda rng, n, r: rng.standard_normal((n, r))[rng.integers(0, n, size=n)],
     "line": lambda rng, n, r: np.outer(rng.standard_normal(n), rng.standard_normal(r)) + 3.0,
-    "one hot": lambda rng, n, _: np.eye(n),
+    "one hot": lambda _rng, n, _r: np.eye(n),
     "grid": lambda rng, n, r: rng.integers(0, 3, size=(n, r)).astype(float),
     "crowd": lambda rng, n, r: 1.0 + 1e-9 * rng.standard_normal((n, r)),
 }

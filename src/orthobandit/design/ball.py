@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._checks import check_positive
-from orthobandit._compile import compiled
 from orthobandit._cholesky import backward, factor, forward
+from orthobandit._compile import compiled
 from orthobandit.errors import DesignError, FeatureError
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ def ball_into(inner: Array, among: Indices, probabilities: Array) -> float:
 @compiled
 def squared_distance(inner: Array, i: int, j: int) -> float:
     """Return ‖y_i − y_j‖² from the inner products."""
-    return inner[i, i] - 2.0 * inner[i, j] + inner[j, j]
+    return float(inner[i, i] - 2.0 * inner[i, j] + inner[j, j])
 
 
 @compiled
@@ -166,7 +166,7 @@ def _hull_gram(inner: Array, support: Indices, size: int, work: Array) -> None:
 def _settle(
     inner: Array, support: Indices, p: Array, size: int, work: Array, lower: Array, right: Array
 ) -> int:
-    """Move p to the best distribution on the hull of the support, dropping points that it would make negative.
+    """Move p to the best distribution on the hull of the support; points it would make negative leave.
 
     On the hull the dual is concave with its maximum where all distances agree; the step towards it is cut
     at the first probability that reaches zero. Returns the size of what is left of the support.
