@@ -5,7 +5,7 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit.design import centred_design
-from orthobandit.policy import SBE, PureExploration
+from orthobandit.policy import BOSE, SBE, FarthestPair, PureExploration
 from orthobandit.testing import CHECKS, Setting
 
 POLICIES = {
@@ -18,6 +18,11 @@ POLICIES = {
     "sbe horizon": SBE(horizon=700),
     "explore": PureExploration(rounds=1000),
     "explore epsilon": PureExploration(epsilon=0.4, design="centred"),
+    "bose": BOSE(horizon=3000),
+    "bose uniform": BOSE(horizon=3000, distribution="uniform"),
+    "bose theory": BOSE(horizon=3000, constants="theory", delta=0.3),
+    "bose eager": BOSE(horizon=3000, scale=0.02, ridge=1.0),
+    "farthest pair": FarthestPair(horizon=3000, scale=0.1),
 }
 
 ARMS = {
@@ -38,7 +43,7 @@ def test_policy_keeps_the_contract(policy, arms, check):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("name", ["sbe", "explore"])
+@pytest.mark.parametrize("name", ["sbe", "explore", "bose eager"])
 def test_contract_holds_for_a_wide_batch(name, seed):
     for check in CHECKS:
         check(POLICIES[name], Setting(ARMS["random"], replications=25, seed=seed))

@@ -1,7 +1,9 @@
 """Policies: rules that turn past tallies into the next plan."""
 
 from orthobandit.policy.base import FOREVER, Decision, Policy
+from orthobandit.policy.bose import BOSE
 from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.sbe import SBE
 
-__all__ = ["FOREVER", "SBE", "Decision", "Policy", "PureExploration"]
+__all__ = ["BOSE", "FOREVER", "SBE", "Decision", "FarthestPair", "Policy", "PureExploration"]
