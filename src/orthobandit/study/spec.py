@@ -156,7 +156,12 @@ class Sweep:
             "first": runs[0],
             "replications": runs[1],
         }
-        names = {"policy": policy[0], "instance": instance[0], "shift": shift[0], "seed": seed}
+        names: dict[str, str | int | float] = {
+            "policy": policy[0],
+            "instance": instance[0],
+            "shift": shift[0],
+            "seed": seed,
+        }
         return Cell(TASK, settings, {**self.labels, **names}, cost=1e-6 * self.horizon * runs[1])
 
     def _marks(self) -> list[int]:

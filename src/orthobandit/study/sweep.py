@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 
 from orthobandit._checks import check_choice, check_whole
-from orthobandit.errors import ParameterError, StudyError
+from orthobandit.errors import StudyError
 from orthobandit.study._ray import on_ray
 from orthobandit.study.cache import Cache
 from orthobandit.study.cells import Cell, Tables, compute

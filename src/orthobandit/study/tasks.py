@@ -1,16 +1,18 @@
 """What cells compute: functions from plain settings to plain tables."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.simulation import Environment, explore, simulate
 from orthobandit.study.cells import Tables
 from orthobandit.study.makers import make
 
-DESIGNS = {"anchor": anchor_design, "centred": centred_design}
+DESIGNS: dict[str, Callable[[ArmSet], Design]] = {"anchor": anchor_design, "centred": centred_design}
 
 
 def environment_of(settings: dict[str, Any]) -> Environment:

@@ -97,14 +97,14 @@ def _expanded(name: str, what: str, entry: Any, keys: tuple[str, ...]) -> dict[s
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
-    """Return the line, from 1, on which the entry that `keys` lead to begins; its nearest parent's if none.
+    r"""Return the line, from 1, on which the entry that `keys` lead to begins; its nearest parent's if none.
 
     Found by reading ever more lines: a statement begins after the last line up to which the text was
     valid. So every form that TOML allows is understood.
 
     Examples
     --------
-    >>> line_of('a = 1\\n[b]\\nc = [\\n  1]\\n', ("b", "c"))
+    >>> line_of('a = 1\n[b]\nc = [\n  1]\n', ("b", "c"))
     3
     """
     while keys:
