@@ -63,6 +63,10 @@ class StudyError(OrthobanditError):
     """A study could not be finished; what was finished is kept."""
 
 
+class MissingExtraError(OrthobanditError, ImportError):
+    """A package that only some features need is not installed; the message says how to get it."""
+
+
 class DesignError(OrthobanditError):
     """A design could not be certified to the tolerance asked for.
 

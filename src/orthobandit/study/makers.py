@@ -6,26 +6,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from orthobandit.errors import InputError, SpecError
-from orthobandit.policy import SBE, PureExploration
-from orthobandit.simulation import (
-    NOISES,
-    SHIFTS,
-    exact_gap,
-    near_degenerate,
-    one_hot,
-    uniform_sphere,
-)
+from orthobandit.policy import POLICIES
+from orthobandit.simulation import INSTANCES, NOISES, SHIFTS
 
 Maker = Callable[..., Any]
-
-INSTANCES: Mapping[str, Maker] = {
-    "exact-gap": exact_gap,
-    "near-degenerate": near_degenerate,
-    "one-hot": one_hot,
-    "uniform-sphere": uniform_sphere,
-}
-
-POLICIES: Mapping[str, Maker] = {"sbe": SBE, "explore": PureExploration}
 
 KINDS: Mapping[str, Mapping[str, Maker]] = {
     "policy": POLICIES,
