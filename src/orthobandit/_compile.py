@@ -10,13 +10,16 @@ from numba import types
 P = ParamSpec("P")
 R = TypeVar("R")
 
+OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` with numba in nopython mode and cache the machine code on disk.
 
-    Fast-math stays off: compensated sums and signed infinities must mean what they say.
+    Fast-math stays off: compensated sums and signed infinities must mean what they say. Dividing by zero
+    gives an infinity as in numpy; a check before every division would keep loops from being vectorised.
     """
-    return cast(Callable[P, R], numba.njit(cache=True, nogil=True)(function))
+    return cast(Callable[P, R], numba.njit(**OPTIONS)(function))
 
 
 def compiled_for(
@@ -41,7 +44,7 @@ def compiled_for(
 
 @cache
 def _specialised(function: Any, signature: tuple[Any, ...]) -> Any:
-    return numba.njit(signature, cache=True, nogil=True)(function.py_func)
+    return numba.njit(signature, **OPTIONS)(function.py_func)
 
 
 def _type(example: Any) -> Any:

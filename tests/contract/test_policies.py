@@ -5,7 +5,19 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit.design import centred_design
-from orthobandit.policy import BOSE, SBE, FarthestPair, PureExploration
+from orthobandit.policy import (
+    BOSE,
+    SBE,
+    UCB1,
+    ActionCentredTS,
+    FarthestPair,
+    LinTS,
+    LinUCB,
+    MABThompson,
+    PureExploration,
+    SemiparametricTS,
+    Uniform,
+)
 from orthobandit.testing import CHECKS, Setting
 
 POLICIES = {
@@ -23,6 +35,15 @@ POLICIES = {
     "bose theory": BOSE(horizon=3000, constants="theory", delta=0.3),
     "bose eager": BOSE(horizon=3000, scale=0.02, ridge=1.0),
     "farthest pair": FarthestPair(horizon=3000, scale=0.1),
+    "semiparametric ts": SemiparametricTS(horizon=3000, scale=0.5, draws=200),
+    "action centred": ActionCentredTS(),
+    "linucb": LinUCB(),
+    "lints": LinTS(),
+    "lints posterior": LinTS(spread=0.5),
+    "ucb1": UCB1(),
+    "mab gaussian": MABThompson(),
+    "mab beta": MABThompson(posterior="beta", low=-50.0, high=50.0),
+    "uniform": Uniform(),
 }
 
 ARMS = {

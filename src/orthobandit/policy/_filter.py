@@ -1,13 +1,4 @@
-"""BOSE's memory and filter: the centred regression seen from the arms, and who may still be best.
-
-With V = λI + Σ x̃x̃ᵀ, b = Σ x̃r and the arms' features X (K, r), all that BOSE needs are the inner products
-P = XV⁻¹Xᵀ and the scores s = XV⁻¹b. A round with x̃ = Xᵀc, c = e_a − p, changes V by rank one, so with
-g = Pc and q = cᵀPc (Sherman & Morrison 1950)
-
-    P ← P − ggᵀ/(1 + q),    s ← s + g(r − cᵀs)/(1 + q):
-
-O(K²) a round whatever the dimension. Both are computed afresh from V and b every `REFRESH` rounds.
-"""
+"""BOSE's memory and filter: the centred regression seen from the arms, and who may still be best."""
 
 import math
 from dataclasses import dataclass
@@ -17,19 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
-from orthobandit._cholesky import backward, factor, forward, whiten_rows
 from orthobandit._compile import compiled
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import squared_distance
 from orthobandit.errors import ParameterError
+from orthobandit.policy._kernel import REFRESH, add_round, refresh_arms, update_arms
 from orthobandit.policy._rounds import RoundPolicy, RoundState
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.compiled import ObserveStep
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-REFRESH = 256
 
 
 class FilterSettings(NamedTuple):
@@ -42,7 +31,7 @@ class FilterSettings(NamedTuple):
 
 
 class FilterMemory(NamedTuple):
-    """Σ x̃x̃ᵀ (R, r, r), Σ x̃r (R, r), the rounds in them (R,), and P (R, K, K), s (R, K) as above."""
+    """Σ x̃x̃ᵀ (R, r, r), Σ x̃r (R, r), the rounds in them (R,), and P (R, K, K), s (R, K)."""
 
     gram: Array
     moment: Array
@@ -107,48 +96,17 @@ def observe_contrast(
                 pull[b] -= p * inner[a, b]
             for j in range(size):
                 centred[j] -= p * positions[a, j]
-    for j in range(size):
-        memory.moment[i, j] += centred[j] * reward
-        for k in range(size):
-            memory.gram[i, j, k] += centred[j] * centred[k]
+    gram, moment = memory.gram[i], memory.moment[i]
+    add_round(gram, moment, centred, reward)
     memory.step[i] += 1
     if memory.step[i] % REFRESH == 0:
-        refresh(settings, memory, i)
+        refresh_arms(positions, settings.ridge, gram, moment, inner, scores)
         return True
     grown = 1.0 + pull[arm]
     for a in range(count):
         grown -= probabilities[a] * pull[a]
-    surprise = (reward - expected) / grown
-    for a in range(count):
-        scores[a] += pull[a] * surprise
-        share = pull[a] / grown
-        for b in range(count):
-            inner[a, b] -= share * pull[b]
+    update_arms(inner, scores, pull, grown, reward - expected)
     return True
-
-
-@compiled
-def refresh(settings: FilterSettings, memory: FilterMemory, i: int) -> None:
-    """Compute P and s afresh from the sums."""
-    positions = settings.positions
-    count, size = positions.shape
-    shifted = memory.gram[i].copy()
-    for j in range(size):
-        shifted[j, j] += settings.ridge
-    lower, white = np.zeros((size, size)), np.empty((count, size))
-    factor(shifted, size, lower, 0.0)
-    whiten_rows(lower, positions, white)
-    theta = memory.moment[i].copy()
-    forward(lower, size, theta)
-    backward(lower, size, theta)
-    for a in range(count):
-        memory.scores[i, a] = 0.0
-        for j in range(size):
-            memory.scores[i, a] += positions[a, j] * theta[j]
-        for b in range(count):
-            memory.inner[i, a, b] = 0.0
-            for j in range(size):
-                memory.inner[i, a, b] += white[a, j] * white[b, j]
 
 
 @dataclass(frozen=True)

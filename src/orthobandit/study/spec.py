@@ -9,6 +9,7 @@ import numpy as np
 
 from orthobandit.errors import InputError, SpecError
 from orthobandit.simulation import Environment, Oblivious
+from orthobandit.simulation._rounds import plans_every_round
 from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
 from orthobandit.study.cells import Cell
 from orthobandit.study.makers import make, settings_of
@@ -54,6 +55,8 @@ class Sweep:
         End a run when an arm is declared best.
     batch : int
         Runs in a cell. More replications later compute only the new cells.
+    seconds_a_round : float, optional
+        How long a round takes, for the order of work and the time left.
     labels : dict
         More columns of the tables, the same in every row.
 
@@ -79,6 +82,7 @@ class Sweep:
     checkpoints: tuple[int, ...] | None = None
     stop_when_declared: bool = False
     batch: int = 10
+    seconds_a_round: float | None = None
     labels: Mapping[str, str | int | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -162,7 +166,13 @@ class Sweep:
             "shift": shift[0],
             "seed": seed,
         }
-        return Cell(TASK, settings, {**self.labels, **names}, cost=1e-6 * self.horizon * runs[1])
+        return Cell(TASK, settings, {**self.labels, **names}, cost=self._cost(policy[1], runs[1]))
+
+    def _cost(self, part: Part, runs: int) -> float:
+        seconds = self.seconds_a_round
+        if seconds is None:
+            seconds = 5e-5 if plans_every_round(self._with_horizon(part).make("policy", ())) else 5e-8
+        return 0.05 + seconds * self.horizon * runs
 
     def _marks(self) -> list[int]:
         if self.checkpoints is None:

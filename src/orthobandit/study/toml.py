@@ -12,7 +12,7 @@ from orthobandit.study.makers import KINDS, nearest
 from orthobandit.study.spec import Part, Sweep
 
 PARTS = {"policies": "policy", "instances": "instance", "shifts": "shift"}
-KEYS = {field.name for field in fields(Sweep)} - {"labels"} | {"name"}
+KEYS = {field.name for field in fields(Sweep)} - {"labels", "seconds_a_round"} | {"name"}
 
 
 def read_spec(path: str | Path) -> Sweep:

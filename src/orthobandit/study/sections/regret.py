@@ -120,7 +120,9 @@ class RegretFigure:
                         if is_ours
                         else f"at {size}, SBE has less regret than {label}",
                         source="here" if is_ours else "paper",
-                        statistic=f"final regret, {label} / SBE" if is_ours else f"final regret, SBE / {label}",
+                        statistic=f"final regret, {label} / SBE"
+                        if is_ours
+                        else f"final regret, SBE / {label}",
                         value=value / own if is_ours else own / value,
                         relation="≤",
                         bound=1.0,
@@ -164,7 +166,9 @@ class RegretFigure:
         panels = {}
         for (size,) in distinct(data["curves"], "instance"):
             curves = where(data["curves"], instance=size)
-            panels[f"(d, K) = {size}"] = {label: tuned(curves, label) for (label,) in distinct(curves, "policy")}
+            panels[f"(d, K) = {size}"] = {
+                label: tuned(curves, label) for (label,) in distinct(curves, "policy")
+            }
         caption = "Cumulative regret: mean over runs, band from the 10 % to the 90 % quantile; tuned c in the legend."
         return [Chart(self.name, caption, lambda: draw_regret(panels))]
 
