@@ -25,6 +25,7 @@ from orthobandit.theory import (
     adaptive_phase_rounds,
     experiments_phase_rounds,
     phase_ridge,
+    successor_phase_rounds,
     theory_phase_rounds,
 )
 
@@ -33,7 +34,7 @@ Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
 # The constants that each schedule reads; setting another one is a mistake.
-CONSTANTS = {"experiments": {"scale"}, "theory": {"C2"}, "adaptive": {"C2", "C3"}}
+CONSTANTS = {"experiments": {"scale"}, "theory": {"C2"}, "adaptive": {"C2", "C3"}, "successor": set()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,10 @@ class SBE:
     ----------
     delta : float
         Failure probability δ of everything that is claimed in a run.
-    schedule : {"experiments", "theory", "adaptive"}
+    schedule : {"experiments", "theory", "adaptive", "successor"}
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
-        :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`.
+        :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`,
+        :func:`~orthobandit.theory.successor_phase_rounds`.
     scale : float
         c of the experiments' schedule.
     C2, C3 : float
@@ -137,9 +139,9 @@ class SBE:
         for name in ("scale", "C2", "C3"):
             value = check_positive(name, getattr(self, name))
             if value != 1.0 and name not in CONSTANTS[self.schedule]:
-                used = " and ".join(sorted(CONSTANTS[self.schedule]))
+                used = " and ".join(sorted(CONSTANTS[self.schedule])) or "none of them"
                 raise ParameterError(
-                    f"{name}={value:g} has no effect: schedule={self.schedule!r} reads only {used}"
+                    f"{name}={value:g} has no effect: schedule={self.schedule!r} reads {used}"
                 )
         check_design(self.design)
         if self.horizon is not None:
@@ -175,6 +177,8 @@ class SBE:
             rounds = theory_phase_rounds(*setting, C2=self.C2)
         elif self.schedule == "adaptive":
             rounds = adaptive_phase_rounds(*setting, C2=self.C2, C3=self.C3)
+        elif self.schedule == "successor":
+            rounds = successor_phase_rounds(*setting)
         else:
             rounds = experiments_phase_rounds(*setting, scale=self.scale)
         return min(rounds, FOREVER)
