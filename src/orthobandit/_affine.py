@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 BLOCK_BYTES = 1 << 20
 SAMPLE = 4096
 DELICATE = 1e4  # growth of intermediate terms beyond which coordinates need doubled precision
+# A column that varies by less counts as constant: its squares would underflow.
+SMALLEST = 1e-150
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
 SIGNIFICANT = 8.0
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
@@ -41,6 +43,10 @@ class AffineFrame:
     transform: Array
     is_delicate: bool
 
+    def __post_init__(self) -> None:
+        for array in (self.origin, self.directions, self.transform):
+            array.flags.writeable = False
+
     @property
     def dimension(self) -> int:
         """The affine dimension r."""
@@ -66,9 +72,9 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
     With `through_zero` the hull is made to contain the zero vector, which becomes the origin: the
     dimension is then the linear rank of the points.
 
-    The decision is free of units: columns are scaled to unit range first, and each point is compared
-    with the rounding error that its own digits and the origin's carry. Well-conditioned points are
-    recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
+    The decision is free of units: columns are scaled so that all carry the same rounding error, and each
+    point is compared with the error that its own digits and the origin's carry. Well-conditioned points
+    are recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
     """
     width = points.shape[1]
     low, high = _column_range(points)
@@ -77,7 +83,8 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
         return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
     size = np.maximum(np.abs(low), np.abs(high))
     origin = np.zeros(width) if through_zero else _least_point(points, size)
-    scaling = _Scaling(origin, np.maximum(high - origin, origin - low))
+    spread = np.maximum(high - origin, origin - low)
+    scaling = _Scaling(origin, _column_units(size + np.abs(origin), spread))
     pivots, basis = _spanning_points(points, scaling)
     return _frame_from_pivots(scaling, scaling.scaled(points[pivots]), basis, size)
 
@@ -91,6 +98,15 @@ def _column_range(points: Array) -> tuple[Array, Array]:
             low[j] = min(low[j], value)
             high[j] = max(high[j], value)
     return low, high
+
+
+def _column_units(size: Array, spread: Array) -> Array:
+    """Return `size`, to which rounding errors are proportional, and 0 for columns that count as constant.
+
+    A column that varies by no more than its rounding error must not be scaled up: it would drown the
+    others in its noise.
+    """
+    return np.where(spread > np.maximum(SMALLEST, SIGNIFICANT * 0.5 * EPS * size), size, 0.0)
 
 
 def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
@@ -109,14 +125,14 @@ def _least_point(points: Array, size: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Scaling:
-    """Differences to an origin (w,), in units of each column's spread (w,)."""
+    """Differences to an origin (w,), in units (w,) of each column; columns of unit 0 count as constant."""
 
     origin: Array
-    spread: Array
+    unit: Array
 
     @property
     def inverse(self) -> Array:
-        return np.divide(1.0, self.spread, out=np.zeros(len(self.spread)), where=self.spread > 0)
+        return np.divide(1.0, self.unit, out=np.zeros(len(self.unit)), where=self.unit > 0)
 
     def scaled(self, points: Array) -> Array:
         return np.asarray((points - self.origin) * self.inverse)
@@ -169,7 +185,8 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
     """Tell whether the Gram matrix alone proves that the points span all columns."""
     count, width = points.shape
     spread = high - low
-    if count <= width or np.any(spread <= 1e-3 * np.maximum(np.abs(low), np.abs(high))):
+    needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
+    if count <= width or np.any(spread <= needed):
         return False
     inverse_spread = 1.0 / spread
     gram, total = np.zeros((width, width)), np.zeros(width)
@@ -233,7 +250,7 @@ def _frame_from_pivots(scaling: _Scaling, chosen: Array, basis: Array, size: Arr
     directions = np.eye(width)
     if rank < width:
         # Orthonormal in the original units: long directions first, so that short ones keep their digits.
-        raw = basis * scaling.spread
+        raw = basis * scaling.unit
         order = np.argsort(-np.linalg.norm(raw, axis=1), kind="stable")
         directions = np.linalg.qr((raw[order] / np.linalg.norm(raw[order], axis=1, keepdims=True)).T)[0].T
     # Coordinates are of order one; plain arithmetic loses as many digits as the terms are larger.

@@ -30,12 +30,16 @@ def _read_text(path: Path, delimiter: str) -> Table:
         raise FileFormatError(f"{path} cannot be read as text ({error}); save it as UTF-8") from None
     if not header:
         raise FileFormatError(f"{path} is empty; a header line and one line an arm are needed")
-    if len(set(header)) < len(header):
-        raise FileFormatError(f"{path} has a column name twice: {', '.join(header)}")
+    _check_names(path, header)
     for line, row in numbered:
         if len(row) != len(header):
             raise FileFormatError(f"{path} line {line} has {len(row)} fields; the header has {len(header)}")
     return {name: [row[j] for _, row in numbered] for j, name in enumerate(header)}
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise FileFormatError(f"{path} has a column name twice: {', '.join(names)}; rename one")
 
 
 def _read_parquet(path: Path) -> Table:
@@ -47,7 +51,9 @@ def _read_parquet(path: Path) -> Table:
             f"{path}: reading Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
         ) from None
     try:
-        table = pyarrow.parquet.read_table(path)
-    except pyarrow.ArrowInvalid as error:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read()
+    except (pyarrow.ArrowException, OSError) as error:
         raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
+    _check_names(path, table.column_names)
     return {name: table.column(name).to_pylist() for name in table.column_names}

@@ -71,7 +71,7 @@ class ArmSet:
             Ends in ``.csv``, ``.tsv`` or ``.parquet``. Text files start with a header line.
         label : str, optional
             The column of labels. By default a column called ``label``, ``arm`` or ``name``, else the
-            first column that is not numeric, else none.
+            first column without a single number, else none.
         features : sequence of str, optional
             The feature columns, in this order. By default every column but the labels.
         """
@@ -82,8 +82,10 @@ class ArmSet:
         for name in [*wanted, *([] if chosen is None else [chosen])]:
             if name not in table:
                 raise FileFormatError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+        if features is None and not all(name.strip() for name in wanted):
+            raise FileFormatError(f"{path} has a column without a name; name it or list the feature columns")
         if not wanted:
-            raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r})")
+            raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r}); add one")
         rows = list(zip(*(table[name] for name in wanted), strict=True))
         labels = None if chosen is None else [str(value) for value in table[chosen]]
         return cls(_parsed(rows, wanted, labels), labels)
@@ -117,7 +119,9 @@ class ArmSet:
     @cached_property
     def positions(self) -> Array:
         """Where the arms lie in their hull: differences to one of them in the orthonormal basis, (K, r)."""
-        return np.asarray((self._features - self.frame.origin) @ self.basis.T)
+        positions = np.asarray((self._features - self.frame.origin) @ self.basis.T)
+        positions.flags.writeable = False
+        return positions
 
     @property
     def basis(self) -> Array:
@@ -133,7 +137,15 @@ class ArmSet:
 
     def subset(self, kept: ArrayLike) -> "ArmSet":
         """Return the arms at the given positions (or where a (K,) mask is true), in this order."""
-        chosen = np.arange(len(self))[np.asarray(kept)]
+        try:
+            chosen = np.atleast_1d(np.arange(len(self))[np.asarray(kept)])
+        except IndexError:
+            chosen = np.empty(0, dtype=np.int64)
+        if chosen.ndim != 1 or not chosen.size:
+            raise ParameterError(
+                f"kept={kept!r} selects no arms; give positions from 0 to {len(self) - 1}"
+                f" or a mask of {len(self)}"
+            )
         return ArmSet(self._features[chosen], [self._labels[i] for i in chosen])
 
 
@@ -163,7 +175,7 @@ def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Arra
     except (TypeError, ValueError) as error:
         if isinstance(error, FeatureError):
             raise
-        raise FeatureError(_ragged_message(features, labels)) from None
+        raise FeatureError(_not_a_table(features, labels)) from None
     if array.ndim != 2 or given.ndim != 2:
         raise FeatureError(f"features have shape {given.shape}; a table (K, d) is needed, one row an arm")
     if not array.size:
@@ -186,21 +198,31 @@ def _refuse_extreme(array: Array, labels: Sequence[str] | None) -> NoReturn:
     )
 
 
-def _ragged_message(features: ArrayLike, labels: Sequence[str] | None) -> str:
+def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
+    """Say which row keeps `features` from being a table of numbers."""
     rows = list(features) if isinstance(features, Sequence | np.ndarray) else []
-    widths = [len(row) if isinstance(row, Sequence | np.ndarray) else None for row in rows]
-    for row, width in enumerate(widths):
-        if width != widths[0]:
+    for row, entries in enumerate(rows):
+        name = _row_name(row, labels)
+        if isinstance(entries, str) or not isinstance(entries, Sequence | np.ndarray):
+            return f"features {name} is {entries!r}; every arm needs a row of finite numbers"
+        if len(entries) != len(rows[0]):
             return (
-                f"features {_row_name(row, labels)} has {width} entries but row 0 has {widths[0]};"
+                f"features {name} has {len(entries)} entries but row 0 has {len(rows[0])};"
                 " every arm needs the same number of features"
             )
-    return "features are not numbers; every feature must be a finite real number"
+        for column, value in enumerate(entries):
+            if _number(value) is None:
+                return (
+                    f"features {name} has {value!s} in column {column}; every feature must be a finite number"
+                )
+    return "features are not a table of numbers; every arm needs a row of finite numbers"
 
 
 def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if labels is None:
         return tuple(str(i) for i in range(count))
+    if isinstance(labels, str):
+        raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
     names = tuple(str(label) for label in labels)
     if len(names) != count:
         raise LabelError(f"labels has {len(names)} entries for {count} arms; give one label an arm")
@@ -225,7 +247,7 @@ def _label_column(table: dict[str, list[object]]) -> str | None:
         if name.strip().lower() in {"label", "arm", "name"}:
             return name
     for name, values in table.items():
-        if any(_number(value) is None for value in values):
+        if values and all(_number(value) is None for value in values):
             return name
     return None
 

@@ -5,6 +5,9 @@ Every error raised on purpose derives from :class:`OrthobanditError`. Errors abo
 object as it was: arguments are checked before anything is changed.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 
 class OrthobanditError(Exception):
     """Base of every error this package raises on purpose."""
@@ -57,3 +60,7 @@ class DesignError(OrthobanditError):
         super().__init__(message)
         self.gap = gap
         self.tolerance = tolerance
+
+    def __reduce__(self) -> tuple[Callable[[str], "DesignError"], tuple[str]]:
+        # Exceptions are rebuilt from their positional arguments when another process sends them back.
+        return partial(DesignError, gap=self.gap, tolerance=self.tolerance), (str(self),)

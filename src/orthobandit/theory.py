@@ -17,6 +17,7 @@ __all__ = [
     "adaptive_regret_bound",
     "bai_rounds",
     "error_bound",
+    "error_rounds",
     "experiments_phase_rounds",
     "gap_regret_bound",
     "pac_epsilon",
@@ -61,6 +62,34 @@ def error_bound(L: float, M: float, rounds: int, delta: float, dimension: int, *
     leading = math.sqrt(L * (math.log(t) + log_inverse) / t)
     lower_order = math.sqrt(L) * (M * (math.log(d) + log_inverse) / t) if L else 0.0
     return check_positive("C", C) * (leading + lower_order)
+
+
+def error_rounds(
+    epsilon: float, L: float, M: float, delta: float, dimension: int, *, C: float = 1.0
+) -> int | None:
+    """Return the rounds after which :func:`error_bound` is at most ε; None if it never is.
+
+    Found by bisection. Departs: none. The other parameters are those of :func:`error_bound`.
+
+    Examples
+    --------
+    >>> error_rounds(0.0753, 4.0, 9.0, delta=0.05, dimension=1)
+    9992
+    """
+    check_positive("epsilon", epsilon)
+    if not (math.isfinite(L) and math.isfinite(M)):
+        return None
+    high = 1
+    while error_bound(L, M, high, delta, dimension, C=C) > epsilon:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if error_bound(L, M, middle, delta, dimension, C=C) > epsilon:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def pac_rounds(

@@ -113,18 +113,25 @@ class Design:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers and lists; only arms with positive probability are listed."""
+        """Return plain numbers and lists; only arms with positive probability are listed.
+
+        A norm is None when it is infinite, and the norm over pairs also with very many arms.
+        """
         return {
             "method": self.method,
             "arms": len(self.arms),
             "dimension": self.arms.dimension,
             "optimality_gap": self.optimality_gap,
-            "centred_norm": self.centred_norm,
+            "centred_norm": _finite(self.centred_norm),
             "reference": self.arms.labels[self.reference],
-            "reference_norm": self.reference_norm,
-            "contrast_norm": self.contrast_norm if len(self.arms) <= PAIRS_SHOWN else None,
+            "reference_norm": _finite(self.reference_norm),
+            "contrast_norm": _finite(self.contrast_norm) if len(self.arms) <= PAIRS_SHOWN else None,
             "probabilities": {self.arms.labels[i]: float(self.probabilities[i]) for i in self.support},
         }
+
+
+def _finite(norm: float) -> float | None:
+    return norm if np.isfinite(norm) else None
 
 
 def _largest(vectors: Array) -> float:

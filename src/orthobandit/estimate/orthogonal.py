@@ -93,7 +93,8 @@ class Moments:
             return NotImplemented
         if self.moment.shape != other.moment.shape:
             raise TallyError(
-                f"moments of shape {self.moment.shape} and {other.moment.shape} belong to different arms"
+                f"moments of shape {self.moment.shape} and {other.moment.shape} cannot be merged;"
+                " both must be of the same arms and batch"
             )
         return Moments(self.gram + other.gram, self.moment + other.moment, self.rounds + other.rounds)
 
@@ -180,10 +181,19 @@ def _rows_times(rows: Array, matrix: Array) -> Array:
 
 def _check_sizes(arms: ArmSet, plan: Plan, tally: Tally) -> None:
     if plan.count != len(arms):
-        raise ProbabilityError(f"the plan has {plan.count} probabilities for {len(arms)} arms")
+        raise ProbabilityError(
+            f"the plan has {plan.count} probabilities for {len(arms)} arms; give one an arm"
+        )
     if tally.count != len(arms):
-        raise TallyError(f"the tally has {tally.count} arms; the arm set has {len(arms)}")
-    played = (tally.counts > 0) & (np.broadcast_to(plan.probabilities, tally.counts.shape) == 0)
+        raise TallyError(f"the tally has {tally.count} arms; the arm set has {len(arms)}; tally every arm")
+    try:
+        in_force = np.broadcast_to(plan.probabilities, tally.counts.shape)
+    except ValueError:
+        raise TallyError(
+            f"the plan has batch {plan.probabilities.shape[:-1]} and the tally {tally.counts.shape[:-1]};"
+            " pair every tally with the plan that was in force"
+        ) from None
+    played = (tally.counts > 0) & (in_force == 0)
     if played.any():
         place = tuple(int(i) for i in np.argwhere(played)[0])
         raise TallyError(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from orthobandit.errors import ParameterError, ProbabilityError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
+MOST_ROUNDS = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,11 @@ class Plan:
 def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
     """Return a read-only copy (..., K) or raise :class:`ProbabilityError`."""
     try:
-        array = np.array(probabilities, dtype=np.float64)
+        array = np.array(probabilities).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
-        raise ProbabilityError("probabilities are not a table of numbers with K columns") from None
+        raise ProbabilityError(
+            "probabilities are not a table of real numbers; give one probability an arm, (..., K)"
+        ) from None
     if not array.ndim or not array.shape[-1]:
         raise ProbabilityError(f"probabilities have shape {array.shape}; (..., K) with K ≥ 1 is needed")
     bad = ~np.isfinite(array) | (array < 0)
@@ -73,7 +76,7 @@ def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
     off = np.abs(total - 1) > TOLERANCE
     if off.any():
         place = tuple(int(i) for i in np.argwhere(off)[0])
-        raise ProbabilityError(f"probabilities{_place(place)} sum to {total[place]:g}; they must sum to 1")
+        raise ProbabilityError(f"probabilities{_place(place)} sum to {total[place]:.12g}; they must sum to 1")
     array.flags.writeable = False
     return array
 
@@ -83,9 +86,12 @@ def _place(index: tuple[int, ...]) -> str:
 
 
 def _checked_rounds(rounds: ArrayLike, batch: tuple[int, ...]) -> NDArray[np.int64]:
-    array = np.asarray(rounds)
-    if array.dtype.kind not in "iu" or np.any(array < 0):
-        raise ParameterError(f"rounds={rounds!r} must be whole numbers ≥ 0")
+    try:
+        array = np.asarray(rounds)
+    except ValueError:
+        raise ParameterError(f"rounds={rounds!r} is ragged; it must fit the batch {batch}") from None
+    if array.dtype.kind not in "iu" or np.any((array < 0) | (array > MOST_ROUNDS)):
+        raise ParameterError(f"rounds={rounds!r} must be whole numbers from 0 to 2⁶³ − 1")
     try:
         out = np.broadcast_to(array.astype(np.int64), batch).copy()
     except ValueError:

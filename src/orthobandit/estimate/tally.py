@@ -1,12 +1,18 @@
 """A tally: all that need be kept of the rounds played under one plan."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orthobandit._linalg import EPS
+from orthobandit.arms import LARGEST
 from orthobandit.errors import RewardError, TallyError
+
+FINITE = f"every reward must be a finite number of magnitude at most {LARGEST:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +49,7 @@ class Tally:
     @classmethod
     def zeros(cls, count: int, batch: tuple[int, ...] = ()) -> "Tally":
         """Return the tally of no rounds for `count` arms."""
+        _check_count(count)
         shape = (*batch, count)
         return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
 
@@ -59,8 +66,12 @@ class Tally:
         count : int
             Number of arms K.
         """
-        played = np.atleast_1d(np.asarray(arms))
+        _check_count(count)
         values = _checked_rewards(rewards)
+        try:
+            played = np.atleast_1d(np.asarray(arms))
+        except ValueError:
+            raise TallyError("arms is ragged; give one arm a round, (n,)") from None
         if played.shape != values.shape or played.ndim != 1:
             raise TallyError(f"arms has shape {played.shape} and rewards {values.shape}; both must be (n,)")
         if played.size and played.dtype.kind not in "iu":
@@ -110,24 +121,39 @@ class Tally:
         return cls(data["counts"], data["sums"], data["squares"])
 
 
+def _check_count(count: int) -> None:
+    if count < 1:
+        raise TallyError(f"count={count}; a tally needs at least one arm")
+
+
 def _checked_rewards(rewards: ArrayLike) -> NDArray[np.float64]:
     try:
-        values = np.atleast_1d(np.asarray(rewards, dtype=np.float64))
+        values = np.atleast_1d(np.asarray(rewards)).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
-        raise RewardError("rewards are not numbers; every reward must be a finite number") from None
-    bad = ~np.isfinite(values)
+        raise RewardError(f"rewards {_first_wrong(rewards)}; {FINITE}") from None
+    bad = ~(np.abs(values) <= LARGEST)
     if bad.any():
         row = int(np.argmax(bad))
-        raise RewardError(f"rewards row {row} is {values.flat[row]}; every reward must be a finite number")
+        raise RewardError(f"rewards row {row} is {values.flat[row]:g}; {FINITE}")
     return values
+
+
+def _first_wrong(rewards: ArrayLike) -> str:
+    """Say which of several rewards is not a real number."""
+    for row, value in enumerate(rewards if isinstance(rewards, Iterable) else [rewards]):
+        if not isinstance(value, Real):
+            return f"row {row} is {value!r}"
+    return f"have type {np.asarray(rewards).dtype}"
 
 
 def _checked(
     counts: ArrayLike, sums: ArrayLike, squares: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    given = np.asarray(counts)
-    s, q = np.array(sums, dtype=np.float64), np.array(squares, dtype=np.float64)
-    if not given.ndim or given.shape != s.shape or given.shape != q.shape:
+    try:
+        given, s, q = np.asarray(counts), np.array(sums), np.array(squares)
+    except ValueError:
+        raise TallyError("counts, sums or squares are ragged; all three must be (..., K)") from None
+    if not given.ndim or not given.shape[-1] or given.shape != s.shape or given.shape != q.shape:
         raise TallyError(
             f"counts, sums and squares have shapes {given.shape}, {s.shape}, {q.shape};"
             " all three must be (..., K)"
@@ -136,14 +162,29 @@ def _checked(
         raise TallyError(f"counts has type {given.dtype}; counts must be whole numbers")
     n = given.astype(np.int64)
     if np.any(n < 0):
-        raise TallyError(f"counts has the entry {n.min()}; counts must not be negative")
-    if not (np.all(np.isfinite(s)) and np.all(np.isfinite(q))):
-        raise RewardError("sums or squares are not finite; every reward must be a finite number")
-    impossible = (s**2 > n * q * (1 + 1e-9) + 1e-300) | (q < 0) | ((n == 0) & (q != 0))
-    if impossible.any():
-        place = tuple(int(i) for i in np.argwhere(impossible)[0])
-        raise TallyError(
-            f"arm {place[-1]} has count {n[place]}, sum {s[place]:g} and squares {q[place]:g},"
-            " which no rewards can give; sum² may not exceed count × squares"
-        )
+        place = tuple(int(i) for i in np.argwhere(n < 0)[0])
+        raise TallyError(f"{_where(place)} has count {n[place]}; counts must not be negative")
+    if s.dtype.kind not in "iuf" or q.dtype.kind not in "iuf":
+        raise RewardError(f"sums and squares have types {s.dtype}, {q.dtype}; both must be real numbers")
+    s, q = s.astype(np.float64), q.astype(np.float64)
+    _check_possible(n, s, q)
     return n, s, q
+
+
+def _where(place: tuple[int, ...]) -> str:
+    return f"arm {place[-1]}" + (f" of replication {place[:-1]}" if place[:-1] else "")
+
+
+def _check_possible(n: NDArray[np.int64], s: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+    """Refuse what no rewards can give: sum² ≤ count × squares, up to the rounding of `count` additions."""
+    finite = np.isfinite(s) & np.isfinite(q)
+    slack = 1 + 1e-9 + 4 * EPS * n
+    # Roots, because squares of large sums overflow; the floor forgives squares that underflowed.
+    most = np.sqrt(n) * np.sqrt(np.where(finite, np.maximum(q, 0), 0)) * slack + 1e-150
+    wrong = ~finite | (np.abs(s) > most) | (q < 0) | ((n == 0) & (q != 0))
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        text = f"{_where(place)} has count {n[place]}, sum {s[place]:g} and squares {q[place]:g}"
+        if not finite[place]:
+            raise RewardError(f"{text}; {FINITE}")
+        raise TallyError(f"{text}, which no rewards can give; sum² may not exceed count × squares")

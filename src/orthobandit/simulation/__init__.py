@@ -1,0 +1,58 @@
+"""Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
+
+from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
+from orthobandit.simulation.catalogue import NOISES, SHIFTS, named_noise, named_shift
+from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
+from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
+from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
+from orthobandit.simulation.result import RunResult, Summary
+from orthobandit.simulation.runner import simulate
+from orthobandit.simulation.shifts import (
+    Constant,
+    Formula,
+    Jumps,
+    LogAlternating,
+    Oblivious,
+    Seasonal,
+    Sine,
+    Trend,
+)
+
+__all__ = [
+    "NOISES",
+    "SHIFTS",
+    "Adaptive",
+    "Bernoulli",
+    "Bounded",
+    "CancelBest",
+    "Clipped",
+    "Constant",
+    "Environment",
+    "Formula",
+    "Gaussian",
+    "Jumps",
+    "LogAlternating",
+    "Noise",
+    "Oblivious",
+    "Past",
+    "PushLeader",
+    "RandomWalk",
+    "ReactToLast",
+    "Replay",
+    "RunResult",
+    "Scaled",
+    "Seasonal",
+    "Sine",
+    "StudentT",
+    "Summary",
+    "Trend",
+    "Uniform",
+    "exact_gap",
+    "named_noise",
+    "named_shift",
+    "near_degenerate",
+    "one_hot",
+    "simulate",
+    "uniform_sphere",
+]

@@ -1,0 +1,119 @@
+"""One batch of replications, from the first plan to the horizon."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.estimate import Plan
+from orthobandit.policy import FOREVER, Decision, Policy
+from orthobandit.simulation._player import Player
+from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.result import RunResult
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The settings that every replication of a run shares; see :func:`simulate`."""
+
+    policy: Policy[Any]
+    environment: Environment
+    horizon: int
+    seed: int
+    checkpoints: Whole
+    stop_when_declared: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a reader of the result should know, as plain JSON values."""
+        return {
+            "policy": repr(self.policy),
+            "environment": self.environment.describe(),
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "stop_when_declared": self.stop_when_declared,
+        }
+
+
+def play_group(job: Job, replications: Whole) -> RunResult:
+    """Play some replications of a job side by side; the grouping changes no number."""
+    policy, arms, size = job.policy, job.environment.arms, replications.size
+    player = Player(job.environment, job.checkpoints, job.seed, replications)
+    clock = player.memory.clock
+    state = policy.start(arms, (size,), seed=job.seed, replications=replications)
+    diary = _Diary(size, len(arms))
+    decision = policy.decide(state)
+    is_running = np.ones(size, dtype=bool)
+    while True:
+        diary.note(decision, clock)
+        if job.stop_when_declared:
+            stopped = is_running & (diary.stop_times >= 0)
+            player.settle(np.flatnonzero(stopped), np.zeros(size))
+            is_running &= ~stopped
+        is_running &= clock < job.horizon
+        if not is_running.any():
+            return _result(job, replications, player, diary, decision)
+        plan = policy.plan(state)
+        probabilities = _checked_plan(plan, is_running, (size, len(arms)))
+        diary.note_plans(probabilities, is_running)
+        is_final = is_running & (plan.rounds >= FOREVER) & (np.count_nonzero(probabilities, axis=1) == 1)
+        player.settle(np.flatnonzero(is_final), job.environment.gaps[np.argmax(probabilities, axis=1)])
+        is_running &= ~is_final
+        if not is_running.any():
+            return _result(job, replications, player, diary, decision)
+        rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
+        tally = player.play(probabilities, rounds)
+        state = policy.observe(state, plan, tally)
+        decision = policy.decide(state)
+
+
+class _Diary:
+    """What is noted of R replications along the way."""
+
+    def __init__(self, size: int, count: int) -> None:
+        self.stop_times = np.full(size, -1, dtype=np.int64)
+        self.elimination_times = np.full((size, count), -1, dtype=np.int64)
+        self.plans = np.zeros(size, dtype=np.int64)
+        self._current = np.zeros((size, count))
+
+    def note(self, decision: Decision, clock: Whole) -> None:
+        """Note the first declaration of each replication and the first absence of each arm."""
+        is_new = (np.asarray(decision.declared) >= 0) & (self.stop_times < 0)
+        self.stop_times[is_new] = clock[is_new]
+        is_out = ~np.asarray(decision.active) & (self.elimination_times < 0)
+        self.elimination_times[is_out] = np.broadcast_to(clock[:, np.newaxis], is_out.shape)[is_out]
+
+    def note_plans(self, probabilities: Array, is_running: NDArray[np.bool_]) -> None:
+        """Count the replications whose distribution differs from the one before."""
+        is_new = is_running & np.any(probabilities != self._current, axis=1)
+        self.plans[is_new] += 1
+        self._current[is_new] = probabilities[is_new]
+
+
+def _checked_plan(plan: Plan, is_running: NDArray[np.bool_], shape: tuple[int, int]) -> Array:
+    if plan.probabilities.shape != shape:
+        raise ProbabilityError(
+            f"the policy planned probabilities of shape {plan.probabilities.shape}; {shape} is needed"
+        )
+    if np.any(plan.rounds[is_running] < 1):
+        raise ParameterError("the policy planned 0 rounds; a plan must be in force for at least one")
+    return plan.probabilities
+
+
+def _result(job: Job, replications: Whole, player: Player, diary: _Diary, decision: Decision) -> RunResult:
+    return RunResult(
+        replications=replications,
+        checkpoints=job.checkpoints,
+        gaps=job.environment.gaps,
+        regret=player.memory.regret,
+        stop_times=diary.stop_times,
+        elimination_times=diary.elimination_times,
+        plans=diary.plans,
+        clipped=player.memory.clipped,
+        decision=decision,
+        settings=job.describe(),
+    )

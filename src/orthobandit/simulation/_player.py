@@ -1,0 +1,148 @@
+"""Plays plans for a batch of replications and tallies the rewards."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._random import DrawTable, compiled_stream
+from orthobandit.estimate import Tally
+from orthobandit.simulation import _kernels
+from orthobandit.simulation._kernels import Block, Memory, Truth, Window
+from orthobandit.simulation._windows import PathWindows, checked_shift
+from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
+from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.noise import GAUSSIAN
+from orthobandit.simulation.shifts import CHUNK, Oblivious
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+class Player:
+    """The rounds of a batch of replications, each with its own streams and its own clock.
+
+    A replication's numbers depend on the seed, its own number and its plans: not on the rest of the batch,
+    nor on the checkpoints.
+
+    Parameters
+    ----------
+    environment : Environment
+    checkpoints : (C,) array of int
+        Ascending; the regret is noted when so many rounds are played.
+    seed : int
+    replications : (R,) array of int
+        Name the streams.
+    """
+
+    def __init__(self, environment: Environment, checkpoints: Whole, seed: int, replications: Whole) -> None:
+        self._shift = environment.shift
+        self.truth = _truth(environment, checkpoints)
+        self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
+        # Σ over rounds of each arm's probability, for adversaries that compare a plan with those before.
+        self._chances = np.zeros_like(self.memory.sums)
+        self._seed, self._replications = seed, replications
+        self._windows: PathWindows | None = None
+
+    def play(self, probabilities: Array, rounds: Whole) -> Tally:
+        """Play each replication for so many rounds (R,) under its plan (R, K); tally the rewards."""
+        memory, shift = self.memory, self._shift
+        chances = np.array(probabilities)  # writable: one compiled version serves every policy
+        rows, end = np.flatnonzero(rounds), memory.clock + rounds
+        sums = np.zeros((*chances.shape, 5))
+        if isinstance(shift, Oblivious):
+            self._play_oblivious(shift, rows, end, Block(DrawTable.of(chances), np.zeros_like(chances), sums))
+        else:
+            before = np.maximum(memory.clock, 1)[:, np.newaxis]
+            shares = np.where(memory.clock[:, np.newaxis] > 0, self._chances / before, 1 / chances.shape[1])
+            answers = shift.answers(chances, shares, self.truth.means)
+            block = Block(DrawTable.of(chances), answers, sums)
+            if shift.kind == PYTHON:
+                self._play_asking(shift, rows, end, block, (chances, shares))
+            else:
+                self._play_adaptive(rows, end, block)
+        memory.counts[...] += sums[..., 0]
+        memory.sums[...] += sums[..., 1]
+        self._chances += chances * rounds[:, np.newaxis]
+        return Tally(sums[..., 0].astype(np.int64), sums[..., 1], sums[..., 2])
+
+    def settle(self, rows: Whole, gap: Array) -> None:
+        """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
+        memory, truth = self.memory, self.truth
+        nothing = np.zeros((truth.gaps.size, 5))
+        for r in rows:
+            left = truth.checkpoints[memory.upcoming[r] :]
+            now = _kernels.regret_of(truth.gaps, memory.counts[r], nothing)
+            memory.regret[r, memory.upcoming[r] :] = now + gap[r] * (left - memory.clock[r])
+            memory.upcoming[r] = truth.checkpoints.size
+
+    def _play_oblivious(self, shift: Oblivious, rows: Whole, end: Whole, block: Block) -> None:
+        if self._windows is None:
+            self._windows = PathWindows(shift, self._seed, self._replications)
+        clock, is_gaussian = self.memory.clock, self.truth.noise == GAUSSIAN
+        kernel = _kernels.play_paths if is_gaussian else _kernels.play_rounds
+        left = rows
+        while left.size:
+            window = self._windows.next(left, clock, end)
+            kernel(left[window.stop[left] > clock[left]], self.truth, self.memory, block, window)
+            left = left[clock[left] < end[left]]
+        if is_gaussian:
+            _kernels.end_paths(rows, self.truth, self.memory, block)
+
+    def _play_adaptive(self, rows: Whole, end: Whole, block: Block) -> None:
+        clock, none = self.memory.clock, np.zeros((1, 1))
+        nowhere = np.zeros(end.size, dtype=np.int64)
+        left = rows
+        while left.size:
+            # Cut into pieces so that Ctrl-C is heard.
+            window = Window(none, nowhere, nowhere, np.minimum(end, clock + CHUNK))
+            _kernels.play_rounds(left, self.truth, self.memory, block, window)
+            left = left[clock[left] < end[left]]
+
+    def _play_asking(
+        self, shift: Adaptive, rows: Whole, end: Whole, block: Block, plans: tuple[Array, Array]
+    ) -> None:
+        memory, values = self.memory, np.zeros((end.size, 1))
+        left = rows
+        while left.size:
+            past = Past(
+                rounds=memory.clock[left],
+                last_arm=memory.last_arm[left],
+                last_reward=memory.last_reward[left],
+                counts=(memory.counts[left] + block.sums[left, :, 0]).astype(np.int64),
+                sums=memory.sums[left] + block.sums[left, :, 1],
+                probabilities=plans[0][left],
+                shares=plans[1][left],
+                means=self.truth.means,
+            )
+            values[left, 0] = checked_shift(shift, shift.values(past), left.size)
+            window = Window(values, np.arange(end.size), memory.clock.copy(), memory.clock + 1)
+            _kernels.play_rounds(left, self.truth, memory, block, window)
+            left = left[memory.clock[left] < end[left]]
+
+
+def _truth(environment: Environment, checkpoints: Whole) -> Truth:
+    shift, noise = environment.shift, environment.noise
+    kind, parameters = PYTHON, (0.0, 0.0)
+    if isinstance(shift, Adaptive):
+        kind, parameters = shift.kind, shift.parameters
+    means, gaps = np.array(environment.means), np.array(environment.gaps)
+    return Truth(means, gaps, noise.kind, noise.parameters, kind, parameters, checkpoints)
+
+
+def _fresh_memory(seed: int, replications: Whole, count: int, checkpoints: int) -> Memory:
+    size = replications.size
+    arm_stream, noise_stream = (
+        np.array([compiled_stream(seed, purpose, int(r)) for r in replications]).reshape(size, 4)
+        for purpose in ("arms", "noise")
+    )
+    return Memory(
+        clock=np.zeros(size, dtype=np.int64),
+        arm_stream=arm_stream,
+        noise_stream=noise_stream,
+        counts=np.zeros((size, count)),
+        sums=np.zeros((size, count)),
+        last_arm=np.full(size, -1, dtype=np.int64),
+        last_reward=np.zeros(size),
+        clipped=np.zeros(size, dtype=np.int64),
+        upcoming=np.zeros(size, dtype=np.int64),
+        regret=np.zeros((size, checkpoints)),
+    )

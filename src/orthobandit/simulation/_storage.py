@@ -1,0 +1,116 @@
+"""Run results as plain values, JSON files and Parquet files, all exact to the last bit."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthobandit.errors import FileFormatError
+from orthobandit.policy import Decision
+
+if TYPE_CHECKING:
+    from orthobandit.simulation.result import RunResult
+
+FORMAT = "orthobandit run 1"
+NUMBERS = {"replications": int, "stop_times": int, "elimination_times": int, "plans": int, "clipped": int}
+CLAIMS = {"active": bool, "leader": int, "declared": int}
+
+
+def to_plain(result: "RunResult") -> dict[str, Any]:
+    """Return a result as lists, numbers and strings; an infinite ε becomes None."""
+    decision = result.decision
+    rows = {name: getattr(result, name).tolist() for name in NUMBERS}
+    rows["regret"] = result.regret.tolist()
+    rows |= {name: np.asarray(getattr(decision, name)).tolist() for name in CLAIMS}
+    rows["epsilon"] = [float(e) if np.isfinite(e) else None for e in decision.epsilon]
+    return {
+        "format": FORMAT,
+        "settings": result.settings,
+        "checkpoints": result.checkpoints.tolist(),
+        "gaps": result.gaps.tolist(),
+        "confidence": float(decision.confidence),
+        "mode": decision.mode,
+        "rows": rows,
+    }
+
+
+def from_plain(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the result that :func:`to_plain` wrote down."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FileFormatError(f"the data is not a run result; it must say format = {FORMAT!r}")
+    rows = data["rows"]
+    claims: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in CLAIMS.items()}
+    claims["epsilon"] = np.array([np.inf if e is None else e for e in rows["epsilon"]], dtype=float)
+    fields: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in NUMBERS.items()}
+    return fields | {
+        "regret": np.array(rows["regret"], dtype=float),
+        "checkpoints": np.array(data["checkpoints"], dtype=int),
+        "gaps": np.array(data["gaps"], dtype=float),
+        "decision": Decision(**claims, confidence=data["confidence"], mode=data["mode"]),
+        "settings": data["settings"],
+    }
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """Write plain values to a .json or .parquet file; a reader sees the whole file or none."""
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".parquet"}:
+        raise FileFormatError(f"{path} ends in {suffix!r}; a result is written to .json or .parquet")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if suffix == ".json":
+            unfinished.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+        else:
+            _write_parquet(unfinished, data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read what :func:`write` wrote."""
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".parquet"}:
+        raise FileFormatError(f"{path} ends in {suffix!r}; a result is read from .json or .parquet")
+    if not path.is_file():
+        raise FileFormatError(f"{path} is not a file")
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FileFormatError(f"{path} cannot be read as JSON: {error}") from None
+    return data
+
+
+def _write_parquet(path: Path, data: dict[str, Any]) -> None:
+    arrow, parquet = _pyarrow(path)
+    rest = {name: value for name, value in data.items() if name != "rows"}
+    table = arrow.table(data["rows"])
+    parquet.write_table(table.replace_schema_metadata({"orthobandit": json.dumps(rest)}), path)
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    arrow, parquet = _pyarrow(path)
+    try:
+        table = parquet.read_table(path)
+    except arrow.ArrowInvalid as error:
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
+    described = (table.schema.metadata or {}).get(b"orthobandit")
+    if described is None:
+        raise FileFormatError(f"{path} is a Parquet file but not a run result")
+    data: dict[str, Any] = json.loads(described)
+    return data | {"rows": {name: table.column(name).to_pylist() for name in table.column_names}}
+
+
+def _pyarrow(path: Path) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise FileFormatError(
+            f"{path}: Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
+        ) from None
+    return pyarrow, pyarrow.parquet

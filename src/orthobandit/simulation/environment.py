@@ -1,0 +1,118 @@
+"""The environment: what the arms are really worth, how the baseline moves, how rewards scatter."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.simulation.adversaries import Adaptive
+from orthobandit.simulation.noise import Gaussian, Noise
+from orthobandit.simulation.shifts import Constant, Oblivious
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Environment:
+    """Rewards r_t = x_{a_t}ᵀθ + ν_t + η_t. The truth is for the runner; a policy gets the arms alone.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    theta : array-like (d,)
+        Coefficients θ, finite.
+    shift : Oblivious or Adaptive
+        The path of the baseline ν_t; none by default.
+    noise : Noise
+        The law of η_t; standard Gaussian by default.
+
+    Attributes
+    ----------
+    means : (K,) array
+        x_iᵀθ.
+    gaps : (K,) array
+        Mean of the best arm minus that of each arm.
+
+    Examples
+    --------
+    >>> environment = Environment(ArmSet.one_hot(3), [0.25, 1.0, 0.5])
+    >>> environment.best, environment.gaps.tolist()
+    (1, [0.75, 0.0, 0.5])
+    >>> environment.regret([4, 10, 2]).tolist()
+    4.0
+    """
+
+    arms: ArmSet
+    theta: Array
+    shift: Oblivious | Adaptive
+    noise: Noise
+    means: Array
+    gaps: Array
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        theta: ArrayLike,
+        shift: Oblivious | Adaptive | None = None,
+        noise: Noise | None = None,
+    ) -> None:
+        if not isinstance(arms, ArmSet):
+            raise ParameterError(f"arms is a {type(arms).__name__}; wrap the features in ArmSet(...)")
+        coefficients = _checked_theta(theta, arms.features.shape[1])
+        shift = Constant() if shift is None else shift
+        noise = Gaussian() if noise is None else noise
+        if not isinstance(shift, Oblivious | Adaptive):
+            raise ParameterError(f"shift={shift!r} is neither an Oblivious nor an Adaptive shift")
+        if not isinstance(noise, Noise):
+            raise ParameterError(f"noise={noise!r} is not a Noise, e.g. Gaussian(sigma=1.0)")
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = arms.features @ coefficients
+        if not np.all(np.isfinite(means)):
+            raise ParameterError("theta is so large that a mean x_iᵀθ is not finite; rescale the features")
+        fields = {"arms": arms, "theta": coefficients, "shift": shift, "noise": noise}
+        for name, value in (fields | {"means": means, "gaps": means.max() - means}).items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @property
+    def best(self) -> int:
+        """The best arm; the first one on ties."""
+        return int(np.argmax(self.means))
+
+    def regret(self, counts: ArrayLike) -> Array:
+        """Return the regret (...) of having played each arm `counts` (..., K) times."""
+        return np.asarray(np.asarray(counts) @ self.gaps)
+
+    def moved(self, shift: Oblivious | Adaptive, noise: Noise | None = None) -> "Environment":
+        """Return the same arms and θ under another shift, and other noise if given."""
+        return Environment(self.arms, self.theta, shift, self.noise if noise is None else noise)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what identifies the environment to a reader, as plain JSON values."""
+        return {
+            "arms": len(self.arms),
+            "features": int(self.arms.features.shape[1]),
+            "dimension": self.arms.dimension,
+            "theta": self.theta.tolist(),
+            "shift": repr(self.shift),
+            "noise": repr(self.noise),
+        }
+
+
+def _checked_theta(theta: ArrayLike, width: int) -> Array:
+    try:
+        array = np.array(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "theta is not a list of numbers; one finite number a feature is needed"
+        ) from None
+    if array.shape != (width,):
+        raise ParameterError(f"theta has shape {array.shape}; the arms have {width} features, so ({width},)")
+    if not np.all(np.isfinite(array)):
+        place = int(np.argmin(np.isfinite(array)))
+        raise ParameterError(f"theta[{place}] is {array[place]}; every coefficient must be finite")
+    return array

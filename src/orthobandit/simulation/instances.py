@@ -1,0 +1,105 @@
+"""Ready-made environments: random arms with an exact gap, near-degenerate angles, one-hot, sphere."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from orthobandit._random import stream
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.simulation.adversaries import Adaptive
+from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.noise import Noise
+from orthobandit.simulation.shifts import Oblivious
+
+Array = NDArray[np.float64]
+Shift = Oblivious | Adaptive
+
+
+def exact_gap(
+    dimension: int = 5,
+    count: int = 10,
+    gap: float = 0.5,
+    *,
+    seed: int,
+    shift: Shift | None = None,
+    noise: Noise | None = None,
+) -> Environment:
+    """Random unit arms and a random unit θ such that the best arm leads by exactly `gap`.
+
+    The setting of the paper's experiments, whose arms are not given: (d, K) = (5, 10) and (20, 30), gap ½,
+    ‖x_i‖ = ‖θ‖ = 1. All arms but the best are uniform on the sphere given x_iᵀθ ≤ 1 − gap; the best lies
+    at the height of the second plus `gap`, in a random direction around θ and at a random position.
+
+    Examples
+    --------
+    >>> environment = exact_gap(20, 30, 0.5, seed=1)
+    >>> bool(abs(np.sort(environment.gaps)[1] - 0.5) < 1e-12)
+    True
+    """
+    _check_size(dimension=(dimension, 2), count=(count, 2))
+    if not 0 < gap < 2:
+        raise ParameterError(f"gap={gap} must lie in (0, 2): unit arms and a unit θ allow no more")
+    generator = stream(seed, "instance")
+    directions = _sphere(generator, count, dimension)
+    theta = _sphere(generator, 1, dimension)[0]
+    # (1 + xᵀθ)/2 of a uniform point of the sphere has the Beta((d−1)/2, (d−1)/2) law.
+    shape = (dimension - 1) / 2
+    share = special.betainc(shape, shape, 1 - gap / 2)
+    heights = 2 * special.betaincinv(shape, shape, share * generator.random(count)) - 1
+    heights[0] = np.max(heights[1:]) + gap
+    across = directions - np.outer(directions @ theta, theta)
+    across *= (np.sqrt(1 - heights**2) / np.linalg.norm(across, axis=1))[:, np.newaxis]
+    features = np.outer(heights, theta) + across
+    return Environment(ArmSet(generator.permutation(features)), theta, shift, noise)
+
+
+def near_degenerate(
+    dimension: int = 10, angle: float = 0.2, *, shift: Shift | None = None, noise: Noise | None = None
+) -> Environment:
+    """Return e_1, …, e_d and (cos ω, sin ω, 0, …) with θ = 2e_1 (Soare, Lazaric & Munos 2014).
+
+    The gap is 2(1 − cos ω); the last arm is the only one hard to tell from the first. ‖θ‖ = 2 exceeds the
+    paper's bound.
+    """
+    _check_size(dimension=(dimension, 2))
+    if not 0 < angle < np.pi / 2:
+        raise ParameterError(f"angle={angle} must lie strictly between 0 and π/2")
+    close = np.zeros(dimension)
+    close[:2] = np.cos(angle), np.sin(angle)
+    theta = np.zeros(dimension)
+    theta[0] = 2.0
+    return Environment(ArmSet(np.vstack([np.eye(dimension), close])), theta, shift, noise)
+
+
+def one_hot(means: ArrayLike, *, shift: Shift | None = None, noise: Noise | None = None) -> Environment:
+    """Return the plain multi-armed bandit with the given means (K,)."""
+    values = np.atleast_1d(np.asarray(means, dtype=np.float64))
+    return Environment(ArmSet.one_hot(len(values)), values, shift, noise)
+
+
+def uniform_sphere(
+    dimension: int = 10,
+    count: int = 100,
+    *,
+    seed: int,
+    norm: float = 2.0,
+    shift: Shift | None = None,
+    noise: Noise | None = None,
+) -> Environment:
+    """Arms uniform on the unit sphere, θ = norm·e_1; the gap is what chance makes it."""
+    _check_size(dimension=(dimension, 1), count=(count, 1))
+    theta = np.zeros(dimension)
+    theta[0] = norm
+    return Environment(ArmSet(_sphere(stream(seed, "instance"), count, dimension)), theta, shift, noise)
+
+
+def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array:
+    points = generator.standard_normal((count, dimension))
+    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+
+
+def _check_size(**sizes: tuple[int, int]) -> None:
+    for name, (value, least) in sizes.items():
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}")

@@ -1,0 +1,166 @@
+"""What a simulation found: one row a replication, ready to summarise, store and merge."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.errors import ParameterError
+from orthobandit.policy import Decision
+from orthobandit.simulation import _storage
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# The fields of a result and of its decision that have one row a replication.
+ROWS = ("replications", "regret", "stop_times", "elimination_times", "plans", "clipped")
+CLAIMS = ("active", "leader", "declared", "epsilon")
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A run in a few numbers.
+
+    Attributes
+    ----------
+    checkpoints : (C,) array of int
+    regret_mean, regret_error : (C,) arrays
+        Mean over replications and its standard error (NaN for a single replication).
+    levels : (Q,) array
+    regret_quantiles : (Q, C) array
+    stop_quantiles : (Q,) array
+        Quantiles of the stop time; +inf where a replication never declares.
+    declared, correct, wrong : float
+        Share of replications that declare an arm, declare a best one, declare another.
+    most_plans : int
+        The largest number of plans in a replication.
+    """
+
+    checkpoints: Whole
+    regret_mean: Array
+    regret_error: Array
+    levels: Array
+    regret_quantiles: Array
+    stop_quantiles: Array
+    declared: float
+    correct: float
+    wrong: float
+    most_plans: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """The outcome of R replications on K arms at C checkpoints.
+
+    Attributes
+    ----------
+    replications : (R,) array of int
+        The replications' numbers, ascending.
+    checkpoints : (C,) array of int
+        Rounds after which the regret was noted.
+    gaps : (K,) array
+        The truth: mean of the best arm minus that of each arm.
+    regret : (R, C) array
+        Σ of the gaps of the arms played; constant after a stop.
+    stop_times : (R,) array of int
+        Rounds played when an arm was first declared best; −1 if none was.
+    elimination_times : (R, K) array of int
+        Rounds played when the arm was found inactive; −1 if it never was.
+    plans : (R,) array of int
+        How many different distributions were in force, one after the other.
+    clipped : (R,) array of int
+        Rounds in which clipping bent the model (Bernoulli and clipped rewards), among those played one by
+        one; the rounds after the last plan are not played when its outcome is certain.
+    decision : Decision
+        What the policy said at the end.
+    settings : dict
+        Policy, environment, horizon and seed, for the reader.
+    """
+
+    replications: Whole
+    checkpoints: Whole
+    gaps: Array
+    regret: Array
+    stop_times: Whole
+    elimination_times: Whole
+    plans: Whole
+    clipped: Whole
+    decision: Decision
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def declared(self) -> Whole:
+        """The arm declared best at the end (R,); −1 where none is."""
+        return self.decision.declared
+
+    @cached_property
+    def correct(self) -> NDArray[np.bool_]:
+        """True (R,) where a best arm was declared; any arm with gap 0 is best."""
+        return np.asarray((self.declared >= 0) & (self.gaps[self.declared] == 0))
+
+    def summary(self, levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Summary:
+        """Summarise over replications, with quantiles at the given levels in [0, 1]."""
+        if not all(0 <= level <= 1 for level in levels):
+            raise ParameterError(f"levels={tuple(levels)} must lie in [0, 1]")
+        count = self.replications.size
+        spread = self.regret.std(axis=0, ddof=1) if count > 1 else np.full(self.checkpoints.size, np.nan)
+        stops = np.where(self.stop_times < 0, np.inf, self.stop_times)
+        return Summary(
+            checkpoints=self.checkpoints,
+            regret_mean=self.regret.mean(axis=0),
+            regret_error=spread / np.sqrt(count),
+            levels=np.array(levels),
+            regret_quantiles=np.quantile(self.regret, levels, axis=0),
+            stop_quantiles=np.quantile(stops, levels, method="higher"),
+            declared=float(np.mean(self.declared >= 0)),
+            correct=float(np.mean(self.correct)),
+            wrong=float(np.mean((self.declared >= 0) & ~self.correct)),
+            most_plans=int(self.plans.max()),
+        )
+
+    def only(self, rows: NDArray[Any]) -> "RunResult":
+        """Return some replications: where a mask (R,) is true, or at the given positions in this order."""
+        claims: dict[str, Any] = {name: getattr(self.decision, name)[rows] for name in CLAIMS}
+        kept: dict[str, Any] = {name: getattr(self, name)[rows] for name in ROWS}
+        return replace(self, decision=replace(self.decision, **claims), **kept)
+
+    @staticmethod
+    def merge(parts: Iterable["RunResult"]) -> "RunResult":
+        """Join results of different replications of the same run, in the order of their numbers."""
+        found = list(parts)
+        claims: dict[str, Any] = {
+            name: np.concatenate([getattr(part.decision, name) for part in found]) for name in CLAIMS
+        }
+        rows: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in found]) for name in ROWS
+        }
+        if np.unique(rows["replications"]).size < rows["replications"].size:
+            raise ParameterError("parts share a replication; merge results of different replications")
+        joined = replace(found[0], decision=replace(found[0].decision, **claims), **rows)
+        return joined.only(np.argsort(rows["replications"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values that survive ``json.dumps`` exactly; an infinite ε becomes None."""
+        return _storage.to_plain(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "RunResult":
+        """Invert :meth:`to_json`."""
+        return cls(**_storage.from_plain(data))
+
+    def write(self, path: str | Path) -> None:
+        """Write to a ``.json`` or ``.parquet`` file, whole or not at all."""
+        _storage.write(Path(path), self.to_json())
+
+    @classmethod
+    def read(cls, path: str | Path) -> "RunResult":
+        """Read what :meth:`write` wrote."""
+        return cls.from_json(_storage.read(Path(path)))
+
+    def equals(self, other: "RunResult") -> bool:
+        """Tell whether both hold the same numbers to the last bit."""
+        return self.to_json() == other.to_json()

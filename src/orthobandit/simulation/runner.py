@@ -1,0 +1,175 @@
+"""Simulate a policy in an environment, many replications at a time."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit.errors import ParameterError
+from orthobandit.policy import FOREVER, Policy
+from orthobandit.simulation._group import Job, play_group
+from orthobandit.simulation._parts import Parts
+from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.result import RunResult
+from orthobandit.simulation.shifts import Oblivious
+
+Whole = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
+
+
+def simulate(
+    policy: Policy[Any],
+    environment: Environment,
+    *,
+    horizon: int,
+    replications: int,
+    seed: int,
+    checkpoints: ArrayLike | None = None,
+    n_jobs: int = 1,
+    stop_when_declared: bool = False,
+    progress: Progress | None = None,
+    resume: str | Path | None = None,
+    batch: int | None = None,
+) -> RunResult:
+    """Run a policy for `horizon` rounds in independent replications.
+
+    The result depends on the policy, the environment, the horizon, the seed and each replication's number
+    only: not on `n_jobs`, `batch`, an interruption, or how many other replications there are. Checkpoints
+    change nothing but where the regret is noted.
+
+    Parameters
+    ----------
+    policy : Policy
+    environment : Environment
+        Its arms are shown to the policy, its truth is not.
+    horizon : int
+        Rounds of each replication.
+    replications : int
+        How many independent runs.
+    seed : int
+        Non-negative; names all streams together with each replication's number.
+    checkpoints : array-like (C,) of int, optional
+        Ascending rounds in [1, horizon] after which the regret is noted; by default up to 50 of them,
+        evenly spaced in the logarithm, ending with the horizon.
+    n_jobs : int
+        Processes to use. With more than one, scripts need the usual ``if __name__ == "__main__":``.
+    stop_when_declared : bool
+        End a replication when an arm is declared best; its regret is then constant.
+    progress : callable (done, total), optional
+        Called with the number of finished replications.
+    resume : path, optional
+        A folder in which finished parts are kept: after an interruption the same call goes on from there.
+    batch : int, optional
+        Replications played side by side in one process; speed and memory only.
+
+    Returns
+    -------
+    RunResult
+    """
+    job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
+    sizes = {"replications": replications, "n_jobs": n_jobs, "batch": 1 if batch is None else batch}
+    for name, value in sizes.items():
+        _check_whole(name, value, 1, 2**32)
+    parts = None if resume is None else Parts(resume, job)
+    done = [] if parts is None else parts.load(replications)
+    finished = sum(part.replications.size for part in done)
+    if progress is not None and finished:
+        progress(finished, replications)
+    # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
+    with closing(_played(job, _groups(done, replications, n_jobs, batch), n_jobs)) as played:
+        for part in played:
+            if parts is not None:
+                parts.store(part)
+            done.append(part)
+            finished += part.replications.size
+            if progress is not None:
+                progress(finished, replications)
+    return RunResult.merge(done)
+
+
+def _groups(done: list[RunResult], replications: int, n_jobs: int, batch: int | None) -> list[Whole]:
+    is_missing = np.ones(replications, dtype=bool)
+    for part in done:
+        is_missing[part.replications] = False
+    missing = np.flatnonzero(is_missing)
+    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // n_jobs)))
+    return [missing[i : i + size] for i in range(0, missing.size, size)]
+
+
+def _played(job: Job, groups: list[Whole], n_jobs: int) -> Generator[RunResult, None, None]:
+    """Yield the groups' results as they finish; leaving early ends the worker processes."""
+    if n_jobs == 1 or len(groups) < 2:
+        for group in groups:
+            yield play_group(job, group)
+        return
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(n_jobs, len(groups)), mp_context=context, initializer=_ignore_interrupt)
+    try:
+        futures: list[Future[RunResult]] = [pool.submit(play_group, job, group) for group in groups]
+        for future in as_completed(futures):
+            yield future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _ignore_interrupt() -> None:
+    # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _checked_job(
+    policy: Policy[Any],
+    environment: Environment,
+    horizon: int,
+    seed: int,
+    checkpoints: ArrayLike | None,
+    stop_when_declared: bool,
+) -> Job:
+    for method in ("start", "plan", "observe", "decide"):
+        if not callable(getattr(policy, method, None)):
+            raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
+    if not isinstance(environment, Environment):
+        raise ParameterError(f"environment is a {type(environment).__name__}; an Environment is needed")
+    _check_whole("horizon", horizon, 1, FOREVER)
+    _check_whole("seed", seed, 0, 2**128)
+    if isinstance(environment.shift, Oblivious):
+        environment.shift.require(horizon)
+    marks = (
+        _default_checkpoints(horizon) if checkpoints is None else _checked_checkpoints(checkpoints, horizon)
+    )
+    return Job(policy, environment, int(horizon), int(seed), marks, stop_when_declared)
+
+
+def _check_whole(name: str, value: Any, least: int, end: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < end:
+        raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}")
+
+
+def _default_checkpoints(horizon: int) -> Whole:
+    return np.unique(np.geomspace(1, horizon, 50).round().astype(np.int64).clip(1, horizon))
+
+
+def _checked_checkpoints(checkpoints: ArrayLike, horizon: int) -> Whole:
+    array = np.asarray(checkpoints)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
+        raise ParameterError(f"checkpoints={checkpoints!r} must be a list of whole numbers")
+    if array[0] < 1 or array[-1] > horizon or np.any(np.diff(array) <= 0):
+        raise ParameterError(
+            f"checkpoints run from {array[0]} to {array[-1]}; they must ascend from at least 1"
+            f" to at most the horizon {horizon}"
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,203 @@
+"""Oblivious shifts ν_t: paths of the baseline that are fixed before the experiment begins."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.errors import ParameterError
+
+Array = NDArray[np.float64]
+
+# Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
+CHUNK = 1 << 14
+
+
+class Oblivious(ABC):
+    """A path ν_1, ν_2, … that does not look at what is played.
+
+    A path in closed form derives from :class:`Formula`; a random one implements :meth:`chunk` and sets
+    ``is_shared = False``.
+
+    Attributes
+    ----------
+    is_shared : bool
+        True when all replications see the same path.
+    length : int or None
+        Rounds for which the path is known; None for ever.
+
+    Examples
+    --------
+    >>> Trend(slope=0.5).values(10, 2).tolist()
+    [5.5, 6.0]
+    """
+
+    is_shared: bool = True
+    length: int | None = None
+
+    @abstractmethod
+    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:
+        """Return ν (CHUNK,) at rounds index·CHUNK + 1, …, (index + 1)·CHUNK."""
+
+    def values(self, start: int, count: int, *, seed: int = 0, replication: int = 0) -> Array:
+        """Return ν at rounds start + 1, …, start + count, the same however the rounds are cut.
+
+        Parameters
+        ----------
+        start, count : int
+            Rounds already played, and how many to return.
+        seed, replication : int
+            Name the stream of a random path.
+
+        Returns
+        -------
+        (count,) array
+        """
+        if start < 0 or count < 0:
+            raise ParameterError(f"start={start} and count={count} must not be negative")
+        self.require(start + count)
+        chunks = range(start // CHUNK, -(-(start + count) // CHUNK))
+        parts = [self.chunk(index, seed=seed, replication=replication) for index in chunks]
+        offset = start - CHUNK * chunks.start
+        return np.concatenate([np.empty(0), *parts])[offset : offset + count]
+
+    def require(self, rounds: int) -> None:
+        """Raise unless the path is known for this many rounds."""
+        if self.length is not None and rounds > self.length:
+            raise ParameterError(f"{self!r} is known for {self.length} rounds; {rounds} are asked for")
+
+
+class Formula(Oblivious):
+    """A path given by a formula in t, the same in every replication."""
+
+    @abstractmethod
+    def at(self, rounds: NDArray[np.int64]) -> Array:
+        """Return ν at the given rounds (n,), numbered from 1."""
+
+    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
+        first = index * CHUNK + 1
+        return np.asarray(self.at(np.arange(first, first + CHUNK, dtype=np.int64)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Constant(Formula):
+    """ν_t = level; the default is no shift."""
+
+    level: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_finite(level=self.level)
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        return np.full(rounds.shape, float(self.level))
+
+
+@dataclass(frozen=True)
+class Sine(Formula):
+    """ν_t = offset + amplitude·sin(frequency·t); the default is the paper's ν¹_t = 1 + sin(2t).
+
+    ``Sine(offset=0)`` keeps the paper's bound |ν_t| ≤ 1, which ν¹ itself does not.
+    """
+
+    offset: float = 1.0
+    amplitude: float = 1.0
+    frequency: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_finite(offset=self.offset, amplitude=self.amplitude, frequency=self.frequency)
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        return np.asarray(self.offset + self.amplitude * np.sin(self.frequency * rounds))
+
+    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
+        # sin(a + b) = sin a cos b + cos a sin b with tabulated b: thirty times faster than a call a round.
+        sine, cosine = _turn(self.frequency)
+        start = self.frequency * (index * CHUNK)
+        wave = np.sin(start) * cosine + np.cos(start) * sine
+        return np.asarray(self.offset + self.amplitude * wave)
+
+
+@lru_cache(maxsize=8)
+def _turn(frequency: float) -> tuple[Array, Array]:
+    angles = frequency * np.arange(1, CHUNK + 1)
+    return np.sin(angles), np.cos(angles)
+
+
+@dataclass(frozen=True)
+class LogAlternating(Formula):
+    """ν_t = ±max(log(t+1)/5, 2) with sign (−1)^(t mod 3), the paper's ν² as printed.
+
+    The printed maximum is 2 until t ≈ 22 000; `form` = ``"min"`` is what was probably meant.
+    """
+
+    form: str = "max"
+
+    def __post_init__(self) -> None:
+        if self.form not in {"max", "min"}:
+            raise ParameterError(f'form={self.form!r} must be "max" (as printed) or "min"')
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        bound = np.maximum if self.form == "max" else np.minimum
+        return np.asarray(bound(np.log(rounds + 1.0) / 5, 2.0) * np.where(rounds % 3 == 1, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Trend(Formula):
+    """ν_t = intercept + slope·t, without bound."""
+
+    slope: float = 1e-3
+    intercept: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_finite(slope=self.slope, intercept=self.intercept)
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        return np.asarray(self.intercept + self.slope * rounds)
+
+
+@dataclass(frozen=True)
+class Seasonal(Formula):
+    """A daily wave with a step at weekends: ν_t = amplitude·sin(2π(t−1)/day) + weekend on days 6 and 7.
+
+    Bounded by the sum of the two magnitudes. `day` is the number of rounds in a day.
+    """
+
+    day: int = 1440
+    amplitude: float = 1.0
+    weekend: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_finite(amplitude=self.amplitude, weekend=self.weekend)
+        if self.day < 1:
+            raise ParameterError(f"day={self.day} must be at least one round")
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        day, moment = np.divmod(rounds - 1, self.day)
+        wave = self.amplitude * np.sin(2 * np.pi / self.day * moment)
+        return np.asarray(wave + self.weekend * (day % 7 >= 5))
+
+
+@dataclass(frozen=True)
+class Jumps(Formula):
+    """Piecewise constant: each level in turn for `every` rounds, then from the first again."""
+
+    every: int = 1000
+    levels: tuple[float, ...] = (0.0, 1.0, -1.0, 0.5)
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or not self.levels:
+            raise ParameterError(f"every={self.every} and levels={self.levels}; both must hold at least one")
+        check_finite(levels=self.levels)
+
+    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+        return np.asarray(self.levels, dtype=np.float64)[((rounds - 1) // self.every) % len(self.levels)]
+
+
+def check_finite(**settings: float | Sequence[float] | Array) -> None:
+    """Raise unless every setting, a number or several, is finite."""
+    for name, value in settings.items():
+        if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+            raise ParameterError(f"{name}={value!r} must be finite")

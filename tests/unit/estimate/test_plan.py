@@ -1,0 +1,110 @@
+"""Plans: what is accepted, what is refused and in which words."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from orthobandit import Plan
+from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.estimate.plan import checked_probabilities
+
+
+def test_one_plan():
+    plan = Plan([0.5, 0.25, 0.25], rounds=100)
+    assert plan.count == 3
+    assert plan.probabilities.tolist() == [0.5, 0.25, 0.25]
+    assert plan.rounds.shape == ()
+    assert int(plan.rounds) == 100
+
+
+def test_one_number_of_rounds_serves_a_whole_batch():
+    plan = Plan([[1.0, 0.0], [0.5, 0.5]], rounds=7)
+    assert plan.count == 2
+    assert plan.rounds.tolist() == [7, 7]
+
+
+def test_replications_may_have_their_own_rounds():
+    assert Plan([[1.0, 0.0], [0.5, 0.5]], rounds=[3, 0]).rounds.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("given", [[1.0], [1, 0], [True, False], np.float32([0.25, 0.75]), [0.1] * 10])
+def test_distributions_in_any_real_type_are_accepted(given):
+    assert checked_probabilities(given).dtype == np.float64
+
+
+def test_a_sum_within_the_tolerance_is_kept_as_it_is():
+    given = np.array([0.5, 0.5 + 5e-10])
+    assert np.array_equal(Plan(given, rounds=1).probabilities, given)
+
+
+def test_arrays_are_copied_and_read_only():
+    given = np.array([0.5, 0.5])
+    plan = Plan(given, rounds=np.array(3))
+    given[0] = 9.0
+    assert plan.probabilities.tolist() == [0.5, 0.5]
+    with pytest.raises(ValueError, match="read-only"):
+        plan.probabilities[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        plan.rounds[...] = 1
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ([0.5, 0.6], "probabilities sum to 1.1; they must sum to 1"),
+        ([0.5, 0.5000001], "probabilities sum to 1.0000001; they must sum to 1"),
+        ([0.0, 0.0], "probabilities sum to 0; they must sum to 1"),
+        ([[0.5, 0.5], [0.5, 0.4]], "probabilities[1] sum to 0.9; they must sum to 1"),
+        ([[[1.0], [1.0]], [[1.0], [2.0]]], "probabilities[1, 1] sum to 2; they must sum to 1"),
+        ([1.25, -0.25], "probabilities[1] is -0.25; every probability must be a number ≥ 0"),
+        ([[1.0, 0.0], [np.nan, 1.0]], "probabilities[1, 0] is nan; every probability must be a number ≥ 0"),
+        ([np.inf, 0.0], "probabilities[0] is inf; every probability must be a number ≥ 0"),
+        ([], "probabilities have shape (0,); (..., K) with K ≥ 1 is needed"),
+        (1.0, "probabilities have shape (); (..., K) with K ≥ 1 is needed"),
+        ([[1.0], [0.5, 0.5]], "probabilities are not a table of real numbers; give one probability an arm"),
+        (["1.0"], "probabilities are not a table of real numbers"),
+        ([0.5, None], "probabilities are not a table of real numbers"),
+        (np.array([1.0 + 0j]), "probabilities are not a table of real numbers"),
+    ],
+)
+def test_what_is_not_a_distribution_is_refused(probabilities, message):
+    with pytest.raises(ProbabilityError, match=re.escape(message)):
+        Plan(probabilities, rounds=1)
+
+
+def test_a_refused_argument_is_left_as_it_was():
+    given = np.array([0.5, 0.6])
+    with pytest.raises(ProbabilityError):
+        Plan(given, rounds=1)
+    assert given.tolist() == [0.5, 0.6]
+    assert given.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("rounds", "message"),
+    [
+        (-1, "rounds=-1 must be whole numbers from 0"),
+        (2.5, "rounds=2.5 must be whole numbers from 0"),
+        (True, "rounds=True must be whole numbers from 0"),
+        ("ten", "rounds='ten' must be whole numbers from 0"),
+        (2**63, "rounds=9223372036854775808 must be whole numbers from 0 to 2⁶³ − 1"),
+        ([1, 2, 3], "rounds has shape (3,); it must fit the batch (2,)"),
+        ([1, [2]], "rounds=[1, [2]] is ragged; it must fit the batch (2,)"),
+    ],
+)
+def test_rounds_that_cannot_be_counted_are_refused(rounds, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        Plan([[0.5, 0.5], [0.5, 0.5]], rounds=rounds)
+
+
+def test_the_longest_plan_is_kept_exactly():
+    assert int(Plan([1.0], rounds=2**63 - 1).rounds) == 2**63 - 1
+
+
+@pytest.mark.parametrize("plan", [Plan([0.1, 0.9], 2**62), Plan([[1 / 3, 2 / 3], [1.0, 0.0]], [1, 2])])
+def test_json_gives_back_the_same_plan(plan):
+    again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
+    assert np.array_equal(again.probabilities, plan.probabilities)
+    assert np.array_equal(again.rounds, plan.rounds)

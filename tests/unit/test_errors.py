@@ -1,0 +1,32 @@
+"""Errors: one root, caught by those who know nothing of the package."""
+
+import inspect
+import pickle
+
+import pytest
+
+from orthobandit import errors
+
+ALL = [v for _, v in inspect.getmembers(errors, inspect.isclass) if v.__module__ == errors.__name__]
+
+
+@pytest.mark.parametrize("error", ALL)
+def test_every_error_has_the_same_root(error):
+    assert issubclass(error, errors.OrthobanditError)
+
+
+@pytest.mark.parametrize("error", [error for error in ALL if issubclass(error, errors.InputError)])
+def test_errors_about_an_argument_are_value_errors(error):
+    with pytest.raises(ValueError, match="argument=3"):
+        raise error("argument=3")
+
+
+def test_a_design_error_carries_how_close_it_came():
+    error = errors.DesignError("not certified", gap=1e-3, tolerance=1e-6)
+    assert (error.gap, error.tolerance, str(error)) == (1e-3, 1e-6, "not certified")
+    assert not isinstance(error, ValueError)
+
+
+def test_a_design_error_survives_the_way_back_from_another_process():
+    error = pickle.loads(pickle.dumps(errors.DesignError("not certified", gap=1e-3, tolerance=1e-6)))
+    assert (error.gap, error.tolerance, str(error)) == (1e-3, 1e-6, "not certified")
