@@ -45,7 +45,7 @@ class SPBAI(PhasedPolicy):
     >>> policy = SPBAI(delta=0.1)
     >>> plan = policy.plan(policy.start(ArmSet([[0.0], [1.0]])))
     >>> plan.probabilities.round(6).tolist(), int(plan.rounds)
-    ([0.625, 0.375], 264)
+    ([0.625, 0.375], 231)
     """
 
     delta: float = 0.05

@@ -23,7 +23,7 @@ def mixture_boundary(time: float, tuned: float, alpha: float) -> float:
     Examples
     --------
     >>> round(mixture_boundary(20.0, 20.0, 0.05), 2)
-    13.54
+    13.57
     """
     log_inverse = -2 * math.log(alpha)
     rho = tuned / (log_inverse + math.log(1 + log_inverse))
