@@ -23,8 +23,8 @@ def spbai_rounds(epsilon: float, share: float, dimension: int, variance: float) 
         V, the largest ‖x_i − x_j‖²_{Σ⁻¹} of two survivors.
     """
     d, V = check_whole("dimension", dimension), check_positive("variance", variance)
-    leading = R1 * V / epsilon**2 * math.log(V / (epsilon * share))
-    lower = R2 * 32 * d * math.sqrt(V) / epsilon * math.log(d / share)
+    leading = R1 * V / epsilon**2 * (math.log(V) - math.log(epsilon) - math.log(share))
+    lower = R2 * 32 * d * math.sqrt(V) / epsilon * (math.log(d) - math.log(share))
     return _rounded(leading + lower)
 
 
@@ -42,8 +42,8 @@ def successor_phase_rounds(phase: int, delta: float, dimension: int, count: int)
     ell, d = check_whole("phase", phase), check_whole("dimension", dimension)
     epsilon = math.ldexp(1.0, -min(ell, 500))
     share = check_fraction("delta", delta) / (check_whole("count", count) * ell * (ell + 1))
-    leading = 4 * R1 * 4 * d / epsilon**2 * math.log(4 * d / (epsilon * share))
-    lower = 2 * R2 * 32 * d**1.5 / epsilon * math.log(d / share)
+    leading = 4 * R1 * 4 * d / epsilon**2 * (math.log(4 * d) - math.log(epsilon) - math.log(share))
+    lower = 2 * R2 * 32 * d**1.5 / epsilon * (math.log(d) - math.log(share))
     return _rounded(leading + lower)
 
 
