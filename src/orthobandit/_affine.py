@@ -83,7 +83,8 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
         return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
     size = np.maximum(np.abs(low), np.abs(high))
     origin = np.zeros(width) if through_zero else _least_point(points, size)
-    scaling = _Scaling(origin, _column_units(size + np.abs(origin), high - low))
+    spread = np.maximum(high - origin, origin - low)
+    scaling = _Scaling(origin, _column_units(size + np.abs(origin), spread))
     pivots, basis = _spanning_points(points, scaling)
     return _frame_from_pivots(scaling, scaling.scaled(points[pivots]), basis, size)
 

@@ -25,7 +25,6 @@ __all__ = [
     "phase_ridge",
     "phases_needed",
     "regret_bound",
-    "successor_phase_rounds",
     "theory_phase_rounds",
 ]
 
@@ -219,24 +218,6 @@ def experiments_phase_rounds(
     with_arms = math.ceil(_size(epsilon, log_inverse, dimension, check_whole("count", count)))
     without = math.ceil(_size(epsilon, log_inverse, dimension, None))
     return math.ceil(Fraction(check_positive("scale", scale)) * min(with_arms, without))
-
-
-def successor_phase_rounds(phase: int, delta: float, dimension: int, count: int) -> int:
-    """Length of a phase of SBE in the experiments of its successor, SP-BAI (Kim 2026). Departs: none.
-
-    ``n_ℓ = ⌈4R₁·4d/ε²·log(4d/(εδ_ℓ)) + 2R₂·32d^{3/2}/ε·log(d/δ_ℓ)⌉`` with δ_ℓ = δ/(Kℓ(ℓ+1)) and
-    R₁ = R₂ = 1/3. The parameters are those of :func:`theory_phase_rounds`.
-
-    Examples
-    --------
-    >>> sum(successor_phase_rounds(phase, 0.1, dimension=10, count=11) for phase in range(1, 6))
-    1500525
-    """
-    d, epsilon = check_whole("dimension", dimension), Fraction(1, 2**phase)
-    log_inverse = _log_inverse_share(phase, delta) + math.log(check_whole("count", count))
-    log_epsilon = -phase * math.log(2)
-    leading = Fraction(16 * d / 3 * (math.log(4 * d) - log_epsilon + log_inverse)) / epsilon**2
-    return math.ceil(leading + Fraction(64 * d**1.5 / 3 * (math.log(d) + log_inverse)) / epsilon)
 
 
 def phase_ridge(phase: int, rounds: int, delta: float) -> float:

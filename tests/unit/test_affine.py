@@ -178,3 +178,9 @@ def test_blocks_of_many_points_agree_with_one_pass(width):
     assert affine_frame(points).dimension == width
     points[:, -1] = points[:, 0]
     assert affine_frame(points).dimension == max(width - 1, 1)
+
+
+def test_constant_column_counts_when_the_hull_goes_through_zero():
+    points = np.vander(np.linspace(0, 1, 40), 6)
+    assert affine_frame(points).dimension == 5
+    assert affine_frame(points, through_zero=True).dimension == 6

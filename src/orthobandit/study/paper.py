@@ -24,7 +24,7 @@ CONTENDERS = {
 }
 
 SUCCESSOR_SBE = Part("sbe", {"schedule": "successor", "delta": 0.1})
-IDENTIFIERS = {"SBE": SUCCESSOR_SBE}
+IDENTIFIERS = {"SP-BAI": Part("sp-bai", {"delta": 0.1}), "SBE": SUCCESSOR_SBE}
 
 
 def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTable:
@@ -38,7 +38,8 @@ def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTabl
         contenders=IDENTIFIERS,
         instance=Part("near-degenerate", {"dimension": dimension}),
         published=published,
-        is_close={"SBE": 1.5} if published else {},
+        is_close={"SBE": 1.5, "SP-BAI": 1.5} if published else {},
+        order=("SP-BAI", "SBE"),
     )
 
 

@@ -45,7 +45,7 @@ class ScalingChecks:
         return (
             "SBE as in the theorem (C₂ = 1, δ = 0.05) under ν¹ on one-hot arms, of which one is better by Δ;"
             f" for every T and d the worst of {len(GAPS)} gaps Δ between 2.8 and 91 times √(d/T);"
-            f" {scope.pick(*RUNS)} runs each. Plans: arms with gaps 1, ½, ¼, …, so that phases keep dropping arms."
+            f" {scope.pick(*RUNS)} runs each. Plans: arms with gaps 1, ½, ¼, …, so that phases drop arms."
         )
 
     def cells(self, scope: Scope) -> list[Cell]:
