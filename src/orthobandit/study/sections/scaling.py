@@ -11,17 +11,20 @@ from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.errors import Exploration
 from orthobandit.study.sections.fits import Fit
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import distinct, grouped, where
+from orthobandit.study.tables import Columns, distinct, grouped, where
 
 Array = NDArray[np.float64]
 
 DIMENSION = 5
-HORIZONS = ((12, 14, 16, 18, 20), (12, 14, 16, 18, 20, 22))  # powers of 2, quick and full
+# Powers of 2, quick and full. Steps of 2: phases get four times as long from one to the next, so that every
+# T cuts them at the same place.
+HORIZONS = ((14, 16, 18, 20), (14, 16, 18, 20, 22))
 DIMENSIONS = (4, 8, 16, 32)
-LONG = (20, 22)  # the power of 2 at which dimensions are compared
+LONG = (18, 20)  # the power of 2 from which dimensions are compared, over one factor of four:
+CUTS = (0.0, 0.5, 1.0, 1.5)  # where the horizon cuts the phases should not decide an exponent
 GAPS = 2.0 ** np.arange(1.5, 6.6, 0.5)  # in units of √(d/T): the gaps among which the worst is sought
 PLAN_HORIZONS = ((10, 12, 14, 16, 18, 20), (10, 12, 14, 16, 18, 20, 22, 24))
-RUNS = (24, 48)
+RUNS = (16, 32)
 EXPLORED = (2_000_000, 20_000_000)
 EXPLORERS = 40  # runs whose error is followed
 ERROR_SIZE = (10, 20)
@@ -52,7 +55,12 @@ class ScalingChecks:
         """Return the runs of all four checks."""
         powers = HORIZONS[0] if scope.is_quick else HORIZONS[1]
         cells = [c for power in powers for c in _worst_case("T", DIMENSION, power, scope)]
-        cells += [c for d in DIMENSIONS for c in _worst_case("d", d, scope.pick(*LONG), scope)]
+        cells += [
+            cell
+            for d in DIMENSIONS
+            for cut in CUTS
+            for cell in _worst_case("d", d, scope.pick(*LONG) + cut, scope)
+        ]
         means = [*(-(2.0**-place) for place in range(12)), 0.0]
         for power in PLAN_HORIZONS[0] if scope.is_quick else PLAN_HORIZONS[1]:
             cells += _sweep("plans", means, power, scope, gap=0.0)
@@ -151,7 +159,11 @@ class ScalingChecks:
         regret = "worst-case regret"
         first = {
             f"d = {DIMENSION}": ([series("T", "SBE, slope ")], "rounds T", regret),
-            "T fixed": ([series("d", "SBE, slope ")], "dimension d", regret),
+            "over one factor of four in T": (
+                [series("d", "SBE, slope ")],
+                "dimension d",
+                "worst-case regret / √T",
+            ),
         }
         second = {
             "plans of a run": ([series("plans", "SBE, slope ")], "rounds T", "plans"),
@@ -170,7 +182,7 @@ class ScalingChecks:
         ]
 
 
-def _worst_case(check: str, dimension: int, power: int, scope: Scope) -> list[Cell]:
+def _worst_case(check: str, dimension: int, power: float, scope: Scope) -> list[Cell]:
     """Return runs for the gaps around √(d/T) times the logarithms, where regret is worst."""
     cells = []
     for gap in (GAPS * np.sqrt(dimension / 2.0**power)).tolist():
@@ -179,17 +191,18 @@ def _worst_case(check: str, dimension: int, power: int, scope: Scope) -> list[Ce
     return cells
 
 
-def _sweep(check: str, means: list[float], power: int, scope: Scope, *, gap: float) -> list[Cell]:
+def _sweep(check: str, means: list[float], power: float, scope: Scope, *, gap: float) -> list[Cell]:
+    horizon = round(2**power)
     return Sweep(
         policies={"SBE": Part("sbe", {"schedule": "theory"})},
         instances={"one-hot": Part("one-hot", {"means": means})},
         shifts={"sine": Part("sine")},
-        horizon=2**power,
+        horizon=horizon,
         replications=scope.pick(*RUNS),
         seeds=(scope.seed,),
-        checkpoints=(2**power,),
+        checkpoints=(horizon,),
         batch=scope.pick(*RUNS),
-        labels={"check": check, "dimension": len(means) - 1, "horizon": 2**power, "gap": gap},
+        labels={"check": check, "dimension": len(means) - 1, "horizon": horizon, "gap": gap},
     ).cells()
 
 
@@ -202,13 +215,24 @@ def _points(data: Data, key: str) -> tuple[Array, Array]:
     if key == "plans":
         horizons, plans = grouped(runs, "horizon", "plans")
         return horizons.astype(float), plans
-    by = "horizon" if key == "T" else "dimension"
-    places = [place for (place,) in distinct(runs, by)]
-    worst = []
-    for place in places:
-        _, regret = grouped(where(runs, **{by: place}), "gap", "regret")
-        worst.append(regret[np.argmax(regret.mean(axis=1))])
-    return np.array(places, dtype=float), np.array(worst)
+    if key == "T":
+        places = [horizon for (horizon,) in distinct(runs, "horizon")]
+        return np.array(places, dtype=float), np.array([_worst(where(runs, horizon=T)) for T in places])
+    places = [dimension for (dimension,) in distinct(runs, "dimension")]
+    return np.array(places, dtype=float), np.array([_per_root(where(runs, dimension=d)) for d in places])
+
+
+def _worst(runs: Columns) -> Array:
+    """Return the regret (runs,) at the gap where its mean is largest."""
+    _, regret = grouped(runs, "gap", "regret")
+    return np.asarray(regret[np.argmax(regret.mean(axis=1))])
+
+
+def _per_root(runs: Columns) -> Array:
+    """Return worst-case regret / √T (runs,), the geometric mean over horizons."""
+    horizons = [horizon for (horizon,) in distinct(runs, "horizon")]
+    ratios = [_worst(where(runs, horizon=T)) / np.sqrt(T) for T in horizons]
+    return np.asarray(np.exp(np.mean(np.log(ratios), axis=0)))
 
 
 def _fits(data: Data) -> dict[str, Fit]:
