@@ -8,7 +8,12 @@ from string import Template
 
 from orthobandit.study.sections import Grid, Scope, Section, Verdict
 
-SOURCES = {"paper": "the paper", "successor": "the successor", "here": "this package"}
+SOURCES = {
+    "paper": "the paper",
+    "figure": "the paper's figure, as read here",
+    "successor": "the successor",
+    "here": "this package",
+}
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,10 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    head = "".join(f"<th{_numeric(place)}>{escape(name)}</th>" for place, name in enumerate(grid.head))
+    head = "".join(f"<th{_numeric(place, grid)}>{escape(name)}</th>" for place, name in enumerate(grid.head))
     rows = "\n".join(
         "<tr>"
-        + "".join(f"<td{_numeric(place)}>{escape(cell)}</td>" for place, cell in enumerate(row))
+        + "".join(f"<td{_numeric(place, grid)}>{escape(cell)}</td>" for place, cell in enumerate(row))
         + "</tr>"
         for row in grid.rows
     )
@@ -108,8 +113,8 @@ def _grid(grid: Grid) -> str:
     return f'<div class="scroll"><table>{caption}<tr>{head}</tr>\n{rows}</table></div>'
 
 
-def _numeric(place: int) -> str:
-    return ' class="number"' if place > 1 else ""
+def _numeric(place: int, grid: Grid) -> str:
+    return ' class="number"' if place >= grid.words else ""
 
 
 def _mark(is_good: bool, text: str) -> str:

@@ -23,9 +23,7 @@ CONTENDERS = {
     "Semiparametric-TS": Contender(
         "semiparametric-ts", {}, runs=(1, 3), quick={"draws": 250}, seconds_a_round=1.2e-4
     ),
-    "SBE with the exact design": Contender(
-        "sbe", {"delta": 0.05, "design": "centred"}, runs=(8, 10), is_ours=True
-    ),
+    "SBE, exact design": Contender("sbe", {"delta": 0.05, "design": "centred"}, runs=(8, 10), is_ours=True),
 }
 
 SUCCESSOR_SBE = Part("sbe", {"schedule": "successor", "delta": 0.1})

@@ -64,8 +64,9 @@ class RegretFigure:
     def claims(self) -> str:
         """What the paper says of the figure."""
         return (
-            "SBE has less cumulative regret than BOSE and Semiparametric-TS, each at its best c, and its"
-            f" curve becomes flat: the best arm has been identified. {self.reported}"
+            "The curve of SBE becomes flat: the best arm has been identified. The comparison with BOSE and"
+            " Semiparametric-TS, each at its best c, is left to the figure; it is read here as saying that"
+            f" SBE has the least regret. {self.reported}"
         )
 
     def setting(self, scope: Scope) -> str:
@@ -75,7 +76,7 @@ class RegretFigure:
             for size in self.sizes
         )
         return (
-            f"{rounds}; random unit arms with gap Δ = ½, noise σ = 1.{self._cheaper(scope)} The paper gives neither"
+            f"{rounds}; random unit arms with gap Δ = ½, σ = 1.{self._cheaper(scope)} The paper gives neither"
             " its arms nor its horizon, so levels of regret are not comparable: shapes and order are."
         )
 
@@ -140,7 +141,7 @@ class RegretFigure:
             return Verdict(name, claim, "here", statistic, ratio, "≤", AS_GOOD)
         claim = f"at {size}, SBE has less regret than {label}"
         name, statistic = f"{size} SBE below {label}", f"final regret, SBE / {label}"
-        return Verdict(name, claim, "paper", statistic, 1 / ratio, "≤", 1.0)
+        return Verdict(name, claim, "figure", statistic, 1 / ratio, "≤", 1.0)
 
     def grids(self, data: Data) -> list[Grid]:
         """Return final regret for every c, the tuned one marked, and how often the best arm was declared."""
