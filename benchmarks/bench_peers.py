@@ -96,12 +96,22 @@ def plain_ball(points: Array) -> Array:
         centre = weights @ points[support]
         squares = np.sum((points - centre) ** 2, axis=1)
         farthest = int(np.argmax(squares))
-        if squares[farthest] <= squares[support[0]] * (1 + 1e-9):
+        if farthest in support or squares[farthest] <= squares[support[0]] * (1 + 1e-9):
             p = np.zeros(len(points))
             p[support] = weights
             return np.asarray(p / p.sum())
-        support.append(farthest)
-        weights = np.append(weights, 0.0)
+        if len(support) <= points.shape[1]:
+            support.append(farthest)
+            weights = np.append(weights, 0.0)
+            continue
+        # The support spans everything: the new point takes over from it until another has nothing left.
+        edges = points[support[1:]] - points[support[0]]
+        inner = np.linalg.lstsq(edges.T, points[farthest] - points[support[0]], rcond=None)[0]
+        mixture = np.concatenate([[1 - inner.sum()], inner])
+        shares = np.where(mixture > 0, weights / np.where(mixture > 0, mixture, 1.0), np.inf)
+        leaving = int(np.argmin(shares))
+        weights = weights - shares[leaving] * mixture
+        support[leaving], weights[leaving] = farthest, shares[leaving]
 
 
 def plain_bose(arms: ArmSet, means: Array, policy: BOSE) -> Callable[[int], None]:
