@@ -3,6 +3,7 @@
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
+from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
@@ -22,6 +23,7 @@ __all__ = [
     "BOSE",
     "FOREVER",
     "P1RAGE",
+    "POLICIES",
     "RAGE",
     "SBE",
     "SPBAI",
@@ -38,4 +40,6 @@ __all__ = [
     "SemiparametricTS",
     "StratifiedMeans",
     "Uniform",
+    "named_policy",
+    "policy_settings",
 ]
