@@ -5,14 +5,42 @@ from typing import Any
 
 from orthobandit._checks import check_choice
 from orthobandit._named import make_named, settings_of
+from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import Policy
+from orthobandit.policy.bose import BOSE
 from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
+from orthobandit.policy.linear import LinUCB
+from orthobandit.policy.lints import LinTS
+from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.p1rage import P1RAGE
+from orthobandit.policy.phased import PhasedElimination
+from orthobandit.policy.rage import RAGE
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.stratified import StratifiedMeans
+from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.ucb import UCB1
+from orthobandit.policy.uniform import UniformAllocation
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "sbe": SBE,
     "explore": PureExploration,
+    "bose": BOSE,
+    "farthest-pair": FarthestPair,
+    "semiparametric-ts": SemiparametricTS,
+    "action-centred-ts": ActionCentredTS,
+    "spbai": SPBAI,
+    "p1rage": P1RAGE,
+    "stratified": StratifiedMeans,
+    "uniform": UniformAllocation,
+    "linucb": LinUCB,
+    "lints": LinTS,
+    "phased": PhasedElimination,
+    "rage": RAGE,
+    "ucb1": UCB1,
+    "mab-thompson": MABThompson,
 }
 
 
