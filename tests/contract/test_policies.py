@@ -21,7 +21,7 @@ from orthobandit.policy import (
     PureExploration,
     SemiparametricTS,
     StratifiedMeans,
-    Uniform,
+    UniformAllocation,
 )
 from orthobandit.testing import CHECKS, Setting
 
@@ -48,7 +48,7 @@ POLICIES = {
     "ucb1": UCB1(),
     "mab gaussian": MABThompson(),
     "mab beta": MABThompson(posterior="beta", low=-50.0, high=50.0),
-    "uniform": Uniform(),
+    "uniform": UniformAllocation(),
     "sbe successor": SBE(schedule="successor", delta=0.3),
     "spbai": SPBAI(delta=0.3),
     "phased": PhasedElimination(noise=0.3),

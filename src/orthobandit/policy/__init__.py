@@ -17,7 +17,7 @@ from orthobandit.policy.spbai import SPBAI
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
 from orthobandit.policy.ucb import UCB1
-from orthobandit.policy.uniform import Uniform
+from orthobandit.policy.uniform import UniformAllocation
 
 __all__ = [
     "BOSE",
@@ -39,7 +39,7 @@ __all__ = [
     "PureExploration",
     "SemiparametricTS",
     "StratifiedMeans",
-    "Uniform",
+    "UniformAllocation",
     "named_policy",
     "policy_settings",
 ]

@@ -21,7 +21,7 @@ from orthobandit.policy.spbai import SPBAI
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
 from orthobandit.policy.ucb import UCB1
-from orthobandit.policy.uniform import Uniform
+from orthobandit.policy.uniform import UniformAllocation
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
@@ -40,7 +40,7 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "lints": LinTS,
     "ucb1": UCB1,
     "mab-thompson": MABThompson,
-    "uniform": Uniform,
+    "uniform": UniformAllocation,
 }
 
 

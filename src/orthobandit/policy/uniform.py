@@ -13,7 +13,7 @@ from orthobandit.policy.base import FOREVER, Decision
 
 @dataclass(frozen=True, eq=False)
 class UniformState:
-    """The memory of :class:`Uniform`: the arms and what was seen (..., K)."""
+    """The memory of :class:`UniformAllocation`: the arms and what was seen (..., K)."""
 
     arms: ArmSet
     tally: Tally
@@ -23,7 +23,7 @@ class UniformState:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformAllocation:
     """Draw every arm with the same probability; the largest mean reward leads.
 
     The classical randomised experiment. Since all arms are drawn alike at all times, a shift adds noise but
@@ -31,7 +31,7 @@ class Uniform:
 
     Examples
     --------
-    >>> policy = Uniform()
+    >>> policy = UniformAllocation()
     >>> policy.plan(policy.start(ArmSet.one_hot(4))).probabilities.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """

@@ -12,7 +12,13 @@ def test_names_make_policies_with_settings():
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_says_what_it_takes(name):
-    assert "delta" in policy_settings(name)
+    needed = {"horizon": 100, "budget": 100, "epoch": 20} if name != "sbe" else {}
+    given = {setting: value for setting, value in needed.items() if setting in policy_settings(name)}
+    if name == "explore":
+        given["rounds"] = 10
+    made = named_policy(name, **given)
+    assert made == named_policy(name, **given)
+    assert all(hasattr(made, setting) for setting in policy_settings(name))
 
 
 def test_wrong_names_are_refused_with_the_nearest():

@@ -8,7 +8,7 @@ from scipy import stats
 
 from orthobandit import ArmSet, Tally
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.policy import FOREVER, UCB1, MABThompson, Uniform
+from orthobandit.policy import FOREVER, UCB1, MABThompson, UniformAllocation
 
 ARMS = ArmSet.one_hot(4)
 THETA = np.array([0.1, 0.5, 0.4, 0.0])
@@ -75,7 +75,7 @@ def test_a_reward_outside_the_range_of_the_beta_posterior_is_refused(tell):
 
 
 def test_uniform_allocates_for_ever_and_leads_with_the_largest_mean():
-    policy = Uniform()
+    policy = UniformAllocation()
     state = policy.start(ARMS, (2,))
     plan = policy.plan(state)
     assert np.all(plan.probabilities == 0.25)
@@ -104,8 +104,8 @@ def test_bad_settings_are_named(policy, settings, message):
 
 
 def test_a_uniform_state_of_other_arms_is_refused():
-    data = Uniform().dump(Uniform().start(ARMS))
+    data = UniformAllocation().dump(UniformAllocation().start(ARMS))
     with pytest.raises(ParameterError, match="other arms"):
-        Uniform().load(ArmSet.one_hot(2), data)
+        UniformAllocation().load(ArmSet.one_hot(2), data)
     with pytest.raises(ParameterError, match="no entry 'tally'"):
-        Uniform().load(ARMS, {})
+        UniformAllocation().load(ARMS, {})
