@@ -1,5 +1,6 @@
 """Policies by name, for the command line and for sweeps."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,18 @@ def named_policy(name: str, **settings: Any) -> Policy[Any]:
     True
     """
     return make_named("policy", POLICIES, name, settings)
+
+
+def needs_horizon(name: str) -> bool:
+    """Tell whether the policy of this name cannot be made without the setting `horizon`.
+
+    Examples
+    --------
+    >>> needs_horizon("bose"), needs_horizon("sbe")
+    (True, False)
+    """
+    parameters = inspect.signature(POLICIES[check_choice("policy", name, POLICIES)]).parameters
+    return "horizon" in parameters and parameters["horizon"].default is inspect.Parameter.empty
 
 
 def policy_settings(name: str) -> tuple[str, ...]:

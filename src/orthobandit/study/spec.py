@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from orthobandit.errors import InputError, SpecError
+from orthobandit.policy import POLICIES, needs_horizon
 from orthobandit.simulation import Environment, Oblivious
 from orthobandit.simulation._rounds import plans_every_round
 from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
 from orthobandit.study.cells import Cell
-from orthobandit.study.makers import make, settings_of
+from orthobandit.study.makers import make
 
 TASK = "orthobandit.study.tasks:run_policy"
 
@@ -181,11 +182,7 @@ class Sweep:
 
     def _with_horizon(self, part: Part) -> Part:
         """Give the horizon to a policy that cannot do without."""
-        try:
-            needed = settings_of("policy", part.kind)["horizon"]
-        except KeyError:
-            return part
-        if "horizon" in part.settings or needed.default is not needed.empty:
+        if part.kind not in POLICIES or "horizon" in part.settings or not needs_horizon(part.kind):
             return part
         return Part(part.kind, {**part.settings, "horizon": self.horizon}, part.keys)
 
