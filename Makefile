@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-statistical lint types bench docs clean
+.PHONY: demo test test-statistical lint types bench docs changelog clean
 
 demo: .venv/core
 	$(BIN)/python examples/moving_baseline.py
@@ -22,11 +22,14 @@ types: .venv/dev
 	$(BIN)/mypy
 
 bench: .venv/dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m benchmarks
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m benchmarks $(NAMES)
 
 docs: .venv/dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
+
+changelog: .venv/bin/python
+	$(BIN)/python changes/build.py $(VERSION)
 
 # One stamp per set of dependencies, so that a newcomer installs no more than the command needs.
 .venv/bin/python:

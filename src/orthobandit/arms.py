@@ -23,7 +23,8 @@ class ArmSet:
     Parameters
     ----------
     features : array-like (K, d)
-        One row an arm. Copied (unless it is already a read-only float64 array) and made read-only.
+        One row an arm, of magnitude at most 1e150; a column that varies by less than 1e-150 counts as
+        constant. Copied (unless it is already a read-only float64 array) and made read-only.
     labels : sequence of str, optional
         One distinct name an arm; ``"0"``, ``"1"``, … by default.
 
@@ -63,7 +64,7 @@ class ArmSet:
         label: str | None = None,
         features: Sequence[str] | None = None,
     ) -> "ArmSet":
-        """Read arms from a CSV or Parquet file, one row an arm.
+        """Read arms from a CSV, TSV or Parquet file, one row an arm.
 
         Parameters
         ----------
@@ -113,19 +114,23 @@ class ArmSet:
 
     @property
     def dimension(self) -> int:
-        """Affine dimension r: the rank of the differences x_i − x_1, decided without units."""
+        """Affine dimension r, the rank of the differences x_i − x_1, decided without units."""
         return self.frame.dimension
 
     @cached_property
     def positions(self) -> Array:
-        """Where the arms lie in their hull: differences to one of them in the orthonormal basis, (K, r)."""
+        """Where the arms lie in their hull, (K, r) differences to one of them in the orthonormal basis."""
         positions = np.asarray((self._features - self.frame.origin) @ self.basis.T)
         positions.flags.writeable = False
         return positions
 
     @property
     def basis(self) -> Array:
-        """Orthonormal rows (r, d) that span all differences between arms."""
+        """Orthonormal rows (r, d) that span all differences between arms.
+
+        The dimension does not depend on units, but orthonormal means so in the units given: if r < d,
+        columns in units 10¹² times coarser than others leave the latter few correct digits here.
+        """
         return self.frame.directions
 
     def index(self, label: str) -> int:

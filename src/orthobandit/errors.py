@@ -45,6 +45,10 @@ class ParameterError(InputError):
     """A setting lies outside the range in which it means something."""
 
 
+class MissingExtraError(OrthobanditError, ImportError):
+    """A package that only some features need is not installed; the message says how to get it."""
+
+
 class DesignError(OrthobanditError):
     """A design could not be certified to the tolerance asked for.
 

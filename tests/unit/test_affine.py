@@ -1,5 +1,7 @@
 """The affine hull: its dimension without units, and coordinates that keep their digits."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,25 @@ def test_ill_conditioned_points_keep_their_dimension(condition, seed):
     assert affine_frame(np.hstack([points, points[:, :2] + points[:, 2:4]])).dimension == 6
 
 
+@pytest.mark.parametrize(("count", "width"), [(100, 50), (202, 200), (300, 150)])
+def test_many_ill_conditioned_features_keep_their_dimension(count, width):
+    points = conditioned(count, width, 1e12)
+    assert affine_frame(points).dimension == width
+    coordinates = affine_frame(points).coordinates(points)
+    assert 0.9 < np.abs(coordinates).max() < 1e3
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [(1.0, 1.0), (1.0, np.geomspace(1, 1e-8, 150)), (np.geomspace(1, 1e-8, 300)[:, np.newaxis], 1.0)],
+    ids=["even", "weak directions", "short arms"],
+)
+def test_many_dependent_features_do_not_add_rounding_up_to_a_dimension(rows, columns):
+    rng = np.random.default_rng(0)
+    points = (rng.standard_normal((300, 150)) * rows * columns) @ rng.standard_normal((150, 200))
+    assert affine_frame(points).dimension == 150
+
+
 @pytest.mark.parametrize("offset", [1.0, 1e3, 1e6, -1e9])
 def test_a_common_offset_does_not_matter(offset):
     check_frame(SQUARE + offset, 2)
@@ -118,7 +139,7 @@ def test_a_column_with_few_digits_left_hides_no_fine_direction():
 
 
 def softmax(rng):
-    weights = np.exp(rng.standard_normal((30, 5)))
+    weights = np.exp(rng.standard_normal((300, 100)))
     return weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -132,7 +153,19 @@ def temperatures(rng):
     return np.column_stack([celsius, celsius * 9 / 5 + 32, celsius + 273.15])
 
 
-@pytest.mark.parametrize(("table", "dimension"), [(softmax, 4), (categories, 4), (temperatures, 1)])
+def products(rng):
+    return rng.random((60, 10)) @ rng.random((10, 20))
+
+
+def fine_products(rng):
+    fine = rng.standard_normal((40, 6)) * np.geomspace(1, 1e-11, 6)
+    return fine @ np.linalg.qr(rng.standard_normal((12, 12)))[0][:6] + rng.standard_normal(12)
+
+
+@pytest.mark.parametrize(
+    ("table", "dimension"),
+    [(softmax, 99), (categories, 4), (temperatures, 1), (products, 10), (fine_products, 6)],
+)
 @pytest.mark.parametrize("seed", range(5))
 def test_features_that_depend_on_each_other_but_for_rounding(table, dimension, seed):
     assert affine_frame(table(np.random.default_rng(seed))).dimension == dimension
@@ -164,6 +197,17 @@ def test_delicate_coordinates_keep_their_digits():
     assert np.allclose(units, np.eye(7, 6), atol=1e-3)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_delicate_coordinates_are_the_exact_product_but_for_the_last_digits(offset):
+    points = conditioned(7, 6, 1e10) + offset
+    frame = affine_frame(points)
+    columns = [[Fraction(x) for x in column] for column in frame.transform.T.tolist()]
+    for point, coordinates in zip(points, frame.coordinates(points), strict=True):
+        step = [Fraction(x) - Fraction(o) for x, o in zip(point.tolist(), frame.origin.tolist(), strict=True)]
+        exact = [float(sum(a * b for a, b in zip(step, column, strict=True))) for column in columns]
+        assert coordinates == pytest.approx(exact, rel=1e-15, abs=1e-15)
+
+
 def test_a_frame_cannot_be_changed():
     for points in (SQUARE, np.eye(3)):
         frame = affine_frame(points)
@@ -178,6 +222,12 @@ def test_blocks_of_many_points_agree_with_one_pass(width):
     assert affine_frame(points).dimension == width
     points[:, -1] = points[:, 0]
     assert affine_frame(points).dimension == max(width - 1, 1)
+
+
+def test_constant_column_counts_when_the_hull_goes_through_zero():
+    points = np.vander(np.linspace(0, 1, 40), 6)
+    assert affine_frame(points).dimension == 5
+    assert affine_frame(points, through_zero=True).dimension == 6
 
 
 def test_a_constant_column_counts_from_zero_but_not_between_points():

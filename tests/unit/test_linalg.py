@@ -54,6 +54,16 @@ def test_units_of_the_rows_do_not_decide_the_rank():
         assert float(factor.norm_squared(np.array([1.0, 1.0, -1.0]) * units)) == np.inf
 
 
+@pytest.mark.parametrize("smallest", [1e-4, 1e-8, 1e-11])
+def test_weak_directions_are_part_of_the_range(smallest):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    values = np.array([1.0, 0.1, smallest, 0.0])
+    factor = RangeFactor.of((turn * values) @ turn.T)
+    assert int(factor.rank) == 3
+    assert float(factor.norm_squared(turn[:, 2])) == pytest.approx(1 / smallest, rel=1e-3)
+    assert float(factor.norm_squared(turn[:, 3])) == np.inf
+
+
 def test_whitened_vectors_have_the_norm():
     factor = RangeFactor.of(np.array([[2.0, 1.0], [1.0, 2.0]]))
     assert np.sum(factor.whiten(np.array([1.0, 1.0])) ** 2) == pytest.approx(2 / 3)

@@ -32,7 +32,7 @@ def test_columns_come_in_the_order_of_the_file(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"], ids=["plain", "byte-order mark"])
 def test_a_text_file_of_arms(tmp_path, encoding):
-    arms = ArmSet.read(text(tmp_path / "arms.csv", COLOURS, encoding))
+    arms = ArmSet.read(text(tmp_path / "arms.csv", COLOURS, encoding), label="label")
     assert arms.labels == ("red", "green", "blue")
     assert arms.features.tolist() == [[1.0, 10.0], [2.0, 20.0], [3.0, 35.0]]
 

@@ -23,9 +23,7 @@ class Saddle:
     multipliers: Array
 
 
-def solve_minmax(
-    points: Array, contrasts: Array, start: Array, tolerance: float, floor: Array | float = 0.0
-) -> Saddle:
+def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float) -> Saddle:
     """Minimise max_y yᵀM_p⁻¹y over distributions p, with M_p = Σ p_i z_i z_iᵀ.
 
     yᵀM_p⁻¹y is convex and of degree −1 in p, so the problem is the same as to minimise Σ p_i subject to
@@ -44,26 +42,20 @@ def solve_minmax(
         A positive distribution.
     tolerance : float
         Relative complementarity gap and residual at which to stop.
-    floor : (m,) array, optional
-        Weights, small in sum, that points keep in any case. Few contrasts may be estimated best from
-        fewer points than span; with a floor on points that do, M_p stays regular.
     """
     p = start / start.sum()
-    scale = 1.1 * float(_Functions.at(points, contrasts, p).values.max())
-    p, floor = p * scale, np.broadcast_to(floor, p.shape) * scale
-    now = _Functions.at(points, contrasts, p + floor)
+    p = p * 1.1 * float(_Functions.at(points, contrasts, p).values.max())
+    now = _Functions.at(points, contrasts, p)
     target = 0.1 * p.sum() / (len(points) + len(contrasts))
     room = 1.0 - now.values
     iterate = _Iterate(p, room, target / room, target / p)
     for _ in range(ITERATIONS):
-        iterate = iterate.moved(now.newton(iterate, target))
-        now = _Functions.at(points, contrasts, iterate.p + floor)
+        iterate, now = _stepped(points, contrasts, iterate, now, target)
         gap = iterate.complementarity
         if max(gap / iterate.p.sum(), now.residual(iterate)) <= tolerance:
             break
         target = SHRINK * gap / (len(points) + len(contrasts))
-    weights = iterate.p + floor
-    return Saddle(weights / weights.sum(), iterate.multipliers / iterate.multipliers.sum())
+    return Saddle(iterate.p / iterate.p.sum(), iterate.multipliers / iterate.multipliers.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +71,35 @@ class _Iterate:
     def complementarity(self) -> float:
         return float(self.multipliers @ self.room + self.slack @ self.p)
 
-    def moved(self, step: "_Iterate") -> "_Iterate":
-        """Go along the step as far as every quantity stays positive."""
+    def longest(self, step: "_Iterate") -> float:
+        """Return how far along the step, at most once, every quantity stays positive."""
         pairs = [(getattr(self, f.name), getattr(step, f.name)) for f in fields(self)]
-        longest = min(
-            float(np.min(value[change < 0] / -change[change < 0], initial=np.inf)) for value, change in pairs
+        return min(
+            1.0,
+            *(
+                MARGIN * float(np.min(value[change < 0] / -change[change < 0], initial=np.inf))
+                for value, change in pairs
+            ),
         )
-        length = min(1.0, MARGIN * longest)
-        return _Iterate(*(value + length * change for value, change in pairs))
+
+    def moved(self, step: "_Iterate", length: float) -> "_Iterate":
+        """Return the iterate a length along the step."""
+        return _Iterate(*(getattr(self, f.name) + length * getattr(step, f.name) for f in fields(self)))
+
+
+def _stepped(
+    points: Array, contrasts: Array, iterate: _Iterate, now: "_Functions", target: float
+) -> tuple[_Iterate, "_Functions"]:
+    """Take a Newton step, shortened until it neither leaves the domain nor misses the constraints by far."""
+    step = now.newton(iterate, target)
+    length = iterate.longest(step)
+    allowed = max(2.0, 10.0 * float(now.values.max()))
+    while True:
+        moved = iterate.moved(step, length)
+        after = _Functions.within(points, contrasts, moved.p, allowed)
+        if after is not None:
+            return moved, after
+        length /= 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +120,15 @@ class _Functions:
         white, y = both[:, : len(points)], both[:, len(points) :]
         cross = y.T @ white
         return cls(np.einsum("ij,ij->j", y, y), cross**2, cross, white)
+
+    @classmethod
+    def within(cls, points: Array, contrasts: Array, p: Array, allowed: float) -> "_Functions | None":
+        """Return the functions at p, or None where M is singular or a value exceeds `allowed`."""
+        try:
+            functions = cls.at(points, contrasts, p)
+        except np.linalg.LinAlgError:
+            return None
+        return functions if functions.values.max() <= allowed else None
 
     def newton(self, at: _Iterate, target: float) -> _Iterate:
         missed = self.values + at.room - 1.0

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._affine import AffineFrame, block_rows
-from orthobandit._linalg import EPS, inverse_root
+from orthobandit._linalg import inverse_root
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 SAMPLE = 4096
+CLEARLY = 1e-9  # least eigenvalue at which weighted points count as spanning
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,23 +109,22 @@ class Points:
         Computed from scratch in the coordinates of `view`, in which it is a small correction. Raises
         numpy's LinAlgError when the weighted points do not span.
         """
-        seen = self.through(view, chosen)
-        centre, rounding = view.centre, 64 * EPS * np.abs(seen).max(axis=0)
-        if self.has_intercept:
-            centre = weights @ (self.rows[chosen] - view.centre) + view.centre
-            seen = seen - weights @ seen
-        gram = (seen * weights[:, np.newaxis]).T @ seen
-        if np.any(np.diagonal(gram) <= rounding**2):
-            raise np.linalg.LinAlgError("the chosen points do not span")
+        centre, gram = self._moments(view, chosen, weights)
         return View(centre, view.transform @ inverse_root(gram))
 
     def are_spanned(self, view: View, chosen: Indices, weights: Array) -> bool:
-        """Tell whether the weighted points span all others."""
-        try:
-            self.refined(view, chosen, weights)
-        except np.linalg.LinAlgError:
-            return False
-        return True
+        """Tell whether the weighted points span all others, clearly, in the scale of the view."""
+        _, gram = self._moments(view, chosen, weights)
+        return bool(np.linalg.eigvalsh(gram)[0] > CLEARLY)
+
+    def _moments(self, view: View, chosen: Indices, weights: Array) -> tuple[Array, Array]:
+        """Return the centre in row space and the moment (or covariance) matrix in the view's coordinates."""
+        seen = self.through(view, chosen)
+        if not self.has_intercept:
+            return view.centre, (seen * weights[:, np.newaxis]).T @ seen
+        centre = weights @ (self.rows[chosen] - view.centre) + view.centre
+        seen = seen - weights @ seen
+        return centre, (seen * weights[:, np.newaxis]).T @ seen
 
     def leverages(self, view: View, chosen: Indices | None = None) -> Array:
         """Return ‖z_i‖²_{M⁻¹} of all points (K,) or the chosen (m,), for the design `view` was refined to."""

@@ -24,8 +24,12 @@ class Tally:
 
     Parameters
     ----------
-    counts, sums, squares : array-like (..., K)
-        How often each arm was played, and the sum and squared sum of what it returned.
+    counts : array-like (..., K) of int
+        How often each arm was played.
+    sums : array-like (..., K)
+        Sum of what each arm returned.
+    squares : array-like (..., K)
+        Sum of the squares of what each arm returned.
 
     Examples
     --------

@@ -20,6 +20,12 @@ class Parts:
 
     def __init__(self, folder: str | Path, job: Job) -> None:
         self.folder = Path(folder) / fingerprint(job)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"resume={str(folder)!r} cannot be made a folder: {error.strerror}"
+            ) from None
 
     def load(self, replications: int) -> list[RunResult]:
         """Return what is stored of the first `replications` replications, each once."""
@@ -35,7 +41,6 @@ class Parts:
 
     def store(self, part: RunResult) -> None:
         """Keep a finished part."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         first, last = int(part.replications[0]), int(part.replications[-1])
         part.write(self.folder / f"part-{first:09d}-{last:09d}.json")
 

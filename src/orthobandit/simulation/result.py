@@ -156,6 +156,11 @@ class RunResult:
         """Write to a ``.json`` or ``.parquet`` file, whole or not at all."""
         _storage.write(Path(path), self.to_json())
 
+    @staticmethod
+    def check_path(path: str | Path) -> None:
+        """Raise :class:`FileFormatError` if a result cannot be written there, e.g. for want of pyarrow."""
+        _storage.check(Path(path))
+
     @classmethod
     def read(cls, path: str | Path) -> "RunResult":
         """Read what :meth:`write` wrote."""

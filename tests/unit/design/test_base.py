@@ -8,14 +8,12 @@ import pytest
 from orthobandit import ArmSet
 from orthobandit.design import (
     Design,
+    _contrast_solver,
     _solver,
     anchor_design,
     centred_design,
     contrast_design,
     g_optimal_design,
-)
-from orthobandit.design import (
-    contrast as contrast_module,
 )
 from orthobandit.errors import DesignError, OrthobanditError, ParameterError
 
@@ -145,7 +143,7 @@ def test_a_start_must_be_of_as_many_arms():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_tolerance_out_of_reach_raises(solver, monkeypatch):
-    module = contrast_module if solver is contrast_design else _solver
+    module = _contrast_solver if solver is contrast_design else _solver
     monkeypatch.setattr(module, "PASSES", 1)
     with pytest.raises(DesignError, match=r"reached a gap of .* in 1 passes; 1.00e-08 was asked") as caught:
         solver(ArmSet(RANDOM), gap=1e-8)

@@ -1,0 +1,1 @@
+"""Benchmarks: each `bench_*.py` has a `main()` that prints its measurements."""

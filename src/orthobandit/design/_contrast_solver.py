@@ -1,0 +1,170 @@
+"""The contrast solver: working sets of arms and contrasts, passes over all of both, certificate."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.design._contrasts import Contrasts, distinct, largest
+from orthobandit.design._minmax import solve_minmax
+from orthobandit.design._points import Points, View
+from orthobandit.design._solver import d_optimal, is_sparse
+from orthobandit.design._sparse import sparsest_support
+from orthobandit.design.base import Progress
+from orthobandit.errors import DesignError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+PASSES = 200
+IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
+FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
+START_GAP = 0.02  # of the centred design that the solver starts from
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Weights p (m,) of the chosen points (m,), the view they whiten, and the contrasts at work (q, r)."""
+
+    chosen: Indices
+    p: Array
+    view: View
+    wanted: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Prices:
+    """What one pass found: multipliers (q,), φ, the pull of every point (K',), the worst contrasts."""
+
+    multipliers: Array
+    phi: float
+    pulls: Array
+    worst: float
+    fresh: Array
+
+    @property
+    def bound(self) -> float:
+        """No design has a smaller maximum than φ²/max_i z_iᵀM⁻¹S_λM⁻¹z_i."""
+        return self.phi**2 / float(self.pulls.max())
+
+
+@dataclass(frozen=True, eq=False)
+class ContrastProblem:
+    """Points that may be played (K', r) and the contrasts to price, in the same coordinates."""
+
+    points: Points
+    contrasts: Contrasts
+    tolerance: float
+    progress: Progress | None
+
+    def solve(self, start: Array | None) -> tuple[Array, float]:
+        """Return weights of all points (K',) and their certified gap."""
+        now, always, guards = self._begin(start)
+        bound, best, effort = 0.0, np.inf, 0.05
+        for passes in range(1, PASSES + 1):
+            precision = max(effort * max(4.0 * self.tolerance, min(best, 0.3)), 0.02 * self.tolerance)
+            now, prices = self._improved(now, guards, precision)
+            bound = max(bound, prices.bound)
+            gap = prices.worst / bound - 1.0
+            if self.progress is not None:
+                self.progress(passes, gap)
+            if gap <= self.tolerance:
+                return self._finished(now, bound)
+            # Working sets that no longer help only grow, or they could go round in circles.
+            helps = gap < 0.5 * best
+            effort = effort if helps else max(0.3 * effort, 1e-4)
+            best = min(best, gap)
+            now = self._extended(now, prices, always, may_drop=helps)
+        raise DesignError(
+            f"the design reached a gap of {best:.2e} in {PASSES} passes; {self.tolerance:.2e} was asked for",
+            gap=best,
+            tolerance=self.tolerance,
+        )
+
+    def _begin(self, start: Array | None) -> tuple[_Iterate, Array, Array]:
+        """Return the first iterate, contrasts that are always at work, and guards.
+
+        Where the contrasts do not span, the optimal M is singular. Guards are differences that do span,
+        with a weight so small that they cost less than a quarter of the tolerance: mixing in a share η of
+        the centred design costs a factor 1/(1−η), keeps the guards below v/η with v their value there, and
+        no design brings the worst contrast below 1/n of its value there, since z zᵀ ⪯ n·M.
+        """
+        n = self.points.dimension
+        rough, sample = self.points.rough_view()
+        centred = d_optimal(self.points, START_GAP)
+        view = self.points.refined(rough, centred.chosen, centred.values)
+        worst, first = self.contrasts.worst(view.transform, 6 * n)
+        corners = self.points.rows[self.points.spanning(rough, sample)]
+        guards = corners[1:] - corners[0]
+        largest_guard = float(np.max(np.sum((guards @ view.transform) ** 2, axis=1)))
+        guards = guards * np.sqrt(0.2 * self.tolerance * worst / (n * largest_guard))
+        p = np.zeros(len(self.points))
+        p[centred.chosen] = centred.values
+        if start is not None and is_sparse(start, n):
+            p = 0.1 * p + 0.9 * start / start.sum()
+        chosen = np.flatnonzero(p)
+        always = self.contrasts.spanning(view.transform)
+        view = self.points.refined(view, chosen, p[chosen])
+        return _Iterate(chosen, p[chosen], view, distinct(np.concatenate([always, first]))), always, guards
+
+    def _improved(self, now: _Iterate, guards: Array, precision: float) -> tuple[_Iterate, _Prices]:
+        """Solve on the working sets, then price all points and all contrasts."""
+        rows = np.concatenate([now.wanted, guards]) @ now.view.transform
+        lifted = np.hstack([np.zeros((len(rows), 1)), rows])
+        saddle = solve_minmax(self.points.lifted(now.view, now.chosen), lifted, now.p, precision)
+        view = self.points.refined(now.view, now.chosen, saddle.weights)
+        multipliers = saddle.multipliers[: len(now.wanted)]
+        multipliers = multipliers / multipliers.sum()
+        seen = now.wanted @ view.transform
+        phi = float(multipliers @ np.einsum("ij,ij->i", seen, seen))
+        worst, fresh = self.contrasts.worst(view.transform, 4 * self.points.dimension)
+        prices = _Prices(multipliers, phi, self._pulls(view, seen, multipliers), worst, fresh)
+        return _Iterate(now.chosen, saddle.weights, view, now.wanted), prices
+
+    def _pulls(self, view: View, seen: Array, multipliers: Array) -> Array:
+        """Return z_iᵀM⁻¹S_λM⁻¹z_i of every point, (K',)."""
+        values, vectors = np.linalg.eigh((seen.T * multipliers) @ seen)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        # Not the leverages of lifted points less one: small pulls would drown in the one.
+        plain = replace(self.points, has_intercept=False)
+        return plain.leverages(View(view.centre, view.transform @ root))
+
+    def _extended(self, now: _Iterate, prices: _Prices, always: Array, *, may_drop: bool) -> _Iterate:
+        """Drop what is idle from the working sets, if allowed, and add what the pass found missing."""
+        chosen, p = self._points_kept(now, prices.pulls / prices.phi, may_drop=may_drop)
+        seen, fresh = now.wanted @ now.view.transform, prices.fresh @ now.view.transform
+        values, found = np.einsum("ij,ij->i", seen, seen), np.einsum("ij,ij->i", fresh, fresh)
+        active = (prices.multipliers > IDLE / len(values)) | (values > 0.98 * values.max()) | (not may_drop)
+        missing = found > values.max() * (1.0 + 0.1 * self.tolerance)
+        wanted = np.concatenate([always, now.wanted[active], prices.fresh[missing]])
+        return _Iterate(chosen, p, now.view, distinct(wanted))
+
+    def _points_kept(self, now: _Iterate, pull: Array, *, may_drop: bool) -> tuple[Indices, Array]:
+        """Keep points that carry weight or pull as hard as the support; add those that pull more."""
+        carried = (now.p > 1e-4 / len(now.p)) | (pull[now.chosen] > 0.98)
+        if not may_drop or not self.points.are_spanned(now.view, now.chosen[carried], now.p[carried]):
+            carried[:] = True
+        outside = pull.copy()
+        outside[now.chosen] = 0.0
+        added = largest(np.where(outside > 1.0, outside, 0.0), 4 * self.points.dimension)
+        weights = np.concatenate([now.p[carried], np.full(len(added), 0.02 / max(len(added), 1))])
+        return np.concatenate([now.chosen[carried], added]), weights
+
+    def _finished(self, now: _Iterate, bound: float) -> tuple[Array, float]:
+        """Play as few points as the certificate allows, and certify afresh."""
+        thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
+        for q, least in ((thin, FAINT / len(thin)), (thin, 0.0), (now.p, 0.0)):
+            kept = q > least
+            chosen, p = now.chosen[kept], q[kept] / q[kept].sum()
+            worst = self._certified(now.view, chosen, p)
+            if worst <= (1.0 + self.tolerance) * bound:
+                break
+        weights = np.zeros(len(self.points))
+        weights[chosen] = p
+        return weights, max(worst / bound - 1.0, 0.0)
+
+    def _certified(self, view: View, chosen: Indices, p: Array) -> float:
+        """Return the largest contrast of a design from a fresh factorisation; +inf if it does not span."""
+        if not self.points.are_spanned(view, chosen, p):
+            return np.inf
+        return self.contrasts.worst(self.points.refined(view, chosen, p).transform, 1)[0]

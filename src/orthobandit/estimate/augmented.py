@@ -1,0 +1,77 @@
+"""Augmented estimates of all pairs of arms: exactly unbiased under any shift, from (plan, tally) alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._compile import compiled
+from orthobandit._linalg import RangeFactor
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairGeometry:
+    """What a distribution p over arms can say about every pair, for one replication.
+
+    For a pair (i, j) and y = x_i − x_j the weight function is g(a) = yᵀΣ⁺(x_a − μ) = H_ia − H_ja, with
+    E g = 0, E[g·x_a] = y and E g² = v. Then ψ = values_i − values_j + g(a)·(residual) has mean yᵀθ,
+    whatever the shift, for any predictable `values` = Xθ̂ and baseline (METHODS of the package: augmented
+    contrasts; the bandit form of CUPED).
+
+    Attributes
+    ----------
+    inner : (K, K) array
+        H, inner products of the whitened centred features.
+    variance : (K, K) array
+        v; +inf for pairs that p cannot estimate, 1 on the diagonal.
+    """
+
+    inner: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, positions: Array, probabilities: Array) -> "PairGeometry":
+        """Compute from positions (K, r) and probabilities (K,)."""
+        centred = positions - probabilities @ positions
+        factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
+        white = factor.whiten(centred)
+        outside = np.asarray(np.isinf(white).any(axis=1))
+        white = np.where(outside[:, np.newaxis], 0.0, white)
+        inner = white @ white.T
+        sizes = np.diagonal(inner)
+        variance = np.maximum(sizes[:, np.newaxis] + sizes - 2.0 * inner, 0.0)
+        unknown = outside[:, np.newaxis] | outside | (variance <= 1e-12 * sizes.max(initial=1.0))
+        variance = np.where(unknown, np.inf, variance)
+        np.fill_diagonal(variance, 1.0)
+        return cls(inner, variance)
+
+    def reach(self, probabilities: Array) -> Array:
+        """Return max |g(a)| over the arms that can be drawn, for every pair (K, K); 1 on the diagonal."""
+        out = _reach(self.inner[:, probabilities > 0])
+        np.fill_diagonal(out, 1.0)
+        return out
+
+    def sums(self, counts: Array, sums: Array, squares: Array, values: Array) -> tuple[Array, Array]:
+        """Return Σψ (K, K), and Σ(ψ − predicted)² (K, K), of rounds tallied as residuals per arm (K,)."""
+        pushed = self.inner @ sums
+        difference = values[:, np.newaxis] - values
+        totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
+        cross = (self.inner * squares) @ self.inner.T
+        own = np.diagonal(cross)
+        return totals, np.maximum(own[:, np.newaxis] + own - 2.0 * cross, 0.0)
+
+
+@compiled
+def _reach(inner: Array) -> Array:
+    count, drawn = inner.shape
+    out = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i):
+            most = 0.0
+            for a in range(drawn):
+                most = max(most, abs(inner[i, a] - inner[j, a]))
+            out[i, j] = most
+            out[j, i] = most
+    return out

@@ -1,0 +1,211 @@
+"""Confidence that holds at every time at once, whatever the shift: three modes, each says what it needs."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfc
+
+from orthobandit._checks import check_fraction, check_positive
+from orthobandit.errors import ParameterError
+from orthobandit.estimate._boundaries import gamma_mixture, log_gamma_mixture, normal_mixture
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Sums of weighted contrast estimates; all arrays broadcast together.
+
+    Attributes
+    ----------
+    totals : array
+        Σ w·(ψ − truth) would be a martingale; this is Σ w·ψ.
+    weights : array
+        Σ w.
+    variances : array
+        Σ (w·ψ − predicted)².
+    slack : array
+        What clipping may have moved the totals by at most.
+    """
+
+    totals: Array
+    weights: Array
+    variances: Array
+    slack: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """How a boundary is tuned, fixed before the first counted round; all arrays broadcast.
+
+    Attributes
+    ----------
+    alpha : array
+        Probability of ever being wrong.
+    rho : array
+        Mixture parameter in the units of the variances.
+    scale : array
+        c ≥ |w·ψ − predicted| in every counted round.
+    """
+
+    alpha: Array
+    rho: Array
+    scale: Array
+
+
+@dataclass(frozen=True)
+class Confidence(ABC):
+    """A mode of confidence: what it assumes of rewards, and the boundary that follows."""
+
+    name: ClassVar[str]
+    is_exact: ClassVar[bool]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the means x_aᵀθ + ν_t lie; ±inf if nothing is assumed."""
+        return (-np.inf, np.inf)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Where every reward must lie; ±inf if nothing is assumed."""
+        return (-np.inf, np.inf)
+
+    @property
+    def limit(self) -> float:
+        """Residuals are clipped to ± this before they are tallied."""
+        return np.inf
+
+    @property
+    def bias(self) -> float:
+        """Most that clipping can move the mean of a residual."""
+        return 0.0
+
+    @abstractmethod
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:
+        """Return the half-width of the one-sided interval of each contrast; +inf without evidence."""
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
+        """Tell which contrasts are proven positive: lower bound above zero."""
+        estimate = np.divide(
+            evidence.totals, evidence.weights, out=np.zeros_like(evidence.totals), where=evidence.weights > 0
+        )
+        return np.asarray(estimate > self.width(evidence, tuning))
+
+
+def _per_weight(evidence: Evidence, boundary: Array) -> Array:
+    out = np.full(np.broadcast(boundary, evidence.weights).shape, np.inf)
+    np.divide(boundary + evidence.slack, evidence.weights, out=out, where=evidence.weights > 0)
+    return out
+
+
+@dataclass(frozen=True)
+class Asymptotic(Confidence):
+    """Normal mixture on the empirical variance: narrow, nothing to declare, valid for large samples only."""
+
+    name: ClassVar[str] = "asymptotic"
+    is_exact: ClassVar[bool] = False
+
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
+        return _per_weight(evidence, normal_mixture(evidence.variances, tuning.alpha, tuning.rho))
+
+
+@dataclass(frozen=True)
+class _Exact(Confidence):
+    """Empirical Bernstein with the gamma-exponential mixture, for residuals within ± `limit`."""
+
+    is_exact: ClassVar[bool] = True
+
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:
+        c = tuning.scale
+        boundary = gamma_mixture(evidence.variances / c**2, tuning.alpha, tuning.rho / c**2)
+        return _per_weight(evidence, c * boundary)
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
+        # Asking whether the mixture has reached 1/α needs no root: one evaluation where it is in doubt.
+        total = (evidence.totals - evidence.slack) / tuning.scale
+        variance, rho = evidence.variances / tuning.scale**2, tuning.rho / tuning.scale**2
+        total, variance, rho, alpha = np.broadcast_arrays(total, variance, rho, tuning.alpha)
+        out = np.zeros(total.shape, dtype=np.bool_)
+        doubt = total > 0
+        out[doubt] = log_gamma_mixture(total[doubt], variance[doubt], rho[doubt]) >= -np.log(alpha[doubt])
+        return out
+
+
+@dataclass(frozen=True)
+class Bounded(_Exact):
+    """Rewards lie in [low, high]: exact at every sample size. A reward outside is refused.
+
+    Parameters
+    ----------
+    low, high : float
+        Every reward must lie between them.
+    """
+
+    low: float
+    high: float
+    name: ClassVar[str] = "bounded rewards"
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    @property
+    def range(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:  # noqa: D102
+        return self.range
+
+    @property
+    def limit(self) -> float:  # noqa: D102
+        return float(self.high) - float(self.low)
+
+
+@dataclass(frozen=True)
+class SubGaussian(_Exact):
+    """Means x_aᵀθ + ν_t lie in [low, high] and noise is σ-sub-Gaussian: exact at every sample size.
+
+    Residuals are clipped at (high − low) + σ√(2·log(1/tail)), where noise is rarer than 2·tail; what that
+    may move the mean, ∫ 2·exp(−z²/2σ²) beyond the clip, is added to every interval.
+
+    Parameters
+    ----------
+    low, high : float
+        Every mean must lie between them.
+    sigma : float
+        Scale of the noise.
+    tail : float
+        Smaller clips less and bounds residuals more loosely.
+    """
+
+    low: float
+    high: float
+    sigma: float = 1.0
+    tail: float = 1e-5
+    name: ClassVar[str] = "sub-Gaussian noise"
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+        check_positive("sigma", self.sigma)
+        check_fraction("tail", self.tail)
+
+    @property
+    def range(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
+
+    @property
+    def limit(self) -> float:  # noqa: D102
+        return float(self.high - self.low + self.sigma * np.sqrt(-2.0 * np.log(self.tail)))
+
+    @property
+    def bias(self) -> float:  # noqa: D102
+        z = np.sqrt(-np.log(self.tail))
+        return float(2.0 * self.sigma * np.sqrt(np.pi / 2.0) * erfc(z))
+
+
+def _check_range(low: float, high: float) -> None:
+    if not -np.inf < low < high < np.inf:
+        raise ParameterError(f"low={low} and high={high} must be finite with low < high")

@@ -1,0 +1,1 @@
+"""Studies: many runs, their figures and their report."""

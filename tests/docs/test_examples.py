@@ -1,0 +1,37 @@
+"""Every Python example of the README and the documentation runs and prints what stands below it."""
+
+import contextlib
+import io
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples(page):
+    """Return the Python blocks of a page, each with the text block that follows it or None."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [
+        (code, output if kind == "text" else None)
+        for (language, code), (kind, output) in pairwise([*blocks, ("", "")])
+        if language == "python"
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_print_what_the_page_says(page):
+    names = {}
+    for code, output in examples(page):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), names)
+        assert output is None or printed.getvalue() == output
+
+
+def test_the_readme_has_an_example_with_output():
+    assert any(output for _, output in examples(ROOT / "README.md"))

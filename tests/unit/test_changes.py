@@ -1,0 +1,43 @@
+"""The changelog: fragments become the section of a release."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+CHANGES = Path(__file__).parents[2] / "changes"
+
+
+@pytest.fixture(scope="module")
+def script():
+    return runpy.run_path(str(CHANGES / "build.py"))
+
+
+def test_the_fragments_of_this_release_are_well_formed(script):
+    script["fragments"](CHANGES)
+
+
+def test_a_release_is_put_before_the_older_ones(script, tmp_path):
+    changelog, folder = tmp_path / "CHANGELOG.md", tmp_path / "changes"
+    changelog.write_text(f"# Changelog\n\n{script['MARK']}\n## 0.1 (2020-01-01)\n")
+    folder.mkdir()
+    (folder / "012.fixed.md").write_text("Mend one.\n")
+    (folder / "003.added.md").write_text("Bring two.\n\nBring three.\n")
+    (folder / "002.fixed.md").write_text("Mend four.")
+    script["build"](changelog, folder, "0.2", "2021-02-03")
+    assert changelog.read_text() == (
+        f"# Changelog\n\n{script['MARK']}\n## 0.2 (2021-02-03)\n\n"
+        "### Added\n\n- Bring two. (#3)\n- Bring three. (#3)\n\n"
+        "### Fixed\n\n- Mend four. (#2)\n- Mend one. (#12)\n\n"
+        "## 0.1 (2020-01-01)\n"
+    )
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["3.added.md", "003.improved.md", "notes.md"])
+def test_a_fragment_with_another_name_is_refused(script, tmp_path, name):
+    (tmp_path / name).write_text("Something.")
+    with pytest.raises(
+        SystemExit, match=rf"{name} must be called NNN\.kind\.md with a kind of added, changed"
+    ):
+        script["fragments"](tmp_path)
