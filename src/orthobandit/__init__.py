@@ -1,16 +1,23 @@
 """Adaptive experiments that find the best arm, with guarantees, while the baseline moves."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design, contrast_design, g_optimal_design
 from orthobandit.errors import OrthobanditError
 from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy import SBE, Decision, Policy, PureExploration
 
+if TYPE_CHECKING:
+    from orthobandit.simulation import Environment, simulate
+
 __all__ = [
     "SBE",
     "ArmSet",
     "Decision",
     "Design",
+    "Environment",
     "Estimate",
     "Moments",
     "OrthobanditError",
@@ -23,4 +30,14 @@ __all__ = [
     "centred_design",
     "contrast_design",
     "g_optimal_design",
+    "simulate",
 ]
+
+# Imported when first asked for: a live experiment should not wait for the simulator.
+_LATER = {"Environment": "orthobandit.simulation", "simulate": "orthobandit.simulation"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'orthobandit' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

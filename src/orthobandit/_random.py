@@ -48,8 +48,10 @@ def compiled_stream(seed: int, purpose: str, *indices: int) -> Words:
 
 
 def _sequence(seed: int, purpose: str, *indices: int) -> np.random.SeedSequence:
-    if seed < 0 or any(not 0 <= index < 2**32 for index in indices):
-        raise ParameterError(f"seed={seed} must not be negative and indices={indices} must lie in [0, 2³²)")
+    if seed < 0:
+        raise ParameterError(f"seed={seed} must not be negative")
+    if any(not 0 <= index < 2**32 for index in indices):
+        raise ParameterError(f"indices={indices} must lie in [0, 2³²)")
     name = int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "big")
     # The name fills two 32-bit words and each index one, so no two (purpose, indices) share a key.
     key = (name >> 32, name & 0xFFFFFFFF, *indices)
@@ -173,12 +175,12 @@ class DrawTable(NamedTuple):
             np.ones((rows, count)),
             np.zeros((rows, 2 * count), dtype=np.int64),
         )
-        _fill_table(probabilities, *table)
+        fill_table(probabilities, *table)
         return table
 
 
 @compiled
-def _fill_table(
+def fill_table(
     probabilities: NDArray[np.float64],
     columns: NDArray[np.int64],
     threshold: NDArray[np.float64],

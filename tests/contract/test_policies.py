@@ -5,7 +5,19 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit.design import centred_design
-from orthobandit.policy import SBE, PureExploration
+from orthobandit.policy import (
+    BOSE,
+    SBE,
+    UCB1,
+    ActionCentredTS,
+    FarthestPair,
+    LinTS,
+    LinUCB,
+    MABThompson,
+    PureExploration,
+    SemiparametricTS,
+    Uniform,
+)
 from orthobandit.testing import CHECKS, Setting
 
 POLICIES = {
@@ -18,6 +30,20 @@ POLICIES = {
     "sbe horizon": SBE(horizon=700),
     "explore": PureExploration(rounds=1000),
     "explore epsilon": PureExploration(epsilon=0.4, design="centred"),
+    "bose": BOSE(horizon=3000),
+    "bose uniform": BOSE(horizon=3000, distribution="uniform"),
+    "bose theory": BOSE(horizon=3000, constants="theory", delta=0.3),
+    "bose eager": BOSE(horizon=3000, scale=0.02, ridge=1.0),
+    "farthest pair": FarthestPair(horizon=3000, scale=0.1),
+    "semiparametric ts": SemiparametricTS(horizon=3000, scale=0.5, draws=200),
+    "action centred": ActionCentredTS(),
+    "linucb": LinUCB(),
+    "lints": LinTS(),
+    "lints posterior": LinTS(spread=0.5),
+    "ucb1": UCB1(),
+    "mab gaussian": MABThompson(),
+    "mab beta": MABThompson(posterior="beta", low=-50.0, high=50.0),
+    "uniform": Uniform(),
 }
 
 ARMS = {
@@ -38,7 +64,7 @@ def test_policy_keeps_the_contract(policy, arms, check):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("name", ["sbe", "explore"])
+@pytest.mark.parametrize("name", ["sbe", "explore", "bose eager"])
 def test_contract_holds_for_a_wide_batch(name, seed):
     for check in CHECKS:
         check(POLICIES[name], Setting(ARMS["random"], replications=25, seed=seed))

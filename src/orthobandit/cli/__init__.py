@@ -10,6 +10,7 @@ from orthobandit.errors import OrthobanditError
 # name: what `orthobandit --help` says of it. The module of the same name adds arguments and runs.
 COMMANDS = {
     "design": "which arms to play how often, with a certificate and the number of rounds",
+    "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
 }
 
 

@@ -26,3 +26,40 @@ def counter(step: str, value: str) -> Iterator[Callable[[int, float], None] | No
         yield show
     finally:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Callable[[str, int], None] | None]:
+    """Show ``sbe  [#####.....]  50 %  0:12 left`` for callbacks (name, done); None as for :func:`counter`."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    start, shown = (time.monotonic(), 0), 0.0
+
+    def show(name: str, done: int) -> None:
+        nonlocal start, shown
+        now = time.monotonic()
+        if not shown and now - start[0] < 1:
+            start = (now, done)  # what an earlier run left finished says nothing about speed
+        if now - shown > EVERY or done == total:
+            shown = now
+            full = round(20 * done / total)
+            drawn = "#" * full + "." * (20 - full)
+            line = f"{name}  [{drawn}] {done / total:4.0%}{_left(start, (now, done), total)}"
+            print(f"\r{line}", end="\033[K", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _left(start: tuple[float, int], now: tuple[float, int], total: int) -> str:
+    """Return the time left at the speed between two moments (seconds, done), as text."""
+    done = now[1] - start[1]
+    if done <= 0:
+        return ""
+    seconds = round((now[0] - start[0]) / done * (total - now[1]))
+    hours, minutes = divmod(seconds // 60, 60)
+    clock = f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
+    return f"  {clock} left"

@@ -1,7 +1,35 @@
 """Policies: rules that turn past tallies into the next plan."""
 
+from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import FOREVER, Decision, Policy
+from orthobandit.policy.bose import BOSE
+from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
 from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
+from orthobandit.policy.linear import LinUCB
+from orthobandit.policy.lints import LinTS
+from orthobandit.policy.mab_thompson import MABThompson
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.ucb import UCB1
+from orthobandit.policy.uniform import Uniform
 
-__all__ = ["FOREVER", "SBE", "Decision", "Policy", "PureExploration"]
+__all__ = [
+    "BOSE",
+    "FOREVER",
+    "POLICIES",
+    "SBE",
+    "UCB1",
+    "ActionCentredTS",
+    "Decision",
+    "FarthestPair",
+    "LinTS",
+    "LinUCB",
+    "MABThompson",
+    "Policy",
+    "PureExploration",
+    "SemiparametricTS",
+    "Uniform",
+    "named_policy",
+    "policy_settings",
+]

@@ -1,8 +1,18 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
-from orthobandit.simulation.catalogue import NOISES, SHIFTS, named_noise, named_shift
+from orthobandit.simulation.catalogue import (
+    INSTANCES,
+    NOISES,
+    SHIFTS,
+    named_instance,
+    named_noise,
+    named_shift,
+    within,
+)
+from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
@@ -20,6 +30,7 @@ from orthobandit.simulation.shifts import (
 )
 
 __all__ = [
+    "INSTANCES",
     "NOISES",
     "SHIFTS",
     "Adaptive",
@@ -48,11 +59,16 @@ __all__ = [
     "Summary",
     "Trend",
     "Uniform",
+    "compare",
+    "comparison_table",
     "exact_gap",
+    "explore",
+    "named_instance",
     "named_noise",
     "named_shift",
     "near_degenerate",
     "one_hot",
     "simulate",
     "uniform_sphere",
+    "within",
 ]

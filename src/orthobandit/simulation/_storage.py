@@ -55,18 +55,25 @@ def from_plain(data: dict[str, Any]) -> dict[str, Any]:
 
 def write(path: Path, data: dict[str, Any]) -> None:
     """Write plain values to a .json or .parquet file; a reader sees the whole file or none."""
-    suffix = path.suffix.lower()
-    if suffix not in {".json", ".parquet"}:
-        raise FileFormatError(f"{path} ends in {suffix!r}; a result is written to .json or .parquet")
+    check(path)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if suffix == ".json":
+        if path.suffix.lower() == ".json":
             unfinished.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
         else:
             _write_parquet(unfinished, data)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def check(path: Path) -> None:
+    """Raise unless the file name says .json, or .parquet and pyarrow is installed."""
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".parquet"}:
+        raise FileFormatError(f"{path} ends in {suffix!r}; a result is written to .json or .parquet")
+    if suffix == ".parquet":
+        _pyarrow(path)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Environment:
     means : (K,) array
         x_iᵀθ.
     gaps : (K,) array
-        Mean of the best arm minus that of each arm.
+        Mean of the best arm minus that of each arm; 0 where rounding explains the difference.
 
     Examples
     --------
@@ -72,8 +72,10 @@ class Environment:
             means = arms.features @ coefficients
         if not np.all(np.isfinite(means)):
             raise ParameterError("theta is so large that a mean x_iᵀθ is not finite; rescale the features")
+        gaps = means.max() - means
+        gaps[gaps <= _rounding(arms.features, coefficients)] = 0.0
         fields = {"arms": arms, "theta": coefficients, "shift": shift, "noise": noise}
-        for name, value in (fields | {"means": means, "gaps": means.max() - means}).items():
+        for name, value in (fields | {"means": means, "gaps": gaps}).items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -81,7 +83,7 @@ class Environment:
     @property
     def best(self) -> int:
         """The best arm; the first one on ties."""
-        return int(np.argmax(self.means))
+        return int(np.argmin(self.gaps))
 
     def regret(self, counts: ArrayLike) -> Array:
         """Return the regret (...) of having played each arm `counts` (..., K) times."""
@@ -101,6 +103,12 @@ class Environment:
             "shift": repr(self.shift),
             "noise": repr(self.noise),
         }
+
+
+def _rounding(features: Array, theta: Array) -> float:
+    """Return how far apart rounding can put two means that are equal."""
+    size = np.max(np.abs(features) @ np.abs(theta))
+    return float(2 * theta.size * np.finfo(np.float64).eps * size)
 
 
 def _checked_theta(theta: ArrayLike, width: int) -> Array:

@@ -102,4 +102,5 @@ def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array
 def _check_size(**sizes: tuple[int, int]) -> None:
     for name, (value, least) in sizes.items():
         if not isinstance(value, int | np.integer) or value < least:
-            raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}")
+            remedy = "; a gap takes two arms" if name == "count" and least == 2 else ""
+            raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}{remedy}")

@@ -40,6 +40,10 @@ class Replay(Formula):
     def __repr__(self) -> str:
         return f"Replay({self.path.size} values, repeats={self.repeats})"
 
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return float(np.abs(self.path).max())
+
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         # Rounds past the end are never played (see `require`); a chunk may still ask for them.
         return np.asarray(self.path[(rounds - 1) % self.path.size])
@@ -68,6 +72,10 @@ class RandomWalk(Oblivious):
         check_finite(step=self.step)
         if self.limit is not None and not 0 < self.limit < np.inf:
             raise ParameterError(f"limit={self.limit} must be a finite number > 0")
+
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return float("inf") if self.limit is None else self.limit
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: D102
         span, place = divmod(index, SPAN)
@@ -102,6 +110,10 @@ class Scaled(Oblivious):
         check_finite(factor=self.factor, offset=self.offset)
         _adopt(self, self.shift)
 
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return abs(self.offset) + abs(self.factor) * self.shift.bound if self.factor else abs(self.offset)
+
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: D102
         return self.offset + self.factor * self.shift.chunk(index, seed=seed, replication=replication)
 
@@ -117,6 +129,10 @@ class Bounded(Oblivious):
         if not 0 <= self.limit < np.inf:
             raise ParameterError(f"limit={self.limit} must be a finite number ≥ 0")
         _adopt(self, self.shift)
+
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return min(self.limit, self.shift.bound)
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: D102
         path = self.shift.chunk(index, seed=seed, replication=replication)

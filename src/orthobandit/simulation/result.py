@@ -69,7 +69,8 @@ class RunResult:
     stop_times : (R,) array of int
         Rounds played when an arm was first declared best; −1 if none was.
     elimination_times : (R, K) array of int
-        Rounds played when the arm was found inactive; −1 if it never was.
+        Rounds played when the arm was found inactive; −1 if it never was. A policy that plans every round is
+        looked at every 1024 rounds, when it declares an arm, and at the end.
     plans : (R,) array of int
         How many different distributions were in force, one after the other.
     clipped : (R,) array of int
@@ -155,6 +156,11 @@ class RunResult:
     def write(self, path: str | Path) -> None:
         """Write to a ``.json`` or ``.parquet`` file, whole or not at all."""
         _storage.write(Path(path), self.to_json())
+
+    @staticmethod
+    def check_path(path: str | Path) -> None:
+        """Raise :class:`FileFormatError` if a result cannot be written there, e.g. for want of pyarrow."""
+        _storage.check(Path(path))
 
     @classmethod
     def read(cls, path: str | Path) -> "RunResult":

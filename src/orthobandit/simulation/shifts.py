@@ -38,6 +38,11 @@ class Oblivious(ABC):
     is_shared: bool = True
     length: int | None = None
 
+    @property
+    def bound(self) -> float:
+        """A number that no |ν_t| exceeds; +inf when none is known."""
+        return float("inf")
+
     @abstractmethod
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:
         """Return ν (CHUNK,) at rounds index·CHUNK + 1, …, (index + 1)·CHUNK."""
@@ -91,6 +96,10 @@ class Constant(Formula):
     def __post_init__(self) -> None:
         check_finite(level=self.level)
 
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return abs(self.level)
+
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         return np.full(rounds.shape, float(self.level))
 
@@ -108,6 +117,10 @@ class Sine(Formula):
 
     def __post_init__(self) -> None:
         check_finite(offset=self.offset, amplitude=self.amplitude, frequency=self.frequency)
+
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return abs(self.offset) + abs(self.amplitude)
 
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         return np.asarray(self.offset + self.amplitude * np.sin(self.frequency * rounds))
@@ -139,6 +152,10 @@ class LogAlternating(Formula):
         if self.form not in {"max", "min"}:
             raise ParameterError(f'form={self.form!r} must be "max" (as printed) or "min"')
 
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return 2.0 if self.form == "min" else float("inf")
+
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         bound = np.maximum if self.form == "max" else np.minimum
         return np.asarray(bound(np.log(rounds + 1.0) / 5, 2.0) * np.where(rounds % 3 == 1, -1.0, 1.0))
@@ -153,6 +170,10 @@ class Trend(Formula):
 
     def __post_init__(self) -> None:
         check_finite(slope=self.slope, intercept=self.intercept)
+
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return float("inf") if self.slope else abs(self.intercept)
 
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         return np.asarray(self.intercept + self.slope * rounds)
@@ -174,6 +195,10 @@ class Seasonal(Formula):
         if self.day < 1:
             raise ParameterError(f"day={self.day} must be at least one round")
 
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return abs(self.amplitude) + abs(self.weekend)
+
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         day, moment = np.divmod(rounds - 1, self.day)
         wave = self.amplitude * np.sin(2 * np.pi / self.day * moment)
@@ -191,6 +216,10 @@ class Jumps(Formula):
         if self.every < 1 or not self.levels:
             raise ParameterError(f"every={self.every} and levels={self.levels}; both must hold at least one")
         check_finite(levels=self.levels)
+
+    @property
+    def bound(self) -> float:  # noqa: D102
+        return max(map(abs, self.levels))
 
     def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
         return np.asarray(self.levels, dtype=np.float64)[((rounds - 1) // self.every) % len(self.levels)]

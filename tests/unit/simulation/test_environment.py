@@ -27,6 +27,15 @@ def test_environment_owns_means_gaps_and_regret():
     assert environment.noise == Gaussian()
 
 
+def test_rounding_makes_no_arm_worse():
+    row, theta = np.random.default_rng(0).standard_normal((2, 20))
+    same = Environment(ArmSet(np.tile(row, (7, 1))), theta)
+    assert not same.gaps.any()
+    assert same.best == 0
+    assert not Environment(ArmSet([[0.3, 0.0], [0.1, 0.2]]), [1.0, 1.0]).gaps.any()
+    assert Environment(ArmSet([[0.3, 0.0], [0.1, 0.2]]), [1.0, 1.0 + 1e-13]).gaps[0] > 0
+
+
 def test_truth_is_read_only():
     environment = Environment(ArmSet.one_hot(2), [0.0, 1.0])
     for array in (environment.theta, environment.means, environment.gaps):

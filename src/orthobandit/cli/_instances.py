@@ -1,0 +1,96 @@
+"""Options that say what is simulated: arms and θ, the shift of the baseline, the noise."""
+
+import argparse
+from typing import Any
+
+from orthobandit._named import parse_named, settings_of
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.simulation import (
+    INSTANCES,
+    NOISES,
+    SHIFTS,
+    Environment,
+    named_instance,
+    named_noise,
+    named_shift,
+    within,
+)
+
+# option: the setting of an instance that it stands for
+OPTIONS = {"dimension": "dimension", "arms": "count", "gap": "gap", "angle": "angle", "means": "means"}
+
+
+def add_instance_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that :func:`chosen_environment` reads."""
+    group = parser.add_argument_group("instance")
+    group.add_argument("--instance", choices=INSTANCES, help="how the arms are made (default exact-gap)")
+    group.add_argument("--dimension", type=int, metavar="D", help="features of an arm")
+    group.add_argument("--arms", type=int, metavar="K", help="number of arms")
+    group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
+    group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
+    group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one an arm (one-hot)")
+    group.add_argument("--instance-seed", type=int, metavar="SEED", help="names the arms (default: --seed)")
+    group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
+    group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
+    group.add_argument("--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)")
+    group.add_argument(
+        "--bound",
+        type=float,
+        nargs="?",
+        const=1.0,
+        metavar="LIMIT",
+        help="bring the shift to |ν| ≤ LIMIT (1 if not given), as the guarantees ask",
+    )
+    group.add_argument("--noise", default="gaussian", help=f"{', '.join(NOISES)} (default gaussian)")
+
+
+def chosen_environment(options: argparse.Namespace) -> Environment:
+    """Return the environment that the options describe."""
+    shift_name, shift_settings = parse_named(options.shift)
+    shift = named_shift(shift_name, **shift_settings)
+    if options.bound is not None:
+        shift = within(shift, options.bound)
+    noise_name, noise_settings = parse_named(options.noise)
+    noise = named_noise(noise_name, **noise_settings)
+    return _arms_and_theta(options).moved(shift, noise)
+
+
+def _arms_and_theta(options: argparse.Namespace) -> Environment:
+    given = {option: value for option in OPTIONS if (value := getattr(options, option)) is not None}
+    if options.arms_file is not None:
+        for option in ("instance", *given):
+            if getattr(options, option) is not None:
+                raise ParameterError(f"--{option} has no meaning beside --arms-file; leave it out")
+        if options.theta is None:
+            raise ParameterError("--arms-file says nothing about rewards; give --theta, a number a feature")
+        return Environment(ArmSet.read(options.arms_file), options.theta)
+    if options.theta is not None:
+        raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
+    name = options.instance or "exact-gap"
+    if name == "one-hot":
+        return named_instance(name, means=_means(given))
+    settings: dict[str, Any] = {}
+    valid = settings_of(INSTANCES[name])
+    for option, value in given.items():
+        if OPTIONS[option] not in valid:
+            raise ParameterError(f"--{option} has no meaning for --instance {name}; leave it out")
+        settings[OPTIONS[option]] = value
+    if "seed" in valid:
+        settings["seed"] = options.seed if options.instance_seed is None else options.instance_seed
+    return named_instance(name, **settings)
+
+
+def _means(given: dict[str, Any]) -> list[float]:
+    """Return the means of one-hot arms: as listed, or `gap` for the first arm and 0 for the others."""
+    listed = "means" in given
+    for option in given:
+        if option in {"dimension", "angle"} or (listed and option != "means"):
+            beside = " beside --means" if listed else ""
+            raise ParameterError(f"--{option} has no meaning for --instance one-hot{beside}; leave it out")
+    if listed:
+        return list(given["means"])
+    count = given.get("arms", 10)
+    if count < 1:
+        raise ParameterError(f"--arms {count} must be at least 1")
+    return [given.get("gap", 0.5)] + [0.0] * (count - 1)

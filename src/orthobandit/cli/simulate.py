@@ -1,0 +1,183 @@
+"""`orthobandit simulate`: policies on an instance whose baseline moves."""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthobandit._named import parse_named
+from orthobandit.cli._bars import bar
+from orthobandit.cli._instances import add_instance_options, chosen_environment
+from orthobandit.errors import ParameterError
+from orthobandit.policy import POLICIES, Policy, named_policy, policy_settings
+from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
+from orthobandit.study import figures
+
+FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
+MARKS = 200  # points of a curve
+STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "Play policies against a simulated environment whose baseline moves."
+    parser.epilog = (
+        "example: orthobandit simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
+        " --horizon 20000 --replications 100. Policies, shifts and noise take settings of their own:"
+        " --policy sbe sbe:scale=4 explore:epsilon=0.25 --shift trend:slope=1e-4 --noise gaussian:sigma=0.5"
+    )
+    group = parser.add_argument_group("policies")
+    group.add_argument(
+        "--policy", nargs="+", action="extend", metavar="NAME", help=f"{', '.join(POLICIES)} (default sbe)"
+    )
+    group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
+    group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
+    group.add_argument("--scale", type=float, help="factor on the phase lengths of the experiments")
+    group.add_argument("--design", help="how to explore: anchor, centred or contrast")
+    add_instance_options(parser)
+    group = parser.add_argument_group("run")
+    group.add_argument("--horizon", type=_whole, default=20_000, help="rounds (default %(default)s)")
+    group.add_argument("--replications", type=_whole, default=100, help="runs (default %(default)s)")
+    group.add_argument("--seed", type=_whole, default=0, help="names all chance (default %(default)s)")
+    group.add_argument("--jobs", type=_whole, default=1, help="processes (default %(default)s)")
+    group.add_argument(
+        "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
+    )
+    group.add_argument("--resume", metavar="DIR", help="keep finished parts in DIR and go on from them")
+    group = parser.add_argument_group("output")
+    group.add_argument("--out", metavar="DIR", help="write Parquet, JSON and a plot (PNG, SVG) to DIR")
+    group.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Simulate, print, and write."""
+    environment = chosen_environment(options)
+    policies = _policies(options)
+    if options.out is not None:
+        _check_output(Path(options.out))
+    results = _results(options, environment, policies)
+    rows = compare(results)
+    report = {
+        "environment": environment.describe(),
+        "horizon": options.horizon,
+        "replications": options.replications,
+        "seed": options.seed,
+        "policies": rows,
+    }
+    files = [] if options.out is None else _write(Path(options.out), results, report)
+    if options.json:
+        print(json.dumps(report | {"files": files}, indent=2, allow_nan=False, ensure_ascii=False))
+        return
+    print(f"{_title(environment)}; {options.horizon:,} rounds, {options.replications:,} replications\n")
+    print(comparison_table(rows))
+    if any(row["clipped_rounds"] for row in rows):
+        print("\nrewards were clipped in some rounds, where the model does not hold exactly: see --json")
+    if files:
+        print("\nwrote " + "\n      ".join(files))
+
+
+def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
+    """Return the policies by what they were called; a flag must mean something to one of them."""
+    wanted = options.policy or ["sbe"]
+    given = {flag: getattr(options, flag) for flag in FLAGS if getattr(options, flag) is not None}
+    policies, unused = {}, set(given)
+    for text in wanted:
+        if text in policies:
+            raise ParameterError(f"--policy {text} is given twice")
+        name, own = parse_named(text)
+        shared = {flag: value for flag, value in given.items() if flag in policy_settings(name)}
+        unused -= set(shared)
+        policies[text] = named_policy(name, **(shared | own))
+    if unused:
+        raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
+    return policies
+
+
+def _results(
+    options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
+) -> dict[str, RunResult]:
+    results: dict[str, RunResult] = {}
+    marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
+    try:
+        with bar(len(policies) * options.replications) as show:
+            for name, policy in policies.items():
+
+                def progress(done: int, _total: int, name: str = name) -> None:
+                    if show is not None:
+                        show(name, len(results) * options.replications + done)
+
+                results[name] = simulate(
+                    policy,
+                    environment,
+                    horizon=options.horizon,
+                    replications=options.replications,
+                    seed=options.seed,
+                    checkpoints=np.unique(np.ceil(marks).astype(np.int64)),
+                    n_jobs=options.jobs,
+                    stop_when_declared=options.stop_when_declared,
+                    progress=progress,
+                    resume=options.resume,
+                    batch=_batch(options),
+                )
+    except KeyboardInterrupt:
+        advice = (
+            "run the same command again to go on" if options.resume else "--resume DIR keeps what is done"
+        )
+        print(f"stopped on the way; {advice}", file=sys.stderr)
+        raise
+    return results
+
+
+def _batch(options: argparse.Namespace) -> int:
+    size: int = options.replications // (STEPS * max(options.jobs, 1))
+    return min(64, max(1, size))
+
+
+def _title(environment: Environment) -> str:
+    arms, gaps = environment.arms, np.sort(environment.gaps)
+    lead = f", gap {gaps[1]:.3g}" if len(gaps) > 1 else ""
+    many = "s" if len(arms) > 1 else ""
+    return (
+        f"{len(arms)} arm{many} of dimension {arms.dimension}{lead}\n"
+        f"shift {environment.shift!r}, noise {environment.noise!r}"
+    )
+
+
+def _check_output(folder: Path) -> None:
+    """Find out before a long run whether its results can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"--out {folder} cannot be made a folder: {error.strerror}") from None
+    RunResult.check_path(folder / "x.parquet")
+    figures.blank_figure()
+
+
+def _write(folder: Path, results: Mapping[str, RunResult], report: dict[str, Any]) -> list[str]:
+    """Write one Parquet file a policy, the summary and the plot; return their paths."""
+    paths = []
+    for name, result in results.items():
+        paths.append(folder / (re.sub(r"[^\w.=-]+", "-", name) + ".parquet"))
+        result.write(paths[-1])
+    paths.append(folder / "summary.json")
+    text = json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False)
+    paths[-1].write_text(text + "\n", encoding="utf-8")
+    curves = [figures.Curve.of(name, result) for name, result in results.items()]
+    title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
+    note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
+    paths += figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
+    return [str(path) for path in paths]
+
+
+def _whole(text: str) -> int:
+    """Return a whole number, also from 1e6."""
+    try:
+        value = float(text)
+        return int(value) if value.is_integer() and "e" in text.lower() else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None

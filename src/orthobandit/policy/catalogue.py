@@ -1,0 +1,56 @@
+"""Policies by name, for the command line and for sweeps."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orthobandit._checks import check_choice
+from orthobandit._named import make_named, settings_of
+from orthobandit.policy.action_centred import ActionCentredTS
+from orthobandit.policy.base import Policy
+from orthobandit.policy.bose import BOSE
+from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
+from orthobandit.policy.linear import LinUCB
+from orthobandit.policy.lints import LinTS
+from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.sbe import SBE
+from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.ucb import UCB1
+from orthobandit.policy.uniform import Uniform
+
+# A policy's settings are the arguments of its maker.
+POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
+    "sbe": SBE,
+    "explore": PureExploration,
+    "bose": BOSE,
+    "semiparametric-ts": SemiparametricTS,
+    "action-centred-ts": ActionCentredTS,
+    "farthest-pair": FarthestPair,
+    "linucb": LinUCB,
+    "lints": LinTS,
+    "ucb1": UCB1,
+    "mab-thompson": MABThompson,
+    "uniform": Uniform,
+}
+
+
+def named_policy(name: str, **settings: Any) -> Policy[Any]:
+    """Return the policy of this name, a key of ``POLICIES``, with the given settings.
+
+    Examples
+    --------
+    >>> named_policy("sbe", delta=0.1) == SBE(delta=0.1)
+    True
+    """
+    return make_named("policy", POLICIES, name, settings)
+
+
+def policy_settings(name: str) -> tuple[str, ...]:
+    """Return the settings that the policy of this name takes.
+
+    Examples
+    --------
+    >>> policy_settings("sbe")
+    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon')
+    """
+    return settings_of(POLICIES[check_choice("policy", name, POLICIES)])

@@ -1,0 +1,204 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orthobandit.cli import main
+from orthobandit.cli._bars import _left
+from orthobandit.simulation import RunResult
+
+FAST = ["--dimension", "2", "--arms", "4", "--horizon", "400", "--replications", "6"]
+
+
+def run(capsys, *arguments):
+    assert main(["simulate", *FAST, *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def report(capsys, *arguments):
+    return json.loads(run(capsys, *arguments, "--json"))
+
+
+def test_the_table_has_a_row_a_policy(capsys):
+    shown = run(capsys, "--policy", "sbe", "sbe:scale=2", "--policy", "explore:rounds=50", "--shift", "sine")
+    assert "4 arms of dimension 2, gap 0.5" in shown
+    assert "Sine(" in shown
+    assert [line.split()[0] for line in shown.splitlines()[4:]] == ["sbe", "sbe:scale=2", "explore:rounds=50"]
+
+
+def test_flags_reach_every_policy_that_has_them_and_its_own_settings_win(capsys):
+    rows = report(capsys, "--policy", "sbe", "explore:rounds=9,delta=0.3", "--delta", "0.2", "--scale", "3")
+    assert [("delta=0.2" in row["settings"], "scale=3.0" in row["settings"]) for row in rows["policies"]] == [
+        (True, True),
+        (False, False),
+    ]
+    assert "delta=0.3" in rows["policies"][1]["settings"]
+
+
+def test_json_depends_on_the_seed_alone(capsys):
+    first = report(capsys, "--seed", "3", "--shift", "random-walk")
+    assert report(capsys, "--seed", "3", "--shift", "random-walk") == first
+    other = report(capsys, "--seed", "4", "--instance-seed", "3", "--shift", "random-walk")
+    assert other["environment"] == first["environment"]
+    assert other["policies"] != first["policies"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "arms", "shift"),
+    [
+        (["--instance", "one-hot", "--arms", "3", "--gap", "1"], 3, "Constant(level=0.0)"),
+        (["--instance", "one-hot", "--means", "0.1", "-0.2"], 2, "Constant(level=0.0)"),
+        (["--instance", "near-degenerate", "--dimension", "3", "--angle", "0.5"], 4, "Constant(level=0.0)"),
+        (["--instance", "uniform-sphere", "--shift", "trend", "--bound"], 100, "limit=1.0)"),
+        (["--shift", "push-leader", "--bound", "0.25"], 10, "PushLeader(limit=0.25)"),
+        (["--shift", "jumps:every=5", "--noise", "uniform:half_width=2"], 10, "Jumps(every=5"),
+    ],
+)
+def test_instances_and_shifts_by_name(capsys, arguments, arms, shift):
+    assert main(["simulate", "--horizon", "50", "--replications", "2", "--json", *arguments]) == 0
+    environment = json.loads(capsys.readouterr().out)["environment"]
+    assert environment["arms"] == arms
+    assert environment["shift"].endswith(shift) or environment["shift"].startswith(shift)
+
+
+def test_a_file_of_arms(capsys, tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("page,price,colour\nplain,0,0\nbold,1,0\nboth,1,1\n")
+    arguments = [
+        "--arms-file",
+        str(path),
+        "--theta",
+        "1.0",
+        "-0.5",
+        "--horizon",
+        "2e2",
+        "--replications",
+        "2",
+    ]
+    assert main(["simulate", *arguments]) == 0
+    assert "3 arms of dimension 2, gap 0.5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "rows", ["plain,0.1,0.2\n", "a,0.1,0.2\nb,0.1,0.2\nc,0.1,0.2\n"], ids=["one", "equal"]
+)
+def test_arms_without_a_difference_are_settled_at_once(capsys, tmp_path, rows):
+    path = tmp_path / "arms.csv"
+    path.write_text("page,price,colour\n" + rows)
+    arguments = ["--arms-file", str(path), "--theta", "0.3", "0.7", "--policy", "sbe", "explore:rounds=10"]
+    assert main(["simulate", *arguments, "--horizon", "1000000", "--replications", "3", "--json"]) == 0
+    for row in json.loads(capsys.readouterr().out)["policies"]:
+        assert (row["declared"], row["wrong"], row["stop_median"], row["regret_mean"]) == (1, 0, 0, 0)
+
+
+def test_out_holds_every_run_the_summary_and_the_plot(capsys, tmp_path):
+    out = tmp_path / "deep" / "out"
+    told = report(capsys, "--policy", "sbe", "explore:rounds=40", "--out", str(out))
+    names = ["explore-rounds=40.parquet", "regret.png", "regret.svg", "sbe.parquet", "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert sorted(told["files"]) == [str(out / name) for name in names]
+    result = RunResult.read(out / "sbe.parquet")
+    assert result.regret[:, -1].mean() == told["policies"][0]["regret_mean"]
+    assert json.loads((out / "summary.json").read_text())["policies"] == told["policies"]
+    assert np.all(np.diff(result.checkpoints) > 0)
+    assert result.checkpoints[-1] == 400
+
+
+def test_resume_keeps_parts_and_changes_nothing(capsys, tmp_path):
+    plain = report(capsys)
+    assert report(capsys, "--resume", str(tmp_path / "parts")) == plain
+    assert list(tmp_path.glob("parts/*/part-*.json"))
+    assert report(capsys, "--resume", str(tmp_path / "parts")) == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--horizon", "0"], "horizon=0 must be a whole number ≥ 1"),
+        (["--replications", "0"], "replications=0 must be a whole number ≥ 1"),
+        (["--jobs", "0"], "n_jobs=0 must be a whole number ≥ 1"),
+        (["--seed", "-1"], "seed=-1 must not be negative"),
+        (["--delta", "0"], "delta=0.0 must lie strictly between 0 and 1"),
+        (["--delta", "1"], "delta=1.0 must lie strictly between 0 and 1"),
+        (["--arms", "1"], "count=1 must be a whole number ≥ 2; a gap takes two arms"),
+        (["--policy", "sbee"], "did you mean 'sbe'?"),
+        (["--policy", "sbe:scal=2"], "did you mean 'scale'?"),
+        (["--policy", "sbe", "sbe"], "--policy sbe is given twice"),
+        (["--policy", "explore"], "give exactly one of the two"),
+        (["--policy", "explore:rounds=5", "--scale", "2"], "--scale has no meaning for explore:rounds=5"),
+        (["--schedule", "theoretical"], "did you mean 'theory'?"),
+        (["--shift", "sin"], "did you mean 'sine'?"),
+        (["--shift", "trend:slope=x"], "trend: slope='x' must be a number"),
+        (["--noise", "gausian"], "did you mean 'gaussian'?"),
+        (["--bound", "0"], "limit=0.0"),
+        (["--angle", "0.1"], "--angle has no meaning for --instance exact-gap"),
+        (["--instance", "one-hot"], "--dimension has no meaning for --instance one-hot"),
+        (["--theta", "1"], "--theta is for --arms-file"),
+        (["--arms-file", "x.csv"], "--dimension has no meaning beside --arms-file"),
+        (["--resume", "/dev/null/x"], "resume='/dev/null/x' cannot be made a folder"),
+        (["--out", "/dev/null/x"], "--out /dev/null/x cannot be made a folder"),
+    ],
+)
+def test_wrong_input_is_named_and_exits_with_2(capsys, arguments, said):
+    assert main(["simulate", *FAST, *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_number_that_is_not_whole_is_refused_by_the_parser(capsys):
+    with pytest.raises(SystemExit):
+        main(["simulate", "--horizon", "1.5"])
+    assert "'1.5' is not a whole number" in capsys.readouterr().err
+
+
+def test_a_missing_theta_is_asked_for(capsys, tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("a,b\n0,1\n1,0\n")
+    assert main(["simulate", "--arms-file", str(path)]) == 2
+    assert "give --theta" in capsys.readouterr().err
+
+
+def test_nothing_is_drawn_where_nobody_is_watching(capsys):
+    assert main(["simulate", *FAST]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_sees_a_bar(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["simulate", *FAST]) == 0
+    drawn = capsys.readouterr().err
+    assert "sbe  [" in drawn
+    assert "[####################] 100%" in drawn
+
+
+def test_time_left_is_told_from_the_speed_so_far():
+    assert _left((10.0, 50), (20.0, 60), 130) == "  1:10 left"
+    assert _left((0.0, 0), (60.0, 1), 101) == "  1:40:00 left"
+    assert _left((10.0, 50), (20.0, 50), 130) == ""
+
+
+SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_after_ctrl_c_the_same_command_goes_on(tmp_path):
+    parts = tmp_path / "parts"
+    arguments = ["simulate", "--shift", "push-leader", "--horizon", "3000000", "--replications", "40"]
+    arguments += ["--gap", "0.001", "--resume", str(parts)]
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", SCRIPT, *arguments], stderr=subprocess.PIPE, env=os.environ
+    )
+    while process.poll() is None and not list(parts.glob("*/part-*.json")):
+        time.sleep(0.05)
+    process.send_signal(2)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert said == "stopped on the way; run the same command again to go on\ninterrupted\n"
+    kept = [RunResult.read(path) for path in parts.glob("*/part-*.json")]
+    done = RunResult.merge(kept)
+    assert 0 < done.replications.size < 40
+    assert not list(Path(parts).glob("*/.part*"))

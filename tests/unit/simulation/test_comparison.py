@@ -1,0 +1,25 @@
+from orthobandit import SBE
+from orthobandit.simulation import compare, comparison_table, one_hot, simulate
+
+
+def test_rows_are_plain_and_say_what_does_not_exist():
+    environment = one_hot([0.0, 1.0])
+    results = {
+        "long": simulate(SBE(), environment, horizon=500, replications=10, seed=1),
+        "short": simulate(SBE(), environment, horizon=5, replications=1, seed=1),
+    }
+    long, short = compare(results)
+    assert long["policy"] == "long"
+    assert long["declared"] == 1
+    assert long["stop_median"] == int(sorted(results["long"].stop_times)[5])
+    assert short["regret_error"] is None
+    assert short["stop_median"] is None
+    assert short["regret_mean"] == results["short"].regret[0, -1]
+
+
+def test_the_table_is_aligned():
+    rows = compare({"a": simulate(SBE(), one_hot([0.0, 1.0]), horizon=5, replications=2, seed=1)})
+    head, line = comparison_table([*rows, rows[0] | {"policy": "a longer name"}]).splitlines()[:2]
+    assert head.startswith("policy         ")
+    assert len(line) == len(head)
+    assert "never" in line
