@@ -13,6 +13,32 @@ MOST_ROUNDS = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
+class Centre:
+    """What is subtracted from a reward before it is tallied, and what is checked of it.
+
+    The residual of arm a in a round with baseline forecast m is reward − clip(m) − values_a, itself
+    clipped to ± `limit`. All of it is fixed before the arm is drawn.
+
+    Attributes
+    ----------
+    values : (..., K) array
+        The policy's estimate of each arm's reward, up to a common level.
+    low, high : (...) arrays
+        Forecasts are clipped to [low, high]; ±inf leaves them as they are.
+    limit : float
+        Residuals are clipped to ± this; +inf leaves them as they are.
+    rewards : tuple of float
+        A reward outside this range is refused.
+    """
+
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    limit: float = np.inf
+    rewards: tuple[float, float] = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Draw arms independently from `probabilities` for `rounds` rounds.
 
@@ -22,6 +48,8 @@ class Plan:
         Non-negative, summing to one over the last axis. Never renormalised.
     rounds : array-like (...) of int
         How long the plan is in force; broadcast over the leading axes.
+    centre : Centre, optional
+        What to subtract from rewards before they are tallied; nothing by default.
 
     Examples
     --------
@@ -35,8 +63,10 @@ class Plan:
 
     probabilities: NDArray[np.float64]
     rounds: NDArray[np.int64]
+    centre: Centre | None
 
-    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike) -> None:
+    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike, centre: Centre | None = None) -> None:
+        object.__setattr__(self, "centre", centre)
         checked = checked_probabilities(probabilities)
         object.__setattr__(self, "probabilities", checked)
         object.__setattr__(self, "rounds", _checked_rounds(rounds, checked.shape[:-1]))
@@ -47,7 +77,7 @@ class Plan:
         return int(self.probabilities.shape[-1])
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists that survive ``json.dumps`` exactly."""
+        """Return plain lists that survive ``json.dumps`` exactly; a centre belongs to the policy's state."""
         return {"probabilities": self.probabilities.tolist(), "rounds": self.rounds.tolist()}
 
     @classmethod
