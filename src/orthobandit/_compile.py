@@ -10,7 +10,7 @@ from numba import types
 P = ParamSpec("P")
 R = TypeVar("R")
 
-OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

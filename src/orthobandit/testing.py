@@ -49,6 +49,8 @@ class Setting:
     tolerance : float
         Largest difference between probabilities of a batch and of its single runs. 0 asks for equality,
         which linear algebra keeps only if it treats each replication by itself.
+    may_play_dropped : bool
+        True for policies that play arms out of the race for what they tell about the others.
     """
 
     arms: ArmSet
@@ -57,6 +59,7 @@ class Setting:
     replications: int = 3
     seed: int = 0
     tolerance: float = 0.0
+    may_play_dropped: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,8 @@ def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
         _require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
         _require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
         active = policy.decide(step.state).active
-        _require(not np.any(step.plan.probabilities[~active]), "an arm that is not active may be drawn")
+        drawn_in_vain = not setting.may_play_dropped and bool(np.any(step.plan.probabilities[~active]))
+        _require(not drawn_in_vain, "an arm that is not active may be drawn")
 
 
 def check_decisions(policy: Policy[Any], setting: Setting) -> None:

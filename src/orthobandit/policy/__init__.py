@@ -9,7 +9,12 @@ from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
 from orthobandit.policy.lints import LinTS
 from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.p1rage import P1RAGE
+from orthobandit.policy.phased import PhasedElimination
+from orthobandit.policy.rage import RAGE
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
 from orthobandit.policy.ucb import UCB1
 from orthobandit.policy.uniform import Uniform
@@ -17,8 +22,11 @@ from orthobandit.policy.uniform import Uniform
 __all__ = [
     "BOSE",
     "FOREVER",
+    "P1RAGE",
     "POLICIES",
+    "RAGE",
     "SBE",
+    "SPBAI",
     "UCB1",
     "ActionCentredTS",
     "Decision",
@@ -26,9 +34,11 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "MABThompson",
+    "PhasedElimination",
     "Policy",
     "PureExploration",
     "SemiparametricTS",
+    "StratifiedMeans",
     "Uniform",
     "named_policy",
     "policy_settings",

@@ -13,7 +13,12 @@ from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
 from orthobandit.policy.lints import LinTS
 from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.p1rage import P1RAGE
+from orthobandit.policy.phased import PhasedElimination
+from orthobandit.policy.rage import RAGE
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
 from orthobandit.policy.ucb import UCB1
 from orthobandit.policy.uniform import Uniform
@@ -26,6 +31,11 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "semiparametric-ts": SemiparametricTS,
     "action-centred-ts": ActionCentredTS,
     "farthest-pair": FarthestPair,
+    "sp-bai": SPBAI,
+    "stratified": StratifiedMeans,
+    "phased-elimination": PhasedElimination,
+    "rage": RAGE,
+    "p1-rage": P1RAGE,
     "linucb": LinUCB,
     "lints": LinTS,
     "ucb1": UCB1,

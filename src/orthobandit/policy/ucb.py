@@ -67,7 +67,7 @@ class UCB1(RoundPolicy):
     """UCB1 on the arms as they are, without features (Auer, Cesa-Bianchi & Fischer 2002).
 
     Plays every arm once and then argmax mean_a + c√(2·log t/n_a). Regret O(Σ log T/Δ_a) for independent
-    rewards in [0, c]; a shift of the baseline moves the means of arms by when they were played. Departs: none.
+    rewards in [0, c]; under a shift, means depend on when arms were played. Departs: none.
 
     Parameters
     ----------

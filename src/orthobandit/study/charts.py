@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Colours of text and grid that a page replaces by its own.
 INK, FAINT = "#1b1c1f", "#c9ccd1"
 MARKERS = ("o", "s", "^", "D", "v", "P")
-STYLE = {
+STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.titlecolor": INK,
@@ -47,7 +47,8 @@ def house_style(salt: str) -> Iterator[None]:
     """Draw with the report's colours; names inside an SVG begin with `salt`, so that two share none."""
     import matplotlib as mpl
 
-    with mpl.rc_context({**STYLE, "svg.hashsalt": salt}):
+    settings: Any = {**STYLE, "svg.hashsalt": salt}
+    with mpl.rc_context(settings):
         yield
 
 
@@ -117,9 +118,9 @@ def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
     axis = figure.add_subplot()
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
     for place, kind in enumerate(kinds):
-        points = [(numbers[kind], -row) for row, numbers in enumerate(rows.values()) if kind in numbers]
-        looks = _looks(place, kind) | {"ls": "none", "ms": 8}
-        axis.errorbar(*zip(*points, strict=True), **looks)
+        known = [(numbers[kind], -row) for row, numbers in enumerate(rows.values()) if kind in numbers]
+        points = np.array(known, dtype=float)
+        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
     axis.set(xscale="log", xlabel=label, ylim=(0.6 - len(rows), 0.4))
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")

@@ -53,7 +53,7 @@ def run_policy(settings: dict[str, Any]) -> Tables:
 def track_error(settings: dict[str, Any]) -> Tables:
     """Explore with one design and note e_t = max_i |(x_i − x_1)ᵀ(θ̂_t − θ)| at the checkpoints.
 
-    The estimate is the paper's, with ridge log(t/δ).
+    `pair_error` is the same over all pairs of arms. The estimate is the paper's, with ridge log(t/δ).
     """
     environment = environment_of(settings)
     arms = environment.arms
@@ -70,12 +70,14 @@ def track_error(settings: dict[str, Any]) -> Tables:
     estimate = OrthogonalRegression(delta=settings["delta"]).solve(arms, Moments.of(arms, plan, tally))
     values = (estimate.theta - environment.theta) @ arms.features.T
     errors = np.abs(values - values[..., :1]).max(axis=-1)
+    pairs = values.max(axis=-1) - values.min(axis=-1)
     count = settings["replications"]
     return {
         "errors": {
             "replication": np.repeat(np.arange(count), checkpoints.size).tolist(),
             "round": np.tile(checkpoints, count).tolist(),
             "error": errors.reshape(-1).tolist(),
+            "pair_error": pairs.reshape(-1).tolist(),
         }
     }
 
