@@ -58,9 +58,23 @@ class PairGeometry:
         pushed = self.inner @ sums
         difference = values[:, np.newaxis] - values
         totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
-        cross = (self.inner * squares) @ self.inner.T
-        own = np.diagonal(cross)
-        return totals, np.maximum(own[:, np.newaxis] + own - 2.0 * cross, 0.0)
+        seen = squares > 0
+        return totals, _squares(self.inner[:, seen], squares[seen])
+
+
+@compiled
+def _squares(inner: Array, squares: Array) -> Array:
+    """Return Σ_a (H_ia − H_ja)²·q_a for all pairs; nothing cancels, however near two arms are."""
+    count, seen = inner.shape
+    out = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i):
+            total = 0.0
+            for a in range(seen):
+                total += (inner[i, a] - inner[j, a]) ** 2 * squares[a]
+            out[i, j] = total
+            out[j, i] = total
+    return out
 
 
 @compiled

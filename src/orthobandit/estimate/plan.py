@@ -1,12 +1,12 @@
 """A plan: the distribution over arms that is in force for a number of rounds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
 MOST_ROUNDS = 2**63 - 1
@@ -36,6 +36,38 @@ class Centre:
     high: NDArray[np.float64]
     limit: float = np.inf
     rewards: tuple[float, float] = (-np.inf, np.inf)
+
+    def at(self, place: tuple[int, ...]) -> "Centre":
+        """Return the centre of one replication."""
+        return replace(self, values=self.values[place], low=self.low[place], high=self.high[place])
+
+    def residuals(
+        self, arms: NDArray[np.int64], rewards: ArrayLike, forecasts: ArrayLike = 0.0
+    ) -> NDArray[np.float64]:
+        """Return what is tallied of the rounds (n,) of one replication; refuse rewards outside the range.
+
+        Parameters
+        ----------
+        arms, rewards, forecasts : (n,) arrays
+            The arm, the reward and the baseline forecast of each round.
+
+        Examples
+        --------
+        >>> centre = Centre(np.array([0.0, -1.0]), np.array(0.0), np.array(5.0), limit=3.0)
+        >>> centre.residuals(np.array([0, 1, 1]), [2.0, 2.0, 9.0], [-1.0, 1.0, 1.0]).tolist()
+        [2.0, 2.0, 3.0]
+        """
+        given = np.asarray(rewards, dtype=np.float64)
+        low, high = self.rewards
+        outside = ~((given >= low) & (given <= high))
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise RewardError(
+                f"rewards row {row} is {given.flat[row]:g}, outside the declared range [{low:g}, {high:g}];"
+                " declare a range that holds all rewards"
+            )
+        level = np.clip(np.asarray(forecasts, dtype=np.float64), self.low, self.high)
+        return np.clip(given - level - self.values[arms], -self.limit, self.limit)
 
 
 @dataclass(frozen=True, eq=False)

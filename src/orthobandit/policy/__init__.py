@@ -1,6 +1,7 @@
 """Policies: rules that turn past tallies into the next plan."""
 
 from orthobandit.policy.action_centred import ActionCentredTS
+from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
 from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
@@ -29,6 +30,7 @@ __all__ = [
     "SPBAI",
     "UCB1",
     "ActionCentredTS",
+    "AnytimeElimination",
     "Decision",
     "FarthestPair",
     "LinTS",

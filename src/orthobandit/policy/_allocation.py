@@ -9,6 +9,7 @@ from orthobandit.estimate.confidence import Confidence, Tuning
 
 Array = NDArray[np.float64]
 
+TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 1.0  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
@@ -32,7 +33,7 @@ def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> 
     """
     error = np.sqrt(np.where(np.isfinite(variance), variance, 0.0) * noise / rounds)
     gap = np.abs(values[:, np.newaxis] - values)
-    return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, 1e-12))
+    return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
 
 
 def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Array:
@@ -40,11 +41,13 @@ def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Arr
 
     Arm i is dropped wrongly if some j seems better: entry (i, j) bounds that event, and each row sums to
     at most δ, so whichever arm is best is ever dropped with probability at most δ. With α_ij = exp(−n·rate)
-    all decisions fall at about the same n: arms that are clearly apart need next to none of δ.
+    all decisions fall at about the same n: arms that are clearly apart need next to none of δ, and neither do
+    equal arms, whose difference is never estimated.
     """
     count = len(gaps)
-    rate = gaps**2 / (2.0 * np.where(np.isfinite(variance), variance, 1.0) * noise)
-    np.fill_diagonal(rate, np.inf)
+    known = np.isfinite(variance) & ~np.eye(count, dtype=np.bool_)
+    rate = np.full_like(gaps, np.inf)
+    rate[known] = gaps[known] ** 2 / (2.0 * variance[known] * noise)
     low, high = np.full(count, -60.0), np.full(count, 80.0)
     for _ in range(60):
         middle = (low + high) / 2.0
@@ -54,6 +57,10 @@ def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Arr
     with np.errstate(over="ignore"):
         fitted = np.exp(-np.exp(high)[:, np.newaxis] * rate)
     alpha = (1.0 - SHARED) * fitted + SHARED * delta / max(count - 1, 1)
+    np.fill_diagonal(alpha, 0.0)
+    # The search ends below δ unless its start was too narrow: this holds whatever the pilot saw.
+    used = alpha.sum(axis=1, keepdims=True)
+    alpha *= np.minimum(1.0, delta * (1.0 - 1e-12) / np.maximum(used, delta / 2.0))
     np.fill_diagonal(alpha, 0.5)
     return np.asarray(alpha)
 

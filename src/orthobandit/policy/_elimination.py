@@ -5,24 +5,21 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from orthobandit._linalg import solve_ridge
 from orthobandit.arms import ArmSet
-from orthobandit.design import Design, centred_design, contrast_design, earning_design
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence import Confidence, Evidence, Tuning
-from orthobandit.policy._allocation import cautious_gaps, split_delta, tuned
+from orthobandit.policy._allocation import TINY, cautious_gaps, split_delta, tuned
+from orthobandit.policy._replanning import Wanted, earning_plan, identifying_plan, wide_plan
 
 Array = NDArray[np.float64]
 
 PILOT = 10  # rounds per dimension of the warm-up, and again of the pilot
 SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
-PLAN_GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
-LEADER_COST = 1e-3  # least cost of playing the leader, relative to the median gap
-FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
+REDESIGN = 1.25  # a distribution serves until there are this many times the rounds it was made from
 
 
 class Settings(Protocol):
@@ -52,6 +49,7 @@ class Run:
     stage: int
     length: int
     rounds: int
+    designed: int
     plans: int
     probabilities: Array
     values: Array
@@ -80,8 +78,9 @@ class Run:
             stage=0,
             length=max(pilot // 2, 1),
             rounds=0,
+            designed=0,
             plans=1,
-            probabilities=np.array(centred_design(arms, PLAN_GAP).probabilities),
+            probabilities=np.array(wide_plan(arms)),
             values=np.zeros(k),
             gram=np.zeros((r, r)),
             moment=np.zeros(r),
@@ -97,7 +96,7 @@ class Run:
             declared=-1,
             epsilon=np.inf,
         )
-        return run if r else run._settled(0)
+        return run if r else replace(run, epsilon=0.0)._settled(0)
 
     @classmethod
     def of(cls, state: Any, place: tuple[int, ...]) -> "Run":
@@ -115,8 +114,7 @@ class Run:
             run = run._counted(policy.confidence, geometry, counts, sums, squares)
         run = run._regressed(arms, counts, sums, squares)
         if run.stage == 0:
-            run = replace(run, stage=1, values=_fitted(run._estimates(arms), policy.confidence))
-            return replace(run, length=run.length)
+            return replace(run, stage=1, values=_fitted(run._estimates(arms), policy.confidence))
         gaps = None
         if run.stage == 1:
             gaps = cautious_gaps(run._estimates(arms), geometry.variance, run.noise, int(counts.sum()))
@@ -127,7 +125,7 @@ class Run:
         run = run._led(arms, policy)
         if run.declared >= 0:
             return run
-        run = run._planned(policy, arms)
+        run = run._planned(policy, arms, self)
         return run if gaps is None else run._tuned(policy.confidence, arms, gaps)
 
     def _counted(
@@ -156,7 +154,7 @@ class Run:
         """Add a batch to the regression, weighted by what its residuals scatter."""
         centred = arms.positions - self.probabilities @ arms.positions
         rounds = counts.sum()
-        scatter = max(float(squares.sum() / rounds), 1e-12)
+        scatter = max(float(squares.sum() / rounds), TINY)
         noise = scatter if self.stage < 2 else 0.7 * self.noise + 0.3 * scatter
         return replace(
             self,
@@ -166,7 +164,7 @@ class Run:
         )
 
     def _estimates(self, arms: ArmSet) -> Array:
-        scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), 1e-12)
+        scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
         return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, RIDGE * scale))
 
     def _evidence(self) -> tuple[Evidence, Tuning]:
@@ -178,7 +176,9 @@ class Run:
         """Drop every arm that some survivor is proven better than."""
         proven = confidence.exceeds(*self._evidence())
         pairs = self.active[:, np.newaxis] & self.active
-        return replace(self, active=self.active & ~np.any(proven & pairs, axis=1))
+        left = self.active & ~np.any(proven & pairs, axis=1)
+        # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
+        return replace(self, active=left) if left.any() else self
 
     def _led(self, arms: ArmSet, policy: Settings) -> "Run":
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
@@ -187,7 +187,7 @@ class Run:
         run = replace(self, leader=leader, values=_fitted(values - values[leader], policy.confidence))
         survivors = np.flatnonzero(self.active)
         if np.all(arms.positions[survivors] == arms.positions[survivors[0]]):
-            return run._settled(int(survivors[0]))
+            return replace(run, epsilon=0.0)._settled(int(survivors[0]))
         others = survivors[survivors != leader]
         differs = np.any(arms.positions[others] != arms.positions[leader], axis=1)
         bounds = run._upper_bounds(policy.confidence, others[differs], leader)
@@ -205,49 +205,32 @@ class Run:
 
     def _settled(self, arm: int) -> "Run":
         mass = (np.arange(len(self.active)) == arm).astype(np.float64)
-        only = int(self.active.sum()) == 1
         return replace(
             self,
             leader=arm,
             declared=arm,
             probabilities=mass,
             plans=self.plans + (self.rounds > 0),
-            epsilon=0.0 if only or not self.rounds else min(self.epsilon, np.inf),
         )
 
-    def _planned(self, policy: Settings, arms: ArmSet) -> "Run":
-        """Plan the next batch for the pairs of the leader that are still open."""
+    def _planned(self, policy: Settings, arms: ArmSet, before: "Run") -> "Run":
+        """Plan the next batch; the distribution stays while survivors, leader and data are much the same."""
+        length = max(int(np.ceil(policy.growth * self.rounds)), SHORTEST)
+        run = replace(self, length=length, plans=self.plans + 1)
+        same = self.leader == before.leader and np.array_equal(self.active, before.active)
+        if same and self.rounds < REDESIGN * self.designed:
+            return run
         survivors = np.flatnonzero(self.active)
         others = survivors[np.any(arms.positions[survivors] != arms.positions[self.leader], axis=1)]
         gaps = np.maximum(self.values[self.leader] - self.values[others], 0.0)
         width = self._upper_bounds(policy.confidence, others, self.leader) + gaps
-        target = np.maximum(gaps, np.where(np.isfinite(width), width / 2.0, 0.0))
-        target = np.maximum(target, 1e-3 * max(float(target.max()), 1e-12))
-        weights = -np.log(self.alpha[others, self.leader]) / target**2
-        pairs = np.column_stack([np.full(len(others), self.leader), others])
+        wanted = Wanted.of(self.leader, others, gaps, width, self.alpha[others, self.leader])
         if policy.goal == "earn":
-            p = self._earning(arms, pairs, weights / weights.max(), gaps)
+            scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
+            p = earning_plan(arms, self.active, wanted, self.gram, RIDGE * scale)
         else:
-            now = Design(arms, self.probabilities, "contrast", 0, 0.0)
-            focused = contrast_design(arms, pairs, weights / weights.max(), gap=PLAN_GAP, start=now)
-            wide = centred_design(arms, PLAN_GAP)
-            p = (1.0 - policy.mixing) * focused.probabilities + policy.mixing * wide.probabilities
-        length = max(int(np.ceil(policy.growth * self.rounds)), SHORTEST)
-        return replace(self, probabilities=p / p.sum(), length=length, plans=self.plans + 1)
-
-    def _earning(self, arms: ArmSet, pairs: NDArray[np.int64], weights: Array, gaps: Array) -> Array:
-        """Plan for least regret: arms cost their gaps, and all of them what the leader may lack."""
-        scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), 1e-12)
-        difference = arms.positions[pairs[:, 1]] - arms.positions[pairs[:, 0]]
-        solved = np.array([solve_ridge(self.gram, row, RIDGE * scale) for row in difference])
-        error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
-        ratio = gaps / error
-        density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
-        lack = float(np.max(error * density - gaps * ndtr(-ratio)))
-        costs = np.full(len(arms), max(lack, LEADER_COST * float(np.median(gaps)), 1e-12))
-        costs[pairs[:, 1]] += gaps
-        p = earning_design(arms, pairs, weights, costs, gap=PLAN_GAP, support=self.active).probabilities
-        return np.where(p > FAINT * p.max(), p, 0.0)
+            p = identifying_plan(arms, wanted, policy.mixing, self.probabilities)
+        return replace(run, probabilities=p, designed=self.rounds)
 
     def _tuned(self, confidence: Confidence, arms: ArmSet, gaps: Array) -> "Run":
         geometry = PairGeometry.of(arms.positions, self.probabilities)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
 from orthobandit.estimate.confidence import Asymptotic, Confidence
 from orthobandit.policy._elimination import Run
-from orthobandit.policy._states import check_observed, dump_state, freeze, load_array, load_tally
+from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
 from orthobandit.policy.base import FOREVER, Decision
 
 Array = NDArray[np.float64]
@@ -33,8 +33,8 @@ class AnytimeState:
         Survivors.
     stage : (...) array of int
         0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
-    length, rounds, plans : (...) arrays of int
-        Rounds of the plan in force, rounds and plans since the start.
+    length, rounds, designed, plans : (...) arrays of int
+        Rounds of the plan in force, rounds since the start and when its distribution was made, plans so far.
     probabilities, values : (..., K) arrays
         The plan in force and the estimated rewards that its residuals are taken from.
     tally : Tally
@@ -57,6 +57,7 @@ class AnytimeState:
     stage: Integers
     length: Integers
     rounds: Integers
+    designed: Integers
     plans: Integers
     probabilities: Array
     values: Array
@@ -165,23 +166,18 @@ class AnytimeElimination:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
         check_observed(state.probabilities, left, plan, tally)
+        self._check_residuals(tally)
         merged = state.tally + tally
         state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
         done = np.asarray((state.declared < 0) & (merged.rounds == state.length))
         if not done.any():
             return state
         batch = done.shape
-        runs, kept = [], np.array(merged.counts * 0)
+        runs = []
         for place in np.ndindex(batch):
             run = Run.of(state, place)
             runs.append(run.advanced(self, state.arms, merged, place) if done[place] else run)
-        keep = ~done[..., np.newaxis]
-        left_over = Tally(
-            np.where(keep, merged.counts, kept),
-            np.where(keep, merged.sums, 0.0),
-            np.where(keep, merged.squares, 0.0),
-        )
-        return _stacked(state.arms, runs, batch, left_over)
+        return _stacked(state.arms, runs, batch, clear(merged, done))
 
     def decide(self, state: AnytimeState) -> Decision:
         """Return what is known now.
@@ -200,7 +196,9 @@ class AnytimeElimination:
 
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        return dump_state(state)
+        # JSON has no infinity: an epsilon that is not yet known is null.
+        known = np.where(np.isfinite(state.epsilon), state.epsilon, None).tolist()
+        return {**dump_state(state), "epsilon": known}
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
@@ -210,7 +208,19 @@ class AnytimeElimination:
         arrays = {
             name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in shapes.items()
         }
+        arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
         return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)
+
+    def _check_residuals(self, tally: Tally) -> None:
+        """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
+        most = self.confidence.limit**2 * tally.counts if np.isfinite(self.confidence.limit) else np.inf
+        wrong = tally.squares > most * (1.0 + 1e-9)
+        if np.any(wrong):
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise RewardError(
+                f"residuals of arm {place[-1]} exceed the limit {self.confidence.limit:g} of the declared"
+                " range; tally what `plan.centre.residuals` returns, not rewards"
+            )
 
     def _centre(self, state: AnytimeState) -> Centre:
         low, high = self.confidence.range
@@ -230,7 +240,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     """Return type and shape, without the batch, of every array of a state."""
     k, r = len(arms), arms.dimension
     arm, pair = (k,), (k, k)
-    numbers = ("stage", "length", "rounds", "plans", "leader", "declared")
+    numbers = ("stage", "length", "rounds", "designed", "plans", "leader", "declared")
     whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
     real: dict[str, tuple[type, tuple[int, ...]]] = {
         "probabilities": (np.float64, arm),

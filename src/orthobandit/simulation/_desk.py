@@ -60,16 +60,16 @@ class Desks:
                 desk.memory[r, 0] = self._made[r].value
 
     def after(self, desk: Desk, rows: Whole, arms: Whole, rewards: Array) -> None:
-        """Tell them the residuals, and refuse rewards outside the declared range."""
-        if self.ask and desk.is_used:
-            for r in rows:
-                self._forecasters[r].learn(self._made[r], float(rewards[r] - desk.values[r, arms[r]]))
+        """Refuse rewards outside the declared range; tell the forecasters the residuals of the others."""
         refused = rows[desk.refused[rows] > 0]
         if refused.size:
             raise RewardError(
                 f"the reward of round {desk.refused[refused[0]]} lies outside the declared range"
                 f" {desk.rewards}; declare a range that holds all rewards"
             )
+        if self.ask and desk.is_used:
+            for r in rows:
+                self._forecasters[r].learn(self._made[r], float(rewards[r] - desk.values[r, arms[r]]))
 
     def tally(self, desk: Desk, centre: Centre | None, sums: Array) -> Tally:
         """Return the tally of residuals; `sums` (R, K, 5) are those of the rewards."""
@@ -84,5 +84,8 @@ class Desks:
     def _is_plain(self, centre: Centre) -> bool:
         """Whether residuals are just rewards minus values, which tallies of rewards give by themselves."""
         return bool(
-            self._recipe.kind == NOTHING and np.isinf(centre.limit) and np.all(np.isinf(centre.rewards))
+            self._recipe.kind == NOTHING
+            and np.all((centre.low <= 0) & (centre.high >= 0))
+            and np.isinf(centre.limit)
+            and np.all(np.isinf(centre.rewards))
         )
