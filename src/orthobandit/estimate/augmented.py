@@ -17,8 +17,8 @@ class PairGeometry:
 
     For a pair (i, j) and y = x_i − x_j the weight function is g(a) = yᵀΣ⁺(x_a − μ) = H_ia − H_ja, with
     E g = 0, E[g·x_a] = y and E g² = v. Then ψ = values_i − values_j + g(a)·(residual) has mean yᵀθ,
-    whatever the shift, for any predictable `values` = Xθ̂ and baseline (METHODS of the package: augmented
-    contrasts; the bandit form of CUPED).
+    whatever the shift, for any baseline and any values = Xθ̂ + constant that were fixed before the draw (the
+    bandit form of CUPED). Values that are not linear in the features would leave a bias.
 
     Attributes
     ----------
