@@ -18,6 +18,9 @@ DELICATE = 1e4  # growth of intermediate terms beyond which coordinates need dou
 SMALLEST = 1e-150
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
 SIGNIFICANT = 8.0
+# Pivots have at least this share of the longest residual, so that no point is many times its pivots.
+LONG = 0.1
+FAR = 100.0  # coordinates beyond which a point should have been a pivot
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
 CLEARLY_POSITIVE = 1e-10
 
@@ -74,16 +77,19 @@ def affine_frame(points: Array, *, through_zero: bool = False) -> AffineFrame:
 
     The decision is free of units: columns are scaled so that all carry the same rounding error, and each
     point is compared with the error that its own digits and the origin's carry. Well-conditioned points
-    are recognised from their Gram matrix in one pass; all others by elimination with running error bounds.
+    are recognised from the Gram matrix of a sample or of all; the others by elimination with running
+    error bounds.
     """
     width = points.shape[1]
     low, high = _column_range(points)
-    if _is_clearly_full(points, low, high):
+    sample = _sampled(points)
+    is_full = _is_clearly_full(sample, low, high)
+    if is_full or (len(sample) < len(points) and _is_clearly_full(points, low, high)):
         first = np.zeros(width) if through_zero else points[0].copy()
         return AffineFrame(first, np.eye(width), np.diag(1.0 / (high - low)), False)
     size = np.maximum(np.abs(low), np.abs(high))
     origin = np.zeros(width) if through_zero else _least_point(points, size)
-    spread = np.maximum(high - origin, origin - low)
+    spread = np.maximum(high, origin) - np.minimum(low, origin)
     scaling = _Scaling(origin, _column_units(size + np.abs(origin), spread))
     pivots, basis = _spanning_points(points, scaling)
     return _frame_from_pivots(scaling, scaling.scaled(points[pivots]), basis, size)
@@ -114,6 +120,11 @@ def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
     rows = block_rows(points.shape[1])
     for start in range(0, len(points), rows):
         yield start, points[start : start + rows]
+
+
+def _sampled(points: Array) -> Array:
+    """Return at least SAMPLE rows spread evenly over the points, or all of them."""
+    return points[:: max(1, len(points) // SAMPLE)]
 
 
 def _least_point(points: Array, size: Array) -> Array:
@@ -156,33 +167,38 @@ def _spanning_points(points: Array, scaling: _Scaling) -> tuple[NDArray[np.int64
         if len(candidates) == len(points):
             return pivots, basis
         sticking_out = _sticking_out(points, scaling, pivots, basis)
-        if not sticking_out.size:
+        fresh = sticking_out[~np.isin(sticking_out, candidates)]
+        if not fresh.size:
             return pivots, basis
-        candidates = np.union1d(candidates, sticking_out[:SAMPLE])
+        candidates = np.union1d(candidates, fresh[:SAMPLE])
 
 
 def _sticking_out(
     points: Array, scaling: _Scaling, pivots: NDArray[np.int64], basis: Array
 ) -> NDArray[np.int64]:
-    """Return the points with a significant part outside the pivots' span, the most significant first."""
+    """Return the points outside the pivots' span or far beyond the pivots, the worst first."""
     corners = scaling.scaled(points[pivots])
     variance = scaling.noise(points[pivots]) ** 2
     to_mixture = np.linalg.solve(np.tril(corners @ basis.T), np.eye(len(pivots)))
-    significance = np.empty(len(points))
+    excess = np.empty(len(points))
     for start, block in _blocks(points):
         scaled = scaling.scaled(block)
         inside = scaled @ basis.T
-        doubt = np.sqrt(scaling.noise(block) ** 2 + np.square(inside @ to_mixture) @ variance)
+        mixture = np.square(inside @ to_mixture)
+        doubt = np.sqrt(scaling.noise(block) ** 2 + mixture @ variance)
         outside = np.linalg.norm(scaled - inside @ basis, axis=1)
-        significance[start : start + len(block)] = np.divide(
-            outside, doubt, out=np.zeros(len(block)), where=doubt > 0
-        )
-    found = np.flatnonzero(significance > SIGNIFICANT)
-    return found[np.argsort(-significance[found], kind="stable")]
+        significance = np.divide(outside, doubt, out=np.zeros(len(block)), where=doubt > 0)
+        reach = np.sqrt(mixture.max(axis=1, initial=0.0))
+        excess[start : start + len(block)] = np.maximum(significance / SIGNIFICANT, reach / FAR)
+    found = np.flatnonzero(excess > 1.0)
+    return found[np.argsort(-excess[found], kind="stable")]
 
 
 def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
-    """Tell whether the Gram matrix alone proves that the points span all columns."""
+    """Tell whether the Gram matrix alone proves that the points span all columns.
+
+    `low` and `high` are the ranges of these points, or of more: then these span in spite of being few.
+    """
     count, width = points.shape
     spread = high - low
     needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
@@ -205,7 +221,7 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
 
 
 def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
-    """Pick points one by one, each with the most significant part outside the span of those before.
+    """Pick points one by one, each with a long and most significant part outside the span of those before.
 
     `noise` (K,) is the rounding error of each point. A point that is Σ c_k·pivot_k up to its residual
     inherits the independent errors of the pivots, so its residual counts as significant against
@@ -223,8 +239,10 @@ def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
         doubt = np.sqrt(variance + inherited)
         significance = np.divide(size, doubt, out=np.zeros(count), where=doubt > 0)
         significance[pivots] = 0.0
+        significance[significance <= SIGNIFICANT] = 0.0
+        significance[size < LONG * np.max(size, where=significance > 0, initial=0.0)] = 0.0
         pivot = int(np.argmax(significance))
-        if significance[pivot] <= SIGNIFICANT:
+        if not significance[pivot]:
             break
         direction = residual[pivot] / size[pivot]
         direction -= basis[:rank].T @ (basis[:rank] @ direction)

@@ -50,9 +50,17 @@ def backward(lower: Array, size: int, right: Array) -> None:
 
 
 @compiled
-def whiten_rows(lower: Array, rows: Array, out: Array) -> None:
-    """Write L⁻¹ x of every row x of `rows` (K, n) to the rows of `out` (K, n)."""
-    size = rows.shape[1]
-    for k in range(rows.shape[0]):
-        out[k, :] = rows[k, :]
-        forward(lower, size, out[k])
+def whiten(lower: Array, rows: Array, out: Array) -> None:
+    """Write L⁻¹ x of every row x of `rows` (K, n) to the columns of `out` (n, K)."""
+    count, size = rows.shape
+    for i in range(size):
+        for a in range(count):
+            out[i, a] = rows[a, i]
+        # Along the arms, so that each step is one vector operation over all of them.
+        for k in range(i):
+            share = lower[i, k]
+            for a in range(count):
+                out[i, a] -= share * out[k, a]
+        scale = 1.0 / lower[i, i]
+        for a in range(count):
+            out[i, a] *= scale

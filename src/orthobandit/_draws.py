@@ -5,8 +5,9 @@ A policy that randomises its plans takes one key a replication from a named stre
 its state, in any process and in any batch, and always comes out the same.
 
 The generator is SplitMix64 (Steele, Lea & Flood 2014): the i-th number is a mixing function of
-start + i·γ. Normals come in pairs by the method of Box & Muller (1958), with logarithm, sine and cosine as
-polynomials good to 1e-11: loops over them use vector instructions, and no library's rounding matters.
+start + i·γ. Normals come in pairs by the method of Box & Muller (1958) in single precision, with logarithm,
+sine and cosine as polynomials good to about 1e-7: loops over them use vector instructions, and no library's
+rounding matters.
 """
 
 import math
@@ -17,22 +18,24 @@ from numpy.typing import NDArray
 from orthobandit._compile import compiled
 from orthobandit._random import stream
 
-Array = NDArray[np.float64]
-Bits = NDArray[np.uint64]
-# Normals may be stored in single precision too.
-Normals = NDArray[np.float32] | NDArray[np.float64]
+Singles = NDArray[np.float32]
+# Normals are made in single precision; what they are stored in may be double.
+Normals = Singles | NDArray[np.float64]
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 BLOCK = 512  # pairs made at a time; their work space stays in the first-level cache
-LOG_2, LOG_3_HALVES = math.log(2.0), math.log(1.5)
-ONE, FRACTION = np.int64(1023 << 52), np.int64((1 << 52) - 1)
-HALF = math.pi / 2
-# Taylor coefficients of sin(πx/2)/x and cos(πx/2) in x²; the first terms left out are below 1e-11 on [−1, 1].
-S = tuple((-1) ** k * HALF ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(9))
-C = tuple((-1) ** k * HALF ** (2 * k) / math.factorial(2 * k) for k in range(10))
+F = np.float32  # every constant must be single, or the arithmetic would be double
+HALF_PI = math.pi / 2
+# Taylor coefficients of sin(πx/2)/x and cos(πx/2) in x²: the first terms left out are below 1e-7 on [−1, 1].
+S = tuple(F((-1) ** k * HALF_PI ** (2 * k + 1) / math.factorial(2 * k + 1)) for k in range(6))
+C = tuple(F((-1) ** k * HALF_PI ** (2 * k) / math.factorial(2 * k)) for k in range(7))
+# artanh(s)/s in s²; |s| ≤ 1/5 below.
+A = tuple(F(1 / (2 * k + 1)) for k in range(5))
+LOG_2, LOG_3_HALVES = F(math.log(2.0)), F(math.log(1.5))
+ZERO, HALF, THREE_HALVES, TWO, UNIT = F(0), F(0.5), F(1.5), F(2), F(2.0**-31)
 
 
 def draw_key(seed: int, purpose: str, replication: int) -> int:
@@ -62,59 +65,61 @@ def uniform_at(start: np.uint64, index: int) -> float:
 
 
 @compiled
-def _fill_bits(start: np.uint64, bits: Bits) -> None:
-    for i in range(bits.size):
-        bits[i] = mixed(start + GAMMA * np.uint64(i + 1))
+def _fill_bits(start: np.uint64, upper: NDArray[np.uint32], lower: NDArray[np.int32]) -> None:
+    for i in range(upper.size):
+        bits = mixed(start + GAMMA * np.uint64(i + 1))
+        upper[i] = np.uint32(bits >> np.uint64(32))
+        lower[i] = np.int32(bits & np.uint64(0xFFFFFFFF))
 
 
 @compiled
-def _fill_radii(bits: Bits, radii: Array, powers: Array) -> None:
-    """Write √(−2 log u) with u = (upper 32 bits + ½)/2³²; `powers` is work space."""
-    for i in range(bits.size):
-        radii[i] = float(np.int64(bits[i] >> np.uint64(32))) + 0.5
-    raw = radii.view(np.int64)
-    for i in range(bits.size):
-        # 2³²u = 2^e·m with m in [1, 2): the exponent and the fraction of a float.
-        powers[i] = float((raw[i] >> 52) - (1023 + 32))
-        raw[i] = (raw[i] & FRACTION) | ONE
-    for i in range(bits.size):
+def _fill_radii(upper: NDArray[np.uint32], radii: Singles, powers: Singles) -> None:
+    """Write √(−2 log u) with u = (upper + ½)/2³²; `powers` is work space."""
+    for i in range(upper.size):
+        radii[i] = F(upper[i]) + HALF
+    raw = radii.view(np.int32)
+    for i in range(upper.size):
+        # 2³²u = 2^e·m with m in [1, 2): the exponent and the fraction of a single.
+        powers[i] = F(np.int32((raw[i] >> 23) - (127 + 32)))
+        raw[i] = (raw[i] & 0x7FFFFF) | (127 << 23)
+    for i in range(upper.size):
         # log m = log 1.5 + 2 artanh s
-        s = (radii[i] - 1.5) / (radii[i] + 1.5)
+        s = (radii[i] - THREE_HALVES) / (radii[i] + THREE_HALVES)
         q = s * s
-        odd = 1 / 9 + q * (1 / 11 + q * (1 / 13 + q / 15))
-        log = 2 * s * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * odd))))
-        radii[i] = np.sqrt(-2.0 * (LOG_2 * powers[i] + (LOG_3_HALVES + log)))
+        log = TWO * s * (A[0] + q * (A[1] + q * (A[2] + q * (A[3] + q * A[4]))))
+        square = -TWO * (LOG_2 * powers[i] + (LOG_3_HALVES + log))
+        radii[i] = np.sqrt(square if square > ZERO else ZERO)
 
 
 @compiled
-def _fill_pairs(bits: Bits, radii: Array, cosines: Normals, sines: Normals) -> None:
-    """Write radius·cos(πx) and radius·sin(πx), x uniform on [−1, 1) from the lower 32 bits."""
-    for i in range(bits.size):
-        x = float(np.int64(bits[i] & np.uint64(0xFFFFFFFF))) * 2.0**-31 - 1.0
+def _fill_pairs(lower: NDArray[np.int32], radii: Singles, cosines: Normals, sines: Normals) -> None:
+    """Write radius·cos(πx) and radius·sin(πx), x = lower/2³¹ in [−1, 1)."""
+    for i in range(lower.size):
+        x = F(lower[i]) * UNIT
         y = x * x
-        high = S[4] + y * (S[5] + y * (S[6] + y * (S[7] + y * S[8])))
-        sine = x * (S[0] + y * (S[1] + y * (S[2] + y * (S[3] + y * high))))
-        high = C[5] + y * (C[6] + y * (C[7] + y * (C[8] + y * C[9])))
-        cosine = C[0] + y * (C[1] + y * (C[2] + y * (C[3] + y * (C[4] + y * high))))
+        sine = x * (S[0] + y * (S[1] + y * (S[2] + y * (S[3] + y * (S[4] + y * S[5])))))
+        high = C[3] + y * (C[4] + y * (C[5] + y * C[6]))
+        cosine = C[0] + y * (C[1] + y * (C[2] + y * high))
         cosines[i] = radii[i] * (cosine * cosine - sine * sine)
-        sines[i] = radii[i] * (2.0 * sine * cosine)
+        sines[i] = radii[i] * (TWO * sine * cosine)
 
 
 @compiled
 def fill_normals(start: np.uint64, out: Normals) -> None:
     """Fill `out` (n,) with independent standard normals; uses the numbers 0 … ⌈n/2⌉ − 1 of the step."""
-    half = out.size // 2
-    bits, radii, powers = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK), np.empty(BLOCK)
-    for first in range(0, half, BLOCK):
-        n = min(BLOCK, half - first)
-        _fill_bits(start + GAMMA * np.uint64(first), bits[:n])
-        _fill_radii(bits[:n], radii[:n], powers[:n])
+    half, odd = out.size // 2, out.size % 2
+    upper, lower = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.int32)
+    radii, powers = np.empty(BLOCK, dtype=np.float32), np.empty(BLOCK, dtype=np.float32)
+    for first in range(0, half + odd, BLOCK):
+        n = min(BLOCK, half + odd - first)
+        _fill_bits(start + GAMMA * np.uint64(first), upper[:n], lower[:n])
+        _fill_radii(upper[:n], radii[:n], powers[:n])
+        pairs = min(n, half - first)
         last = half + first
-        _fill_pairs(bits[:n], radii[:n], out[first : first + n], out[last : last + n])
-    if out.size % 2:
-        _fill_bits(start + GAMMA * np.uint64(half), bits[:1])
-        _fill_radii(bits[:1], radii[:1], powers[:1])
-        _fill_pairs(bits[:1], radii[:1], out[out.size - 1 :], powers[:1])
+        _fill_pairs(lower[:pairs], radii[:pairs], out[first : first + pairs], out[last : last + pairs])
+    if odd:
+        k = half % BLOCK
+        _fill_pairs(lower[k : k + 1], radii[k : k + 1], out[2 * half :], powers[:1])
 
 
 @compiled

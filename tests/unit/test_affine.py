@@ -228,3 +228,22 @@ def test_constant_column_counts_when_the_hull_goes_through_zero():
     points = np.vander(np.linspace(0, 1, 40), 6)
     assert affine_frame(points).dimension == 5
     assert affine_frame(points, through_zero=True).dimension == 6
+
+
+def test_a_constant_column_counts_from_zero_but_not_between_points():
+    points = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    assert affine_frame(points).dimension == 2
+    assert affine_frame(points, through_zero=True).dimension == 3
+    assert affine_frame(points[:1] * 0.1, through_zero=True).dimension == 1
+    assert affine_frame(points * 0.0, through_zero=True).dimension == 0
+
+
+@pytest.mark.parametrize("length", [1e3, 1e8, 1e12])
+@pytest.mark.parametrize("count", [30, 20_001])
+def test_a_far_point_is_a_unit_of_the_coordinates(length, count):
+    # An odd position far from the start: not in the sample of the 20 001 points.
+    points = np.random.default_rng(0).standard_normal((count, 3))
+    points[-2] *= length
+    frame = affine_frame(points)
+    assert frame.dimension == 3
+    assert np.abs(frame.coordinates(points)).max() < (1e3 if length > 1e4 else length)

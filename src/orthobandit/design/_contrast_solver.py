@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
-from orthobandit.design._solver import d_optimal
+from orthobandit.design._solver import d_optimal, is_sparse
 from orthobandit.design.base import Progress
 from orthobandit.errors import DesignError
 
@@ -63,7 +63,7 @@ class ContrastProblem:
         """Return weights of all points (K',) and their certified gap."""
         now, always, guards = self._begin(start)
         bound, best, effort = 0.0, np.inf, 0.05
-        for passes in range(1, PASSES):
+        for passes in range(1, PASSES + 1):
             precision = max(effort * max(4.0 * self.tolerance, min(best, 0.3)), 0.02 * self.tolerance)
             now, prices = self._improved(now, guards, precision)
             bound = max(bound, prices.bound)
@@ -102,7 +102,7 @@ class ContrastProblem:
         guards = guards * np.sqrt(0.2 * self.tolerance * worst / (n * largest_guard))
         p = np.zeros(len(self.points))
         p[centred.chosen] = centred.values
-        if start is not None and start.any():
+        if start is not None and is_sparse(start, n):
             p = 0.1 * p + 0.9 * start / start.sum()
         chosen = np.flatnonzero(p)
         always = self.contrasts.spanning(view.transform)

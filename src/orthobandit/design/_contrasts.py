@@ -98,8 +98,10 @@ def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
     count = len(points)
     squares = np.einsum("ij,ij->i", points, points)
     values, partners = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
-    # Entry j − i + K of the handicap decides ties between partners j of point i; far below any tolerance.
-    handicap = 1e-10 * squares.max() / count * np.tile(np.arange(count), 3)
+    # A partner j of point i is (j − i) mod K steps ahead: a handicap far below any tolerance decides ties.
+    step = 1e-10 * squares.max() / count
+    handicap = step * np.tile(np.arange(count), 2)
+    turned = 2.0 * handicap - step * count  # what is missing when i is looked at as the partner of j
     for i in range(0, count, BLOCK):
         rows = slice(i, min(i + BLOCK, count))
         for j in range(i, count, BLOCK):
@@ -110,6 +112,7 @@ def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
             table -= _shifted(handicap, count + j - i, table.shape)
             _keep(values[rows], partners[rows], table.argmax(axis=1), table, j, axis=1)
             if j > i:
+                table += _shifted(turned, count + j - i, table.shape)
                 _keep(values[columns], partners[columns], table.argmax(axis=0), table, i, axis=0)
     difference = points - points[partners]
     return np.einsum("ij,ij->i", difference, difference), partners

@@ -51,9 +51,14 @@ class Points:
         return cls(features, View(frame.origin, frame.transform), has_intercept)
 
     @property
+    def rank(self) -> int:
+        """The dimension r of the coordinates, without the intercept."""
+        return int(self.frame.transform.shape[1])
+
+    @property
     def dimension(self) -> int:
         """The dimension n of the points."""
-        return int(self.frame.transform.shape[1]) + self.has_intercept
+        return self.rank + self.has_intercept
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,17 +79,20 @@ class Points:
     def rough_view(self) -> tuple[View, Indices]:
         """Scale the points to about unit covariance, from a sample spread evenly over the rows.
 
-        Returns the view and the sample, or all points where the sample does not span.
+        Returns the view and the sample; all points where the sample does not span, and the frame itself
+        where some points are so far out that the covariance knows nothing else.
         """
         sample = np.arange(0, len(self), max(1, len(self) // SAMPLE))
-        try:
-            return self._scaled(self.rows[sample]), sample
-        except np.linalg.LinAlgError:
-            return self._scaled(self.rows), np.arange(len(self))
+        everything = np.arange(len(self))
+        for rows, chosen in ((self.rows[sample], sample), (self.rows, everything)):
+            try:
+                return self._scaled(rows), chosen
+            except np.linalg.LinAlgError:
+                continue
+        return self.frame, everything
 
     def _scaled(self, rows: Array) -> View:
-        rank = self.frame.transform.shape[1]
-        gram, total = np.zeros((rank, rank)), np.zeros(rank)
+        gram, total = np.zeros((self.rank, self.rank)), np.zeros(self.rank)
         height = block_rows(rows.shape[1])
         for start in range(0, len(rows), height):
             block = (rows[start : start + height] - self.frame.centre) @ self.frame.transform
@@ -118,26 +126,29 @@ class Points:
         seen = seen - weights @ seen
         return centre, (seen * weights[:, np.newaxis]).T @ seen
 
-    def leverages(self, view: View) -> Array:
-        """Return ‖z_i‖²_{M⁻¹} of every point (K,), for the design that `view` was refined to."""
-        out = np.empty(len(self))
+    def leverages(self, view: View, chosen: Indices | None = None) -> Array:
+        """Return ‖z_i‖²_{M⁻¹} of all points (K,) or the chosen (m,), for the design `view` was refined to."""
+        out = np.empty(len(self) if chosen is None else len(chosen))
         # About 0.3 MB a block: the block, its image and its square stay in the second-level cache.
         height = max(64, block_rows(self.rows.shape[1]) // 3)
-        for start in range(0, len(self), height):
-            seen = (self.rows[start : start + height] - view.centre) @ view.transform
-            np.einsum("ij,ij->i", seen, seen, out=out[start : start + height])
+        for start in range(0, len(out), height):
+            block = slice(start, start + height)
+            rows = self.rows[block] if chosen is None else self.rows[chosen[block]]
+            seen = (rows - view.centre) @ view.transform
+            np.einsum("ij,ij->i", seen, seen, out=out[block])
         return out + 1.0 if self.has_intercept else out
 
     def spanning(self, view: View, sample: Indices) -> Indices:
         """Return n points of the sample that span, each the farthest from the span of those before."""
-        seen = self.through(view, sample)
+        seen = self.lifted(view, sample)
+        sizes = np.einsum("ij,ij->i", seen, seen)
+        basis = np.zeros((self.dimension, self.dimension))
         chosen: list[int] = []
-        if self.has_intercept:
-            chosen.append(int(np.argmax(np.einsum("ij,ij->i", seen, seen))))
-            seen = seen - seen[chosen[0]]
-        while len(chosen) < self.dimension:
-            sizes = np.einsum("ij,ij->i", seen, seen)
+        for rank in range(self.dimension):
             chosen.append(int(np.argmax(sizes)))
-            direction = seen[chosen[-1]] / np.sqrt(sizes[chosen[-1]])
-            seen -= np.outer(seen @ direction, direction)
+            direction = seen[chosen[-1]]
+            for _ in range(2):  # once more for orthogonality to working precision
+                direction = direction - basis[:rank].T @ (basis[:rank] @ direction)
+            basis[rank] = direction / np.linalg.norm(direction)
+            sizes -= np.square(seen @ basis[rank])
         return sample[chosen]

@@ -42,8 +42,6 @@ def contrast_set(
     features = arms.features
     if contrasts is not None and reference is not None:
         raise ParameterError("give contrasts or reference, not both")
-    if reference is not None and not 0 <= reference < len(arms):
-        raise ParameterError(f"reference={reference} is not an arm; arms are 0 to {len(arms) - 1}")
     everywhere = bool(allowed.all())
     frame = arms.frame if everywhere else affine_frame(features[allowed])
     if contrasts is None and not everywhere:
@@ -66,6 +64,8 @@ def _listed(
     frame: AffineFrame, features: Array, rows: Array, given: NDArray[np.generic], allowed: NDArray[np.bool_]
 ) -> Array:
     count, width = features.shape
+    if given.ndim == 2 and not len(given):
+        raise ParameterError("contrasts are empty; give at least one, or None for all pairs")
     if given.dtype.kind in "iu" and given.ndim == 2 and given.shape[1] == 2:
         pairs = given.astype(np.int64)
         if np.any((pairs < 0) | (pairs >= count)):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit.design._interior import interior_weights
 from orthobandit.design._kernels import exchange
 from orthobandit.design._points import Points, View
 from orthobandit.design._sparse import sparsest_support
@@ -15,20 +16,19 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
-EXCHANGES = 200_000  # in one solve on the working set
+COARSE = 0.05  # gap to which samples and first working sets are solved
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
     """A solution: `values` (m,) on the points `chosen` (m,), with the certified gap.
 
-    The gap is max_i ‖z_i‖²_{M⁻¹}/n − 1 over all points, from a factorisation made afresh for it.
+    The gap is over all points, from a factorisation made afresh for it.
     """
 
     chosen: Indices
     values: Array
     gap: float
-    passes: int
 
 
 def d_optimal(
@@ -36,10 +36,11 @@ def d_optimal(
 ) -> Weights:
     """Maximise log det Σ p_i z_i z_iᵀ over distributions p, which minimises max_i ‖z_i‖²_{M⁻¹}.
 
-    By Kiefer & Wolfowitz (1960) the optimum has max_i ‖z_i‖² = n, and no p does better, so the gap is
-    max_i ‖z_i‖²/n − 1. Method: vertex exchange on a working set of high-leverage points; a pass over
-    all points adds the violators and discards the points that no optimal design can contain (Harman &
-    Pronzato 2007); repeat until the pass certifies the tolerance.
+    By Kiefer & Wolfowitz (1960) the optimum has max_i ‖z_i‖² = n, and no p does better. The gap of p is
+    the excess over this optimum relative to it; with an intercept both are less by one, which leaves
+    max_i ‖x_i − μ‖²/r − 1. Method: solve for a sample first, then vertex exchange on a working set, or an
+    interior-point method where exchanges are slow; a pass over the points adds the violators, skipping
+    those that provably are none; repeat until a pass over all points certifies the tolerance.
 
     Parameters
     ----------
@@ -55,42 +56,52 @@ def d_optimal(
     n = points.dimension
     view, sample = points.rough_view()
     chosen, weights = _first_working_set(points, view, sample, start)
-    pool, numbers = points, np.arange(len(points))
-    best, passes, inner = np.inf, 1, 0.05
-    while passes < PASSES:
+    bounds, best, inner = _Bounds(points), np.inf, COARSE
+    for passes in range(1, PASSES + 1):
         chosen, weights, view = _solve_working_set(points, view, chosen, weights, inner)
-        leverages = pool.leverages(view)
-        passes += 1
-        gap = float(leverages.max()) / n - 1.0
+        gap = (bounds.updated(view, chosen, weights) - n) / points.rank
         if gap <= tolerance:
             chosen, weights, view = _sparse(points, view, chosen, weights)
-            pool, numbers = points, np.arange(len(points))
-            leverages = pool.leverages(view)
-            passes += 1
-            gap = float(leverages.max()) / n - 1.0
+            gap = (bounds.renewed(view) - n) / points.rank
         best = min(best, gap)
         if progress is not None:
             progress(passes, gap)
         if gap <= tolerance:
-            return Weights(chosen, weights, max(gap, 0.0), passes)
-        inner = max(min(inner, 0.1 * gap), 0.1 * tolerance)
-        chosen, weights = _with_violators(chosen, weights, numbers, leverages, n)
-        pool, numbers = _discarded(points, pool, numbers, leverages, n)
+            return Weights(chosen, weights, max(gap, 0.0))
+        inner = max(min(inner, 0.1 * gap), 0.2 * tolerance)
+        chosen, weights = _with_violators(chosen, weights, bounds.values, n)
     raise DesignError(
-        f"the design reached a gap of {best:.2e} in {passes} passes; {tolerance:.2e} was asked for",
+        f"the design reached a gap of {best:.2e} in {PASSES} passes; {tolerance:.2e} was asked for",
         gap=best,
         tolerance=tolerance,
     )
 
 
+def is_sparse(start: Array, n: int) -> bool:
+    """Tell whether a design for points of dimension n is on few enough of them to be worth starting from."""
+    return bool(0 < np.count_nonzero(start) <= max(10 * n, n * (n + 1)))
+
+
 def _first_working_set(
     points: Points, view: View, sample: Indices, start: Array | None
 ) -> tuple[Indices, Array]:
-    """Start from an earlier design if it spans, else from a spanning set and the farthest points."""
-    if start is not None and points.are_spanned(view, np.flatnonzero(start), start[start > 0]):
-        return np.flatnonzero(start), start[start > 0]
+    """Start from an earlier design if it spans on few points, else from a solution for the sample.
+
+    Where the sample is everything, from a spanning set and the farthest points.
+    """
+    n = points.dimension
+    if start is not None and is_sparse(start, n):
+        chosen = np.flatnonzero(start)
+        if points.are_spanned(view, chosen, start[chosen]):
+            return chosen, start[chosen]
+    if len(sample) < len(points):
+        try:
+            found = d_optimal(points.only(sample), COARSE)
+            return sample[found.chosen], found.values
+        except DesignError:
+            sample = np.arange(len(points))
     leverages = points.leverages(view)
-    size = min(len(points), 10 * points.dimension)
+    size = min(len(points), 10 * n)
     chosen = np.union1d(np.argpartition(-leverages, size - 1)[:size], points.spanning(view, sample))
     return chosen, np.full(len(chosen), 1.0 / len(chosen))
 
@@ -98,12 +109,15 @@ def _first_working_set(
 def _solve_working_set(
     points: Points, view: View, chosen: Indices, weights: Array, tolerance: float
 ) -> tuple[Indices, Array, View]:
-    """Exchange weight among the chosen points until their leverages agree to `tolerance`."""
+    """Move weight among the chosen points until their leverages agree to `tolerance`."""
     view = points.refined(view, chosen, weights)
     columns = np.ascontiguousarray(points.lifted(view, chosen).T)
     leverages = np.einsum("ji,ji->i", columns, columns)
     weights = weights.copy()
-    exchange(columns, weights, np.eye(len(columns)), leverages, tolerance, EXCHANGES)
+    n, m = columns.shape
+    most = 5 * m + m * m // (2 * n)  # by then an interior-point method would have been as fast
+    if exchange(columns, weights, np.eye(n), leverages, tolerance, most) == most:
+        weights = interior_weights(columns.T, weights / weights.sum(), tolerance)
     weights /= weights.sum()
     # Points that lost their weight may come back by themselves only while they are nearly optimal.
     kept = (weights > 0) | (leverages > points.dimension * (1.0 - 5.0 * tolerance))
@@ -121,24 +135,50 @@ def _sparse(points: Points, view: View, chosen: Indices, weights: Array) -> tupl
     return chosen, weights, points.refined(view, chosen, weights)
 
 
-def _with_violators(
-    chosen: Indices, weights: Array, numbers: Indices, leverages: Array, n: int
-) -> tuple[Indices, Array]:
-    over = np.flatnonzero(leverages > n)
+def _with_violators(chosen: Indices, weights: Array, bounds: Array, n: int) -> tuple[Indices, Array]:
+    over = np.flatnonzero(bounds > n)
     most = 10 * n
     if len(over) > most:
-        over = over[np.argpartition(-leverages[over], most - 1)[:most]]
-    added = np.setdiff1d(numbers[over], chosen)
+        over = over[np.argpartition(-bounds[over], most - 1)[:most]]
+    added = np.setdiff1d(over, chosen)
     return np.concatenate([chosen, added]), np.concatenate([weights, np.zeros(len(added))])
 
 
-def _discarded(
-    points: Points, pool: Points, numbers: Indices, leverages: Array, n: int
-) -> tuple[Points, Indices]:
-    """Leave out points below the bound of Harman & Pronzato (2007, Theorem 1), when that saves much."""
-    excess = max(float(leverages.max()) - n, 0.0)
-    bound = n * (1.0 + excess / 2.0 - 0.5 * np.sqrt(excess * (4.0 + excess - 4.0 / n)))
-    kept = np.flatnonzero(leverages >= bound)
-    if len(kept) > 0.5 * len(pool):
-        return pool, numbers
-    return points.only(numbers[kept]), numbers[kept]
+class _Bounds:
+    """Upper bounds on all leverages, kept so that a pass looks only at points that may exceed n.
+
+    Where M' ⪰ c·M, leverages grow at most by the factor 1/c from M to M'; c is the least eigenvalue of
+    M' in the coordinates in which M is the identity.
+
+    Attributes
+    ----------
+    values : (K,) array
+        Exact wherever they exceed the dimension n.
+    """
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._view: View | None = None
+        self.values = np.full(len(points), np.inf)
+
+    def updated(self, view: View, chosen: Indices, weights: Array) -> float:
+        """Move on to the design that `view` was refined to; return its largest leverage."""
+        if self._view is None:
+            return self.renewed(view)
+        seen = self._points.lifted(self._view, chosen)
+        growth = np.linalg.eigvalsh((seen.T * weights) @ seen)[0]
+        if growth <= 0:
+            return self.renewed(view)
+        self.values /= growth
+        doubtful = np.flatnonzero(self.values > self._points.dimension)
+        if len(doubtful) > 0.5 * len(self.values):
+            return self.renewed(view)
+        self._view = view
+        self.values[doubtful] = self._points.leverages(view, doubtful)
+        return float(self.values.max())
+
+    def renewed(self, view: View) -> float:
+        """Look at all points; return the largest leverage."""
+        self._view = view
+        self.values = self._points.leverages(view)
+        return float(self.values.max())

@@ -10,11 +10,12 @@ Array = NDArray[np.float64]
 
 
 def sparsest_support(points: Array, weights: Array) -> Array:
-    """Return weights on at most n(n+1)/2 of the points with the same Σ w_i z_i z_iᵀ.
+    """Return weights on at most n(n+1)/2 of the points with the same Σ w_i z_i z_iᵀ and no larger Σ w_i.
 
     Each z zᵀ is a vector of n(n+1)/2 numbers; any more of them than their rank are linearly dependent,
-    and moving along the dependency until a weight is zero removes one (Carathéodory). All dependencies
-    come from one pivoted QR factorisation and are then walked like the pivots of a simplex method.
+    and moving along the dependency until a weight is zero removes one (Carathéodory). Of the two ways to
+    move, one does not add weight. All dependencies come from one pivoted QR factorisation and are then
+    walked like the pivots of a simplex method.
 
     Parameters
     ----------
@@ -49,19 +50,26 @@ def sparsest_support(points: Array, weights: Array) -> Array:
 def _walk(
     table: Array, basic: Array, other: Array, rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> None:
-    """Bring every weight outside the basis to zero; `table` (k, rank) holds B⁻¹c of each such point."""
+    """Bring every weight outside the basis to zero; `table` (k, rank) holds B⁻¹c of each such point.
+
+    Taking weight from point j adds `table[j]` times as much to the basis. If that is more in total, point
+    j gets weight instead, until a point of the basis has none and leaves.
+    """
     count, rank = table.shape
     for j in range(count):
-        leaving, step = -1, other[j]
+        leaving, step, sign = -1, other[j], 1.0
+        if table[j].sum() > 1.0:
+            step, sign = np.inf, -1.0
         for i in range(rank):
-            if table[j, i] < -1e-12 and basic[i] < -step * table[j, i]:
-                leaving, step = i, basic[i] / -table[j, i]
+            change = sign * table[j, i]
+            if change < -1e-12 and basic[i] < -step * change:
+                leaving, step = i, basic[i] / -change
         for i in range(rank):
-            basic[i] = max(basic[i] + step * table[j, i], 0.0)
+            basic[i] = max(basic[i] + sign * step * table[j, i], 0.0)
         if leaving < 0:
             continue
         # The leaving point has weight zero; point j takes its place in the basis.
-        basic[leaving] = other[j] - step
+        basic[leaving] = other[j] - sign * step
         rows[leaving], columns[j] = columns[j], rows[leaving]
         pivot = table[j, leaving]
         for k in range(j + 1, count):

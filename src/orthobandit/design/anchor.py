@@ -9,11 +9,11 @@ from orthobandit.design.base import (
     Design,
     Progress,
     checked_gap,
+    checked_reference,
     make_design,
     point_mass,
     starting_probabilities,
 )
-from orthobandit.errors import ParameterError
 
 
 def anchor_design(
@@ -48,8 +48,7 @@ def anchor_design(
     0.5
     """
     checked_gap(gap)
-    if not 0 <= reference < len(arms):
-        raise ParameterError(f"reference={reference} is not an arm; arms are numbered 0 to {len(arms) - 1}")
+    reference = checked_reference(arms, reference)
     earlier = starting_probabilities(arms, start)
     if not arms.dimension:
         return point_mass(arms, "anchor", reference)

@@ -168,6 +168,14 @@ def checked_gap(gap: float) -> float:
     return gap
 
 
+def checked_reference(arms: ArmSet, reference: int) -> int:
+    """Return the number of an arm or say what it must be."""
+    is_number = isinstance(reference, int | np.integer) and not isinstance(reference, bool)
+    if not (is_number and 0 <= reference < len(arms)):
+        raise ParameterError(f"reference={reference!r} is not an arm; arms are numbered 0 to {len(arms) - 1}")
+    return int(reference)
+
+
 def starting_probabilities(arms: ArmSet, start: "Design | None") -> Array | None:
     """Return the probabilities of an earlier design of as many arms."""
     if start is None:

@@ -43,12 +43,8 @@ def centred_design(
     """
     checked_gap(gap)
     earlier = starting_probabilities(arms, start)
-    r = arms.dimension
-    if not r:
+    if not arms.dimension:
         return point_mass(arms, "centred")
     points = Points.of(arms.features, arms.frame, has_intercept=True)
-    # (r+1)(1+g) − 1 = r(1+gap): the certificate on lifted points, restated for the centred norm.
-    found = d_optimal(points, gap * r / (r + 1), earlier, progress)
-    return make_design(
-        arms, found.chosen, found.values, method="centred", reference=0, gap=found.gap * (r + 1) / r
-    )
+    found = d_optimal(points, gap, earlier, progress)
+    return make_design(arms, found.chosen, found.values, method="centred", reference=0, gap=found.gap)

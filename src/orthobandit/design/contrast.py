@@ -11,6 +11,7 @@ from orthobandit.design.base import (
     Design,
     Progress,
     checked_gap,
+    checked_reference,
     make_design,
     point_mass,
     starting_probabilities,
@@ -62,6 +63,8 @@ def contrast_design(
     checked_gap(gap)
     earlier = starting_probabilities(arms, start)
     allowed = support_mask(arms, support)
+    if reference is not None:
+        reference = checked_reference(arms, reference)
     request = contrast_set(arms, contrasts, weights, reference, allowed)
     if request is None:
         return point_mass(arms, "contrast", int(np.argmax(allowed)))

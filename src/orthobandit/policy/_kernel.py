@@ -12,7 +12,7 @@ rounding cannot pile up.
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._cholesky import backward, factor, forward, whiten_rows
+from orthobandit._cholesky import backward, factor, forward, whiten
 from orthobandit._compile import compiled
 
 Array = NDArray[np.float64]
@@ -68,13 +68,13 @@ def refresh_arms(
 ) -> None:
     """Compute P and s afresh from the sums."""
     count, size = features.shape
-    lower, theta, white = np.zeros((size, size)), np.empty(size), np.empty((count, size))
+    lower, theta, white = np.zeros((size, size)), np.empty(size), np.empty((size, count))
     posterior_into(gram, moment, ridge, lower, theta)
-    whiten_rows(lower, features, white)
+    whiten(lower, features, white)
     scores_into(features, theta, scores)
     for a in range(count):
         for b in range(a + 1):
             total = 0.0
             for j in range(size):
-                total += white[a, j] * white[b, j]
+                total += white[j, a] * white[j, b]
             inner[a, b] = inner[b, a] = total

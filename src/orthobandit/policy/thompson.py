@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._checks import check_positive, check_whole
-from orthobandit._cholesky import whiten_rows
+from orthobandit._cholesky import whiten
 from orthobandit._compile import compiled
 from orthobandit._draws import GAMMA, fill_normals, starting_point
 from orthobandit.arms import ArmSet
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-LANES = 128  # draws scored at a time
+LANES = 512  # draws scored at a time, at most
 
 
 class ThompsonSettings(NamedTuple):
@@ -42,29 +42,29 @@ class ThompsonMemory(NamedTuple):
 
 
 @compiled
-def _score(white: Singles, arm: int, normals: Singles, mean: np.float32, scores: Singles) -> None:
-    """Write mean + w·z of one arm for every draw z, the columns of `normals` (r, draws)."""
+def _score(white: Singles, means: Singles, arm: int, normals: Singles, scores: Singles) -> None:
+    """Write means[a] + w_a·z of two arms from `arm` on for every draw z, the columns of `normals` (r, draws).
+
+    Two arms and four features at a time: a normal is then loaded once for eight operations.
+    """
     size, lanes = normals.shape
     for k in range(lanes):
-        scores[k] = mean
+        scores[0, k] = means[arm]
+        scores[1, k] = means[arm + 1]
     j = 0
-    # Eight features at a time: one pass over the scores for each, not one for every feature.
-    while j + 7 < size:
-        a, b, c, d = white[arm, j], white[arm, j + 1], white[arm, j + 2], white[arm, j + 3]
-        e, f, g, h = white[arm, j + 4], white[arm, j + 5], white[arm, j + 6], white[arm, j + 7]
+    while j + 3 < size:
+        a, b, c, d = white[j, arm], white[j + 1, arm], white[j + 2, arm], white[j + 3, arm]
+        e, f, g, h = white[j, arm + 1], white[j + 1, arm + 1], white[j + 2, arm + 1], white[j + 3, arm + 1]
         for k in range(lanes):
-            low = (a * normals[j, k] + b * normals[j + 1, k]) + (
-                c * normals[j + 2, k] + d * normals[j + 3, k]
-            )
-            high = (e * normals[j + 4, k] + f * normals[j + 5, k]) + (
-                g * normals[j + 6, k] + h * normals[j + 7, k]
-            )
-            scores[k] += low + high
-        j += 8
+            p, q, r, s = normals[j, k], normals[j + 1, k], normals[j + 2, k], normals[j + 3, k]
+            scores[0, k] += (a * p + b * q) + (c * r + d * s)
+            scores[1, k] += (e * p + f * q) + (g * r + h * s)
+        j += 4
     while j < size:
-        a = white[arm, j]
+        a, e = white[j, arm], white[j, arm + 1]
         for k in range(lanes):
-            scores[k] += a * normals[j, k]
+            scores[0, k] += a * normals[j, k]
+            scores[1, k] += e * normals[j, k]
         j += 1
 
 
@@ -78,23 +78,26 @@ def _keep_better(scores: Singles, arm: np.float32, best: Singles, winner: Single
 
 @compiled
 def count_wins(start: np.uint64, white: Singles, means: Singles, draws: int, wins: Array) -> None:
-    """Count how often each arm has the largest score means[a] + white[a]·z over independent normal z.
+    """Count how often each arm has the largest score means[a] + white[:, a]·z over independent normal z.
 
-    The first of equal arms wins. Draws and scores are in single precision.
+    The first of equal arms wins. Draws and scores are in single precision. Arms go in pairs: an odd one
+    out is paired with a last column of `white` (r, K or K + 1) whose mean is −inf.
     """
-    count, size = white.shape
-    normals = np.empty((size, LANES), dtype=np.float32)
-    scores = np.empty(LANES, dtype=np.float32)
-    best, winner = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.float32)
-    for first in range(0, draws, LANES):
-        fill_normals(start, normals.reshape(size * LANES))
-        start += GAMMA * np.uint64(size * LANES)
+    size, count = white.shape
+    blocks = (draws + LANES - 1) // LANES
+    lanes = ((draws + blocks - 1) // blocks + 15) // 16 * 16  # whole vectors
+    normals, scores = np.empty((size, lanes), dtype=np.float32), np.empty((2, lanes), dtype=np.float32)
+    best, winner = np.empty(lanes, dtype=np.float32), np.empty(lanes, dtype=np.float32)
+    for first in range(0, draws, lanes):
+        fill_normals(start, normals.reshape(size * lanes))
+        start += GAMMA * np.uint64(size * lanes)
         best[:] = -np.inf
         winner[:] = 0.0
-        for a in range(count):
-            _score(white, a, normals, means[a], scores)
-            _keep_better(scores, np.float32(a), best, winner)
-        for k in range(min(LANES, draws - first)):
+        for a in range(0, count, 2):
+            _score(white, means, a, normals, scores)
+            _keep_better(scores[0], np.float32(a), best, winner)
+            _keep_better(scores[1], np.float32(a + 1), best, winner)
+        for k in range(min(lanes, draws - first)):
             wins[int(winner[k])] += 1.0
 
 
@@ -105,12 +108,17 @@ def plan_frequencies(settings: ThompsonSettings, memory: ThompsonMemory, i: int,
     lower, theta, means = np.zeros((size, size)), np.empty(size), np.empty(count)
     posterior_into(memory.gram[i], memory.moment[i], 1.0, lower, theta)
     scores_into(positions, theta, means)
-    white = np.empty((count, size))
-    whiten_rows(lower, positions, white)
+    white = np.empty((size, count))
+    whiten(lower, positions, white)
+    even = count + count % 2
+    spread, centre = np.zeros((size, even), dtype=np.float32), np.full(even, -np.inf, dtype=np.float32)
+    for a in range(count):
+        centre[a] = means[a]
+        for j in range(size):
+            spread[j, a] = settings.spread * white[j, a]
     probabilities[:] = 0.0
     start = starting_point(memory.key[i], memory.step[i])
-    spread = (settings.spread * white).astype(np.float32)
-    count_wins(start, spread, means.astype(np.float32), settings.draws, probabilities)
+    count_wins(start, spread, centre, settings.draws, probabilities)
     for a in range(count):
         probabilities[a] /= settings.draws
     return 1

@@ -13,6 +13,7 @@ from orthobandit.study.figures import COLOURS, DASHES, Curve, blank_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 # Colours of text and grid that a page replaces by its own.
@@ -67,7 +68,7 @@ def svg_text(figure: "Figure", salt: str) -> str:
 
 def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
     """Draw regret against rounds, one panel a title, one line a curve with its band."""
-    figure, axes = _panels(panels)
+    figure, axes = _panels(panels, height=4.5)
     for axis, curves in zip(axes, panels.values(), strict=True):
         for place, curve in enumerate(curves):
             rounds, mean, low, high = (
@@ -78,7 +79,7 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
             axis.plot(rounds, mean, DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
         axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
         _thousands(axis)
-        axis.legend(frameon=False, fontsize=9)
+        axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     axes[0].set_ylabel("cumulative regret (units of reward)")
     return figure
 
@@ -94,12 +95,15 @@ def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "
         axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
         axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
         axis.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.68))
-    axes[0].set_ylabel("√t · e_t (units of reward)")
+    axes[0].set_ylabel("√t · eₜ (units of reward)")
     return figure
 
 
 def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "Figure":
-    """Draw points and fitted lines on doubly logarithmic axes, one panel a title, with axis labels."""
+    """Draw points and fitted lines, one panel a title, with axis labels.
+
+    Axes are logarithmic, but for y where nothing is fitted as a power.
+    """
     figure, axes = _panels(panels, height=3.6)
     for axis, (series, x, y) in zip(axes, panels.values(), strict=True):
         for place, line in enumerate(series):
@@ -107,7 +111,10 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
             axis.errorbar(line.x, line.y, line.spread, **looks)
             if line.fit is not None:
                 axis.plot(line.x, line.fit, DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
-        axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log")
+        has_fit = any(line.fit is not None for line in series)
+        axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
+        for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
+            _plain_logarithms(side)
         axis.legend(frameon=False, fontsize=9)
     return figure
 
@@ -122,6 +129,7 @@ def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
         points = np.array(known, dtype=float)
         axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
     axis.set(xscale="log", xlabel=label, ylim=(0.6 - len(rows), 0.4))
+    _plain_logarithms(axis.xaxis)
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")
     axis.set_axisbelow(True)
@@ -154,6 +162,20 @@ def _looks(place: int, name: str) -> dict[str, Any]:
     }
 
 
+def _plain_logarithms(side: "Axis") -> None:
+    """Label 1, 2, 5, 10, … on a short logarithmic axis; a long one keeps its powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = side.get_view_interval()
+    side.set_minor_formatter(NullFormatter())
+    if high / low < 300:
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        side.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+
+
 def _thousands(axis: "Axes") -> None:
+    from matplotlib.ticker import MaxNLocator
+
     for side in (axis.xaxis, axis.yaxis):
+        side.set_major_locator(MaxNLocator(5))
         side.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -54,6 +54,41 @@ def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], NDArra
     return places, np.asarray(columns[value][order], dtype=np.float64).reshape(places.size, -1)
 
 
+def compared(runs: Columns) -> list[dict[str, Any]]:
+    """Return one row for each policy, instance and shift: mean regret, declarations, stop time."""
+    names = ("policy", "instance", "shift")
+    rows = []
+    for labels in distinct(runs, *names):
+        chosen = dict(zip(names, labels, strict=True))
+        found = where(runs, **chosen)
+        stops = found["stop_time"][found["stop_time"] >= 0]
+        numbers = {
+            "runs": len(found["regret"]),
+            "regret": float(found["regret"].mean()),
+            "declared": float(np.mean(found["declared"] >= 0)),
+            "correct": float(np.mean(found["is_correct"])),
+            "mean stop": float(stops.mean()) if stops.size else None,
+        }
+        rows.append(chosen | numbers)
+    return rows
+
+
+def text_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return rows of the same keys as aligned text."""
+    lines = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
 def write_parquet(path: Path, columns: Columns) -> None:
     """Write columns to a Parquet file, whole or not at all."""
     arrow, parquet = pyarrow()

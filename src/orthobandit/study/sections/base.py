@@ -35,7 +35,7 @@ class Verdict:
         Unique within its section.
     claim : str
         What is claimed, in words.
-    source : {"paper", "successor", "here"}
+    source : {"paper", "figure", "successor", "here"}
         Who claims it.
     statistic : str
         What `value` measures, in words.
@@ -81,11 +81,12 @@ class Chart:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table for people; numbers are already written out."""
+    """A table for people; numbers are already written out, after so many columns of words."""
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    words: int = 2
 
 
 class Section(Protocol):

@@ -30,7 +30,7 @@ def level(dimension: int, count: int) -> float:
 
 @dataclass(frozen=True)
 class ErrorFigure:
-    """Figure 3 or 4: √t·e_t under one shift for several (d, K), with the paper's design and the exact one."""
+    """Figure 3 or 4: √t·eₜ under one shift for several (d, K), with the paper's design and the exact one."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class ErrorFigure:
     sizes: tuple[tuple[int, int], ...]
 
     claims = (
-        "With e_t = max_i |(x_i − x_1)ᵀ(θ̂_t − θ)|, √t·e_t ≤ 10√(d log K) for all t: exploring with the design"
+        "With eₜ = max_i |(x_i − x_1)ᵀ(θ̂_t − θ)|, √t·eₜ ≤ 10√(d log K) for all t: exploring with the design"
         " of Algorithm 1 (DEO) is √t-consistent at the dimension-optimal rate."
     )
 
@@ -72,9 +72,9 @@ class ErrorFigure:
             found.append(
                 Verdict(
                     name=f"({d}, {count}) level",
-                    claim=f"at ({d}, {count}), √t·e_t ≤ 10√(d log K)",
+                    claim=f"at ({d}, {count}), √t·eₜ ≤ 10√(d log K)",
                     source="paper",
-                    statistic="highest end of an error bar of √t·e_t, both designs",
+                    statistic="highest end of an error bar of √t·eₜ, both designs",
                     value=max(tops),
                     relation="≤",
                     bound=level(d, count),
@@ -92,15 +92,15 @@ class ErrorFigure:
         return [*found, exact]
 
     def grids(self, data: Data) -> list[Grid]:
-        """Return √t·e_t at the end and at its highest."""
+        """Return √t·eₜ at the end and at its highest."""
         rows = []
         for d, count, design in distinct(data["errors"], "dimension", "count", "design"):
             rounds, values = _scaled(data, d, count, design, "error")
             last = f"{values[-1].mean():.1f} ± {values[-1].std(ddof=1):.1f}"
             row = [f"({d}, {count})", DESIGNS[design], last, f"{values.max():.1f}", f"{level(d, count):.1f}"]
             rows.append(row)
-        head = ["(d, K)", "design", f"√t·e_t at t = {rounds[-1]:,}", "highest of any run", "10√(d log K)"]
-        return [Grid("√t·e_t over 10 runs, mean ± standard deviation.", head, rows)]
+        head = ["(d, K)", "design", f"√t·eₜ at t = {rounds[-1]:,}", "highest of any run", "10√(d log K)"]
+        return [Grid("√t·eₜ over 10 runs, mean ± standard deviation.", head, rows)]
 
     def charts(self, data: Data) -> list[Chart]:
         """Return one panel a size."""
@@ -113,7 +113,7 @@ class ErrorFigure:
                 lines.append(Series(name, rounds.astype(float), values.mean(axis=1), spread))
             panels[f"(d, K) = ({d}, {count})"] = (lines, level(d, count), "10√(d log K)")
         caption = (
-            "√t·e_t against t: mean of 10 runs, bars of one standard deviation; dashed, the claimed level."
+            "√t·eₜ against t: mean of 10 runs, bars of one standard deviation; dashed, the claimed level."
         )
         return [Chart("error", caption, lambda: error_panels(panels))]
 

@@ -154,7 +154,7 @@ class SampleTable:
             "published mean",
             "published wrong",
         ]
-        return [Grid("Samples until an arm is declared best.", head, rows)]
+        return [Grid("Samples until an arm is declared best.", head, rows, words=1)]
 
     def _measured(self, data: Data, label: str) -> list[str]:
         columns = where(data["runs"], policy=label)
