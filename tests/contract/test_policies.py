@@ -16,6 +16,7 @@ from orthobandit.policy import (
     ActionCentredTS,
     AnytimeElimination,
     FarthestPair,
+    FixedBudget,
     LinTS,
     LinUCB,
     MABThompson,
@@ -57,6 +58,7 @@ POLICIES = {
     "rage": RAGE(delta=0.3, noise=0.1),
     "stratified": StratifiedMeans(epoch=100),
     "p1rage": P1RAGE(budget=1000),
+    "fixed budget": FixedBudget(1000),
     "anytime": AnytimeElimination(growth=0.4),
     "anytime earn": AnytimeElimination(goal="earn", delta=0.2, growth=0.4),
     "anytime epsilon": AnytimeElimination(epsilon=0.5, growth=0.4, baseline=NoBaseline()),
@@ -65,7 +67,7 @@ POLICIES = {
 }
 
 # These play arms that are out of the race for what they tell about the others.
-PLAY_DROPPED = {"spbai", "rage", "anytime", "anytime epsilon", "anytime bounded"}
+PLAY_DROPPED = {"spbai", "rage", "fixed budget", "anytime", "anytime epsilon", "anytime bounded"}
 
 ARMS = {
     "random": ArmSet(np.random.default_rng(5).standard_normal((6, 3)) / 2),

@@ -4,6 +4,7 @@ from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
+from orthobandit.policy.budget import FixedBudget
 from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
@@ -33,6 +34,7 @@ __all__ = [
     "AnytimeElimination",
     "Decision",
     "FarthestPair",
+    "FixedBudget",
     "LinTS",
     "LinUCB",
     "MABThompson",

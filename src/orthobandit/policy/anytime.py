@@ -197,7 +197,8 @@ class AnytimeElimination:
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
         # JSON has no infinity: an epsilon that is not yet known is null.
-        known = np.where(np.isfinite(state.epsilon), state.epsilon, None).tolist()
+        known = state.epsilon.astype(np.object_)
+        known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
         return {**dump_state(state), "epsilon": known}
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
