@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orthobandit._random import draw_arms, stream
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
 
 __all__ = [
@@ -228,8 +228,11 @@ def _run(policy: Policy[Any], setting: Setting, numbers: NDArray[np.int64]) -> I
         if not rounds.any():
             return
         names = zip(numbers.reshape(-1).tolist(), played.reshape(-1).tolist(), strict=True)
-        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), strict=True)
-        seen = [_seen(setting, name, int(size), row) for name, size, row in rows]
+        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), np.ndindex(batch), strict=True)
+        seen = [
+            _seen(setting, name, int(size), row, plan.centre and plan.centre.at(place))
+            for name, size, row, place in rows
+        ]
         step = _Step(state, plan, tuple(_stacked(part, batch) for part in zip(*seen, strict=True)))
         yield step
         played = np.asarray(played + rounds)
@@ -237,11 +240,16 @@ def _run(policy: Policy[Any], setting: Setting, numbers: NDArray[np.int64]) -> I
 
 
 def _seen(
-    setting: Setting, name: tuple[int, int], rounds: int, probabilities: NDArray[np.float64]
+    setting: Setting,
+    name: tuple[int, int],
+    rounds: int,
+    probabilities: NDArray[np.float64],
+    centre: Centre | None,
 ) -> list[Tally]:
     """Play rounds of the replication and from the round that `name` says; return the tally of each third.
 
-    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone.
+    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
+    plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
     """
     arms, seed = setting.arms, setting.seed
     theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
@@ -249,6 +257,8 @@ def _seen(
     noise = stream(seed, "contract noise", *name).standard_normal(rounds)
     shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
     rewards = np.round(((arms.features @ theta)[drawn] + shift + noise) * 1024) / 1024
+    if centre is not None:
+        rewards = centre.residuals(drawn, rewards)
     thirds = np.array_split(np.arange(rounds), 3)
     return [Tally.of(drawn[third], rewards[third], len(arms)) for third in thirds]
 

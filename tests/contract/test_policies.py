@@ -5,6 +5,7 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit.design import centred_design
+from orthobandit.estimate import Bounded, NoBaseline, SubGaussian
 from orthobandit.policy import (
     BOSE,
     P1RAGE,
@@ -13,7 +14,9 @@ from orthobandit.policy import (
     SPBAI,
     UCB1,
     ActionCentredTS,
+    AnytimeElimination,
     FarthestPair,
+    FixedBudget,
     LinTS,
     LinUCB,
     MABThompson,
@@ -55,10 +58,16 @@ POLICIES = {
     "rage": RAGE(delta=0.3, noise=0.1),
     "stratified": StratifiedMeans(epoch=100),
     "p1rage": P1RAGE(budget=1000),
+    "fixed budget": FixedBudget(1000),
+    "anytime": AnytimeElimination(growth=0.4),
+    "anytime earn": AnytimeElimination(goal="earn", delta=0.2, growth=0.4),
+    "anytime epsilon": AnytimeElimination(epsilon=0.5, growth=0.4, baseline=NoBaseline()),
+    "anytime bounded": AnytimeElimination(confidence=Bounded(-10.0, 12.0), growth=0.4),
+    "anytime sub-gaussian": AnytimeElimination(confidence=SubGaussian(-4.0, 8.0), goal="earn", growth=0.4),
 }
 
 # These play arms that are out of the race for what they tell about the others.
-PLAY_DROPPED = {"spbai", "rage"}
+PLAY_DROPPED = {"spbai", "rage", "fixed budget", "anytime", "anytime epsilon", "anytime bounded"}
 
 ARMS = {
     "random": ArmSet(np.random.default_rng(5).standard_normal((6, 3)) / 2),

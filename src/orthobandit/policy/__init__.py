@@ -1,8 +1,10 @@
 """Policies: rules that turn past tallies into the next plan."""
 
 from orthobandit.policy.action_centred import ActionCentredTS
+from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
+from orthobandit.policy.budget import FixedBudget
 from orthobandit.policy.catalogue import POLICIES, named_policy, needs_horizon, policy_settings
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
@@ -29,8 +31,10 @@ __all__ = [
     "SPBAI",
     "UCB1",
     "ActionCentredTS",
+    "AnytimeElimination",
     "Decision",
     "FarthestPair",
+    "FixedBudget",
     "LinTS",
     "LinUCB",
     "MABThompson",

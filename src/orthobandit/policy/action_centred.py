@@ -1,4 +1,4 @@
-"""Action-centred Thompson sampling: a baseline arm against one challenger, with clipped probabilities."""
+"""Action-centred Thompson sampling: a reference arm against one challenger, with clipped probabilities."""
 
 import math
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ Integers = NDArray[np.int64]
 
 
 class CentredSettings(NamedTuple):
-    """Differences to the baseline arm (K, r), that arm, v, and the limits of π."""
+    """Differences to the reference arm (K, r), that arm, v, and the limits of π."""
 
     differences: Array
-    baseline: int
+    reference: int
     spread: float
     least: float
     most: float
@@ -44,10 +44,10 @@ class CentredMemory(NamedTuple):
 
 @compiled
 def plan_challenger(settings: CentredSettings, memory: CentredMemory, i: int, probabilities: Array) -> int:
-    """Let the best other arm of one draw challenge the baseline arm with its clipped probability."""
+    """Let the best other arm of one draw challenge the reference arm with its clipped probability."""
     differences, (count, size) = settings.differences, settings.differences.shape
     probabilities[:] = 0.0
-    probabilities[settings.baseline] = 1.0
+    probabilities[settings.reference] = 1.0
     if count == 1:
         return FOREVER
     lower, theta = np.zeros((size, size)), np.empty(size)
@@ -58,7 +58,7 @@ def plan_challenger(settings: CentredSettings, memory: CentredMemory, i: int, pr
     for j in range(size):
         drawn[j] = theta[j] + settings.spread * drawn[j]
     scores_into(differences, drawn, scores)
-    scores[settings.baseline] = -np.inf
+    scores[settings.reference] = -np.inf
     challenger = int(np.argmax(scores))
     white = differences[challenger].copy()
     lead = 0.0
@@ -69,7 +69,7 @@ def plan_challenger(settings: CentredSettings, memory: CentredMemory, i: int, pr
     chance = 0.5 * math.erfc(-lead / (math.sqrt(2.0) * settings.spread * norm)) if norm > 0.0 else 0.5
     chance = min(max(chance, settings.least), settings.most)
     probabilities[challenger] = chance
-    probabilities[settings.baseline] = 1.0 - chance
+    probabilities[settings.reference] = 1.0 - chance
     return 1
 
 
@@ -80,7 +80,7 @@ def observe_challenge(
     """Add π(1−π)ssᵀ to B and s(1{challenger} − π)r to b, whichever of the two arms was played."""
     challenger = -1
     for a in range(probabilities.size):
-        if a != settings.baseline and probabilities[a] > 0.0:
+        if a != settings.reference and probabilities[a] > 0.0:
             challenger = a
     chance, size = probabilities[challenger], settings.differences.shape[1]
     push = ((1.0 if arm == challenger else 0.0) - chance) * reward
@@ -99,8 +99,8 @@ class ActionCentredTS(RoundPolicy):
     """Action-centred contextual bandit (Greenewald, Tewari, Klasnja & Murphy 2017, Algorithm 1).
 
     With s_a = x_a − x_0: θ̃ ~ N(θ̂, v²B⁻¹) names the challenger ā = argmax_{a≠0} s_aᵀθ̃; it is played with
-    probability π = clip(P(s_āᵀθ > 0), π_min, π_max) and the baseline arm otherwise. After every round, also
-    when the baseline arm is played, B += π(1−π)ssᵀ and b += s(1{challenger} − π)r with s = s_ā, θ̂ = B⁻¹b,
+    probability π = clip(P(s_āᵀθ > 0), π_min, π_max) and the reference arm otherwise. After every round, also
+    when the reference arm is played, B += π(1−π)ssᵀ and b += s(1{challenger} − π)r with s = s_ā, θ̂ = B⁻¹b,
     B_0 = I. Regret Õ(d²√T) against the best policy with probabilities in [π_min, π_max].
 
     Departs: v is an argument instead of the theorem's √(24d·log(t/δ)/ε); the features of a difference are
@@ -112,7 +112,7 @@ class ActionCentredTS(RoundPolicy):
         v.
     least, most : float
         π_min and π_max, strictly between 0 and 1.
-    baseline : int
+    reference : int
         The arm that needs no action.
 
     Examples
@@ -125,7 +125,7 @@ class ActionCentredTS(RoundPolicy):
     spread: float = 1.0
     least: float = 0.1
     most: float = 0.9
-    baseline: int = 0
+    reference: int = 0
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_challenger)
     observe_into: ClassVar[ObserveStep] = staticmethod(observe_challenge)
@@ -134,17 +134,17 @@ class ActionCentredTS(RoundPolicy):
         check_positive("spread", self.spread)
         check_fraction("least", self.least)
         check_fraction("most", self.most)
-        check_whole("baseline", self.baseline, least=0)
+        check_whole("reference", self.reference, least=0)
         if self.least > self.most:
             raise ParameterError(f"least={self.least} must not exceed most={self.most}")
 
     def settings(self, arms: ArmSet) -> CentredSettings:
         """Return what the compiled steps read."""
-        if self.baseline >= len(arms):
-            raise ParameterError(f"baseline={self.baseline} is not an arm; arms are 0 to {len(arms) - 1}")
-        differences = np.ascontiguousarray(arms.positions - arms.positions[self.baseline])
+        if self.reference >= len(arms):
+            raise ParameterError(f"reference={self.reference} is not an arm; arms are 0 to {len(arms) - 1}")
+        differences = np.ascontiguousarray(arms.positions - arms.positions[self.reference])
         return CentredSettings(
-            differences, self.baseline, float(self.spread), float(self.least), float(self.most)
+            differences, self.reference, float(self.spread), float(self.least), float(self.most)
         )
 
     def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> CentredMemory:
@@ -158,10 +158,10 @@ class ActionCentredTS(RoundPolicy):
         )
 
     def decide(self, state: RoundState) -> Decision:
-        """Return the arm of the largest estimate, the baseline arm on ties; nothing is claimed."""
+        """Return the arm of the largest estimate, the reference arm on ties; nothing is claimed."""
         theta = solve_ridge(state.memory.gram, state.memory.moment, 1.0)
         differences = self.settings(state.arms).differences
         scores = (theta[..., np.newaxis, :] @ differences.T)[..., 0, :]
         ahead = scores.max(axis=-1, keepdims=True) > 0
-        at_baseline = np.arange(len(state.arms)) == self.baseline
-        return open_decision(state, np.where(ahead, scores, at_baseline), "none")
+        at_reference = np.arange(len(state.arms)) == self.reference
+        return open_decision(state, np.where(ahead, scores, at_reference), "none")

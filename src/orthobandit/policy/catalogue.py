@@ -6,9 +6,11 @@ from typing import Any
 
 from orthobandit._checks import check_choice
 from orthobandit._named import make_named, settings_of
+from orthobandit.policy._makers import anytime_elimination
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE
+from orthobandit.policy.budget import FixedBudget
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
@@ -28,6 +30,8 @@ from orthobandit.policy.uniform import UniformAllocation
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "sbe": SBE,
     "explore": PureExploration,
+    "anytime": anytime_elimination,
+    "fixed-budget": FixedBudget,
     "bose": BOSE,
     "semiparametric-ts": SemiparametricTS,
     "action-centred-ts": ActionCentredTS,

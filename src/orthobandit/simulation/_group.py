@@ -47,7 +47,8 @@ class Job:
 def play_group(job: Job, replications: Whole) -> RunResult:
     """Play some replications of a job side by side; the grouping changes no number."""
     policy, arms, size = job.policy, job.environment.arms, replications.size
-    player = Player(job.environment, job.checkpoints, job.seed, replications)
+    baseline = getattr(policy, "baseline", None)
+    player = Player(job.environment, job.checkpoints, job.seed, replications, baseline)
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
     learner = Learner(policy, arms) if plans_every_round(policy) else None
@@ -76,7 +77,7 @@ def play_group(job: Job, replications: Whole) -> RunResult:
             state = learner.play(state, player, np.flatnonzero(is_running), diary.next_look(clock), played)
         else:
             rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
-            state = policy.observe(state, plan, player.play(probabilities, rounds))
+            state = policy.observe(state, plan, player.play(probabilities, rounds, plan.centre))
         decision = policy.decide(state)
 
 

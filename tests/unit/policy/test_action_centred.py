@@ -1,4 +1,4 @@
-"""Action-centred Thompson sampling: probabilities, clipping, and learning when the baseline arm is played."""
+"""Action-centred Thompson sampling: probabilities, clipping, and learning when the reference arm is played."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_one_round_by_hand(tell):
     policy = ActionCentredTS(spread=1.5, least=0.2, most=0.8)
     state = policy.start(PAIR)
     assert policy.plan(state).probabilities.tolist() == [0.5, 0.5]
-    # s = ±2, π = ½: B = 1 + ½·½·4 = 2 and b = s(0 − ½)·3 although the baseline arm was played.
+    # s = ±2, π = ½: B = 1 + ½·½·4 = 2 and b = s(0 − ½)·3 although the reference arm was played.
     state = tell(policy, state, 0, 3.0)
     s = state.arms.positions[1, 0] - state.arms.positions[0, 0]
     assert state.memory.gram.item() == pytest.approx(1.0)
@@ -40,9 +40,9 @@ def test_probability_is_the_posterior_chance_between_the_limits(tell):
     assert policy.decide(state).leader == 1
 
 
-def test_the_baseline_arm_may_be_any_and_one_other_challenges_it(played):
+def test_the_reference_arm_may_be_any_and_one_other_challenges_it(played):
     arms = ArmSet(np.random.default_rng(2).standard_normal((5, 3)))
-    policy = ActionCentredTS(baseline=3, least=0.3, most=0.6)
+    policy = ActionCentredTS(reference=3, least=0.3, most=0.6)
     challengers = set()
     for p, *_ in played(policy, arms, np.ones(3), 60):
         assert np.count_nonzero(p) == 2
@@ -75,7 +75,7 @@ def test_a_single_arm_is_played_for_ever():
         ({"least": 0.0}, "least=0.0"),
         ({"most": 1.0}, "most=1.0"),
         ({"least": 0.7, "most": 0.3}, "least=0.7 must not exceed most=0.3"),
-        ({"baseline": -1}, "baseline=-1"),
+        ({"reference": -1}, "reference=-1"),
     ],
 )
 def test_bad_settings_are_named(settings, message):
@@ -83,6 +83,6 @@ def test_bad_settings_are_named(settings, message):
         ActionCentredTS(**settings)
 
 
-def test_a_baseline_that_is_no_arm_is_refused():
-    with pytest.raises(ParameterError, match="baseline=2 is not an arm"):
-        ActionCentredTS(baseline=2).start(PAIR)
+def test_a_reference_that_is_no_arm_is_refused():
+    with pytest.raises(ParameterError, match="reference=2 is not an arm"):
+        ActionCentredTS(reference=2).start(PAIR)
