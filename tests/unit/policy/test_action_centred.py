@@ -1,4 +1,4 @@
-"""Action-centred Thompson sampling: probabilities, clipping, and learning when the reference arm is played."""
+"""Action-centred Thompson sampling: probabilities, clipping, learning when the reference arm is played."""
 
 import numpy as np
 import pytest
