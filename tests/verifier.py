@@ -132,6 +132,32 @@ class Exact:
         return float(max(values) / bound - 1)
 
 
+def single_contrast_gap(features, probabilities, contrast):
+    """Return the gap of one contrast y by Elfving's theorem: yᵀΣ_p⁻¹y ≥ (yᵀh)² if |a + x_iᵀh| ≤ 1 for all i.
+
+    The best a, h come from a linear program in floats and are scaled to hold exactly.
+    """
+    design = Exact(features, probabilities)
+    y = [contrast[j] for j in design.columns]
+    around = [minus(x, design.points[0]) for x in design.points]
+    unit = [max(abs(x) for x in column) for column in zip(*around, strict=True)]
+    scaled = np.array([[u / v for u, v in zip(x, unit, strict=True)] for x in around], dtype=float)
+    target = np.array([u / v for u, v in zip(y, unit, strict=True)], dtype=float)
+    lifted = np.column_stack([np.ones(len(scaled)), scaled])
+    result = linprog(
+        -np.append(0.0, target / np.abs(target).max()),
+        A_ub=np.vstack([lifted, -lifted]),
+        b_ub=np.ones(2 * len(lifted)),
+        bounds=(None, None),
+        method="highs",
+    )
+    assert result.success, result.message
+    a, *h = exact(result.x)
+    h = [u / v for u, v in zip(h, unit, strict=True)]
+    largest = max(abs(a + dot(x, h)) for x in around)
+    return float(design.squared(y) / (dot(y, h) / largest) ** 2 - 1)
+
+
 def _multipliers(values, pulls):
     """Return λ ≥ 0, Σλ = 1, that about maximises (λᵀv)²/max_i (pulls·λ)_i.
 

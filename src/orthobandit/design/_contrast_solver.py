@@ -1,6 +1,6 @@
 """The contrast solver: working sets of arms and contrasts, passes over all of both, certificate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal, is_sparse
+from orthobandit.design._sparse import sparsest_support
 from orthobandit.design.base import Progress
 from orthobandit.errors import DesignError
 
@@ -17,6 +18,7 @@ Indices = NDArray[np.int64]
 
 PASSES = 200
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
+IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 START_GAP = 0.02  # of the centred design that the solver starts from
 
 
@@ -123,14 +125,16 @@ class ContrastProblem:
         """Return z_iᵀM⁻¹S_λM⁻¹z_i of every point, (K',)."""
         values, vectors = np.linalg.eigh((seen.T * multipliers) @ seen)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self.points.leverages(View(view.centre, view.transform @ root)) - 1.0
+        # Not the leverages of lifted points less one: small pulls would drown in the one.
+        plain = replace(self.points, has_intercept=False)
+        return plain.leverages(View(view.centre, view.transform @ root))
 
     def _extended(self, now: _Iterate, prices: _Prices, always: Array, *, may_drop: bool) -> _Iterate:
         """Drop what is idle from the working sets, if allowed, and add what the pass found missing."""
         chosen, p = self._points_kept(now, prices.pulls / prices.phi, may_drop=may_drop)
         seen, fresh = now.wanted @ now.view.transform, prices.fresh @ now.view.transform
         values, found = np.einsum("ij,ij->i", seen, seen), np.einsum("ij,ij->i", fresh, fresh)
-        active = (prices.multipliers > 1e-3 / len(values)) | (values > 0.98 * values.max()) | (not may_drop)
+        active = (prices.multipliers > IDLE / len(values)) | (values > 0.98 * values.max()) | (not may_drop)
         missing = found > values.max() * (1.0 + 0.1 * self.tolerance)
         wanted = np.concatenate([always, now.wanted[active], prices.fresh[missing]])
         return _Iterate(chosen, p, now.view, distinct(wanted))
@@ -147,10 +151,11 @@ class ContrastProblem:
         return np.concatenate([now.chosen[carried], added]), weights
 
     def _finished(self, now: _Iterate, bound: float) -> tuple[Array, float]:
-        """Leave out faint probabilities where that keeps the certificate, and certify afresh."""
-        for least in (FAINT / len(now.p), 0.0):
-            kept = now.p > least
-            chosen, p = now.chosen[kept], now.p[kept] / now.p[kept].sum()
+        """Play as few points as the certificate allows, and certify afresh."""
+        thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
+        for q, least in ((thin, FAINT / len(now.p)), (thin, 0.0), (now.p, 0.0)):
+            kept = q > least
+            chosen, p = now.chosen[kept], q[kept] / q[kept].sum()
             worst = self._certified(now.view, chosen, p)
             if worst <= (1.0 + self.tolerance) * bound:
                 break

@@ -55,10 +55,10 @@ class AllPairs:
         """See :class:`Contrasts`; one pass over the pairs, the farthest partner of each row."""
         seen = self.rows @ transform
         values, partners = farthest_partners(seen)
-        # A pair is found from both of its ends; count it once.
-        first = np.arange(len(values))
-        mutual = (partners[partners] == first) & (first > partners)
-        chosen = largest(np.where(mutual, -1.0, values), most)
+        # Of the rows with the same partner only the farthest counts: in clusters the others say the same.
+        order = np.argsort(-values, kind="stable")
+        first = order[np.unique(partners[order], return_index=True)[1]]
+        chosen = first[largest(values[first], most)]
         return float(values.max()), distinct(self.rows[chosen] - self.rows[partners[chosen]])
 
     def spanning(self, transform: Array) -> Array:

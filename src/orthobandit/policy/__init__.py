@@ -3,7 +3,7 @@
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
-from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
+from orthobandit.policy.catalogue import POLICIES, named_policy, needs_horizon, policy_settings
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
@@ -41,5 +41,6 @@ __all__ = [
     "StratifiedMeans",
     "UniformAllocation",
     "named_policy",
+    "needs_horizon",
     "policy_settings",
 ]

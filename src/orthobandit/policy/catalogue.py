@@ -1,5 +1,6 @@
 """Policies by name, for the command line and for sweeps."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,19 +29,19 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "sbe": SBE,
     "explore": PureExploration,
     "bose": BOSE,
-    "farthest-pair": FarthestPair,
     "semiparametric-ts": SemiparametricTS,
     "action-centred-ts": ActionCentredTS,
-    "spbai": SPBAI,
-    "p1rage": P1RAGE,
+    "farthest-pair": FarthestPair,
+    "sp-bai": SPBAI,
     "stratified": StratifiedMeans,
-    "uniform": UniformAllocation,
+    "phased-elimination": PhasedElimination,
+    "rage": RAGE,
+    "p1-rage": P1RAGE,
     "linucb": LinUCB,
     "lints": LinTS,
-    "phased": PhasedElimination,
-    "rage": RAGE,
     "ucb1": UCB1,
     "mab-thompson": MABThompson,
+    "uniform": UniformAllocation,
 }
 
 
@@ -53,6 +54,18 @@ def named_policy(name: str, **settings: Any) -> Policy[Any]:
     True
     """
     return make_named("policy", POLICIES, name, settings)
+
+
+def needs_horizon(name: str) -> bool:
+    """Tell whether the policy of this name cannot be made without the setting `horizon`.
+
+    Examples
+    --------
+    >>> needs_horizon("bose"), needs_horizon("sbe")
+    (True, False)
+    """
+    parameters = inspect.signature(POLICIES[check_choice("policy", name, POLICIES)]).parameters
+    return "horizon" in parameters and parameters["horizon"].default is inspect.Parameter.empty
 
 
 def policy_settings(name: str) -> tuple[str, ...]:

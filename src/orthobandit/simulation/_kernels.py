@@ -142,7 +142,7 @@ def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window:
                 else:
                     shift = min(max(-strength * reward, -limit), limit)
                 arm = table_arm(table, r, next_position(arm_stream))
-                reward, is_clipped = _reward(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
+                reward, is_clipped = reward_of(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
                 _add(sums[arm], reward)
                 clipped += is_clipped
             _move_clock(r, pause, truth, memory, block)
@@ -162,7 +162,7 @@ def _add(sums: Array, reward: float) -> None:
 
 
 @compiled
-def _reward(
+def reward_of(
     mean: float, kind: int, parameters: tuple[float, float, float], state: Words
 ) -> tuple[float, bool]:
     first, second, third = parameters

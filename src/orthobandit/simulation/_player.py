@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._random import DrawTable, compiled_stream
+from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
 from orthobandit.simulation import _kernels
 from orthobandit.simulation._kernels import Block, Memory, Truth, Window
@@ -34,13 +35,24 @@ class Player:
     """
 
     def __init__(self, environment: Environment, checkpoints: Whole, seed: int, replications: Whole) -> None:
-        self._shift = environment.shift
+        self._shift = shift = environment.shift
         self.truth = _truth(environment, checkpoints)
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
         # Σ over rounds of each arm's probability, for adversaries that compare a plan with those before.
         self._chances = np.zeros_like(self.memory.sums)
         self._seed, self._replications = seed, replications
-        self._windows: PathWindows | None = None
+        self._windows = PathWindows(shift, seed, replications) if isinstance(shift, Oblivious) else None
+
+    @property
+    def is_oblivious(self) -> bool:
+        """Whether the shift is fixed before the first round."""
+        return isinstance(self._shift, Oblivious)
+
+    def window(self, left: Whole, end: Whole) -> Window:
+        """Return a piece of an oblivious path in which some of `left` can play on towards `end` (R,)."""
+        if self._windows is None:
+            raise ParameterError(f"{self._shift!r} is adaptive; it has no path to look ahead on")
+        return self._windows.next(left, self.memory.clock, end)
 
     def play(self, probabilities: Array, rounds: Whole) -> Tally:
         """Play each replication for so many rounds (R,) under its plan (R, K); tally the rewards."""
@@ -49,7 +61,7 @@ class Player:
         rows, end = np.flatnonzero(rounds), memory.clock + rounds
         sums = np.zeros((*chances.shape, 5))
         if isinstance(shift, Oblivious):
-            self._play_oblivious(shift, rows, end, Block(DrawTable.of(chances), np.zeros_like(chances), sums))
+            self._play_oblivious(rows, end, Block(DrawTable.of(chances), np.zeros_like(chances), sums))
         else:
             before = np.maximum(memory.clock, 1)[:, np.newaxis]
             shares = np.where(memory.clock[:, np.newaxis] > 0, self._chances / before, 1 / chances.shape[1])
@@ -74,14 +86,12 @@ class Player:
             memory.regret[r, memory.upcoming[r] :] = now + gap[r] * (left - memory.clock[r])
             memory.upcoming[r] = truth.checkpoints.size
 
-    def _play_oblivious(self, shift: Oblivious, rows: Whole, end: Whole, block: Block) -> None:
-        if self._windows is None:
-            self._windows = PathWindows(shift, self._seed, self._replications)
+    def _play_oblivious(self, rows: Whole, end: Whole, block: Block) -> None:
         clock, is_gaussian = self.memory.clock, self.truth.noise == GAUSSIAN
         kernel = _kernels.play_paths if is_gaussian else _kernels.play_rounds
         left = rows
         while left.size:
-            window = self._windows.next(left, clock, end)
+            window = self.window(left, end)
             kernel(left[window.stop[left] > clock[left]], self.truth, self.memory, block, window)
             left = left[clock[left] < end[left]]
         if is_gaussian:

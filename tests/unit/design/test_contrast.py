@@ -172,3 +172,27 @@ def test_starts_from_another_design():
 def test_requests_that_make_no_sense(options, message):
     with pytest.raises(ParameterError, match=message):
         contrast_design(THREE, **options)
+
+
+def test_the_support_has_no_more_arms_than_moments():
+    points = np.random.default_rng(4).standard_normal((300, 3))
+    sphere = ArmSet(points / np.linalg.norm(points, axis=1, keepdims=True))
+    assert len(contrast_design(sphere).support) <= 10
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-6, 1e3, 1e12])
+def test_the_length_of_contrasts_does_not_matter(size):
+    arms = ArmSet(np.random.default_rng(5).standard_normal((30, 3)))
+    vectors = np.random.default_rng(6).standard_normal((4, 3))
+    once, again = contrast_design(arms, vectors), contrast_design(arms, size * vectors)
+    assert again.optimality_gap <= 1e-4
+    assert np.allclose(once.probabilities, again.probabilities, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_contrasts_of_many_features(seed):
+    # The best arms for one difference may be two, far from spanning the rest.
+    rng = np.random.default_rng(seed)
+    arms = ArmSet(rng.standard_normal((24, 16)))
+    design = contrast_design(arms, rng.integers(24, size=(1 + seed % 3, 2)))
+    assert design.optimality_gap <= 1e-4
