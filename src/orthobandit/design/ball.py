@@ -1,6 +1,7 @@
 """The smallest ball around a set of points, solved exactly through its dual."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +85,16 @@ def unsolved(residual: float, tolerance: float = TOLERANCE) -> DesignError:
     return DesignError(message, gap=residual, tolerance=tolerance)
 
 
+class _Work(NamedTuple):
+    """The support (n + 1,) with its probabilities (n + 1,), and space for solving on it."""
+
+    support: Indices
+    p: Array
+    gram: Array
+    lower: Array
+    right: Array
+
+
 @compiled
 def ball_into(inner: Array, among: Indices, probabilities: Array) -> float:
     """Solve for the points `among` (m,) of which `inner` (n, n) holds the inner products.
@@ -91,24 +102,22 @@ def ball_into(inner: Array, among: Indices, probabilities: Array) -> float:
     What `probabilities` (n,) holds on entry is where the search starts, if it is positive on some of the
     points; it is overwritten by the solution. Returns the relative residual, 0 if all points coincide.
     """
-    n = probabilities.size
-    support, p = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
-    work, right = np.empty((n + 1, n + 1)), np.empty(n + 1)
-    lower = np.empty((n + 1, n + 1))
-    size = _begin(inner, among, probabilities, support, p)
+    n = among.size + 1
+    work = _Work(np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty((n, n)), np.empty(n))
+    size = _begin(inner, among, probabilities, work)
     best, stalls = 0.0, 0
     while True:
-        size = _settle(inner, support, p, size, work, lower, right)
-        farthest, squared_radius, residual = _farthest(inner, among, support, p, size)
+        size = _settle(inner, work, size)
+        farthest, squared_radius, residual = _farthest(inner, among, work, size)
         # The dual rises with every step until rounding stops it; the residual then says how near it came.
         stalls = 0 if squared_radius > best * (1.0 + 1e-15) else stalls + 1
         best = max(best, squared_radius)
         if residual <= TARGET or stalls > 10:
             break
-        size = _admit(inner, support, p, size, farthest, work, lower, right)
+        size = _admit(inner, work, size, farthest)
     probabilities[:] = 0.0
     for k in range(size):
-        probabilities[support[k]] = p[k]
+        probabilities[work.support[k]] = work.p[k]
     return residual
 
 
@@ -119,25 +128,32 @@ def squared_distance(inner: Array, i: int, j: int) -> float:
 
 
 @compiled
-def _begin(inner: Array, among: Indices, start: Array, support: Indices, p: Array) -> int:
+def _inner_from(inner: Array, a: int, b: int, base: int) -> float:
+    """Return (y_a − y_base)·(y_b − y_base)."""
+    return float(inner[a, b] - inner[a, base] - inner[base, b] + inner[base, base])
+
+
+@compiled
+def _begin(inner: Array, among: Indices, start: Array, work: _Work) -> int:
     """Take over the support of an earlier solution, or the point farthest from the first and its opposite."""
     size, total = 0, 0.0
     for a in among:
         if start[a] > 0.0:
-            support[size], p[size] = a, start[a]
+            work.support[size], work.p[size] = a, start[a]
             total += start[a]
             size += 1
     if size and total > 1e-3:
         for k in range(size):
-            p[k] /= total
+            work.p[k] /= total
         return size
     first = _opposite(inner, among, among[0])
     second = _opposite(inner, among, first)
-    support[0], support[1] = first, second
+    work.support[0] = first
     if first == second:
-        p[0] = 1.0
+        work.p[0] = 1.0
         return 1
-    p[0] = p[1] = 0.5
+    work.support[1] = second
+    work.p[0] = work.p[1] = 0.5
     return 2
 
 
@@ -152,40 +168,43 @@ def _opposite(inner: Array, among: Indices, point: int) -> int:
 
 
 @compiled
-def _hull_gram(inner: Array, support: Indices, size: int, work: Array) -> None:
-    """Write the inner products of y_k − y_0, k = 1 … size − 1, to `work`."""
-    base = support[0]
+def _factor_hull(inner: Array, work: _Work, size: int) -> bool:
+    """Factor the inner products of y_k − y_0, k = 1 … size − 1; False if they are dependent."""
+    support = work.support
     for i in range(1, size):
-        a = support[i]
         for j in range(1, i + 1):
-            b = support[j]
-            work[i - 1, j - 1] = inner[a, b] - inner[a, base] - inner[base, b] + inner[base, base]
+            work.gram[i - 1, j - 1] = _inner_from(inner, support[i], support[j], support[0])
+    return factor(work.gram, size - 1, work.lower, 1e-14)
 
 
 @compiled
-def _settle(
-    inner: Array, support: Indices, p: Array, size: int, work: Array, lower: Array, right: Array
-) -> int:
+def _affine(work: _Work, size: int) -> None:
+    """Turn coefficients of y_k − y_0 in right[: size − 1] into affine coefficients right[:size]."""
+    rest = 1.0
+    for k in range(size - 1, 0, -1):
+        work.right[k] = work.right[k - 1]
+        rest -= work.right[k]
+    work.right[0] = rest
+
+
+@compiled
+def _settle(inner: Array, work: _Work, size: int) -> int:
     """Move p to the best distribution on the hull of the support; points it would make negative leave.
 
     On the hull the dual is concave with its maximum where all distances agree; the step towards it is cut
     at the first probability that reaches zero. Returns the size of what is left of the support.
     """
+    p, right = work.p, work.right
     while size > 1:
-        _hull_gram(inner, support, size, work)
-        if not factor(work, size - 1, lower, 1e-14):
+        if not _factor_hull(inner, work, size):
             # Rounding has made the support dependent: its last point can be let in again later.
-            size = _without(support, p, size, size - 1)
+            size = _without(work, size, size - 1)
             continue
         for k in range(size - 1):
-            right[k] = 0.5 * work[k, k]
-        forward(lower, size - 1, right)
-        backward(lower, size - 1, right)
-        rest = 1.0
-        for k in range(size - 1, 0, -1):
-            right[k] = right[k - 1]
-            rest -= right[k]
-        right[0] = rest
+            right[k] = 0.5 * work.gram[k, k]
+        forward(work.lower, size - 1, right)
+        backward(work.lower, size - 1, right)
+        _affine(work, size)
         step, blocking = 1.0, -1
         for k in range(size):
             if right[k] <= 0.0:
@@ -196,14 +215,15 @@ def _settle(
             p[k] += step * (right[k] - p[k])
         if blocking < 0:
             return size
-        size = _without(support, p, size, blocking)
+        size = _without(work, size, blocking)
     p[0] = 1.0
     return size
 
 
 @compiled
-def _without(support: Indices, p: Array, size: int, dropped: int) -> int:
+def _without(work: _Work, size: int, dropped: int) -> int:
     """Drop one point and hand its rounding-sized probability to the others."""
+    support, p = work.support, work.p
     for k in range(dropped, size - 1):
         support[k], p[k] = support[k + 1], p[k + 1]
     total = 0.0
@@ -216,27 +236,21 @@ def _without(support: Indices, p: Array, size: int, dropped: int) -> int:
 
 
 @compiled
-def _farthest(
-    inner: Array, among: Indices, support: Indices, p: Array, size: int
-) -> tuple[int, float, float]:
+def _farthest(inner: Array, among: Indices, work: _Work, size: int) -> tuple[int, float, float]:
     """Return the point farthest from the centre, the squared radius, and the relative excess over it."""
-    base = support[0]
-    # Distances to the centre, up to a constant: ‖y − y_0‖² − 2(y − y_0)·(c − y_0).
+    support, p, base = work.support, work.p, work.support[0]
+    # Distances to the centre c: ‖y − y_0‖² − 2(y − y_0)·(c − y_0) + ‖c − y_0‖².
     squared, radius = 0.0, 0.0
     for k in range(size):
-        a = support[k]
-        to_base = squared_distance(inner, a, base)
-        radius += p[k] * to_base
+        radius += p[k] * squared_distance(inner, support[k], base)
         for m in range(size):
-            b = support[m]
-            squared += p[k] * p[m] * (inner[a, b] - inner[a, base] - inner[base, b] + inner[base, base])
+            squared += p[k] * p[m] * _inner_from(inner, support[k], support[m], base)
     radius -= squared
     found, largest = base, -np.inf
     for a in among:
         along = 0.0
         for k in range(size):
-            b = support[k]
-            along += p[k] * (inner[a, b] - inner[a, base] - inner[base, b] + inner[base, base])
+            along += p[k] * _inner_from(inner, a, support[k], base)
         distance = squared_distance(inner, a, base) - 2.0 * along + squared
         if distance > largest:
             found, largest = a, distance
@@ -246,40 +260,26 @@ def _farthest(
 
 
 @compiled
-def _admit(
-    inner: Array,
-    support: Indices,
-    p: Array,
-    size: int,
-    point: int,
-    work: Array,
-    lower: Array,
-    right: Array,
-) -> int:
+def _admit(inner: Array, work: _Work, size: int, point: int) -> int:
     """Let a point outside the ball into the support and return its size.
 
     If the point is an affine combination Σ α_k y_k of the support, moving probability from α to the point
     leaves the centre where it is and raises the dual, until some probability reaches zero: that one leaves.
     """
-    _hull_gram(inner, support, size, work)
-    base = support[0]
-    rest, apart = 1.0, squared_distance(inner, point, base)
-    if size > 1 and not factor(work, size - 1, lower, 1e-14):
-        size = _without(support, p, size, size - 1)
+    support, p, right = work.support, work.p, work.right
+    if size > 1 and not _factor_hull(inner, work, size):
+        size = _without(work, size, size - 1)
     else:
-        for k in range(1, size):
-            a = support[k]
-            right[k - 1] = inner[a, point] - inner[a, base] - inner[base, point] + inner[base, base]
-        forward(lower, size - 1, right)
         reached = 0.0
+        for k in range(1, size):
+            right[k - 1] = _inner_from(inner, support[k], point, support[0])
+        forward(work.lower, size - 1, right)
         for k in range(size - 1):
             reached += right[k] ** 2
+        apart = squared_distance(inner, point, support[0])
         if apart - reached <= DEPENDENT * apart:
-            backward(lower, size - 1, right)
-            for k in range(size - 1, 0, -1):
-                right[k] = right[k - 1]
-                rest -= right[k]
-            right[0] = rest
+            backward(work.lower, size - 1, right)
+            _affine(work, size)
             leaving, step = -1, np.inf
             for k in range(size):
                 if right[k] > 0.0 and p[k] < step * right[k]:
