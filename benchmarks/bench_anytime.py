@@ -1,7 +1,7 @@
 """Anytime elimination against its targets: samples, regret and widths on the same seeds for all policies.
 
-`make bench NAMES=anytime` takes several minutes; ``python -m benchmarks.bench_anytime --quick`` has a tenth of
-the runs. A row is what was measured, the target, and whether it is met.
+`make bench NAMES=anytime` takes several minutes; ``python -m benchmarks.bench_anytime --quick`` has a tenth
+of the runs. A row is what was measured, the target, and whether it is met.
 """
 
 import sys
@@ -20,7 +20,7 @@ from orthobandit.simulation.instances import exact_gap, near_degenerate, uniform
 
 RUNS = 100
 INSTANCES = 10
-SEED = 11
+SEED = 101
 CAP = 5_000_000
 SHIFTS = {"ν¹": Sine(), "ν²": LogAlternating()}
 # Means of the small-gap instance lie in [0, 4] under ν¹, those of unit arms under ν¹ and ν² in [−3, 3].

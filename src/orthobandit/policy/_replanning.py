@@ -58,8 +58,8 @@ def _wide(arms: ArmSet, mask: bytes) -> Array:
 def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array, retired: Mask) -> Array:
     """Return the distribution (K,) that settles open pairs in the fewest rounds, mixed with the wide one.
 
-    Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from the
-    plan `now`.
+    Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from
+    the plan `now`.
     """
     some = bool(retired.any())
     start = None if some else Design(arms, now, "contrast", 0, 0.0)
