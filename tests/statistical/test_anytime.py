@@ -158,3 +158,28 @@ def test_a_hostile_forecast_profits_only_if_made_after_the_draw(peeks):
             state = policy.observe(state, plan, Tally.of(drawn, np.array(residuals), 2))
         wrong += int(state.declared == 1)
     assert wrong == 20 if peeks else wrong <= binom.isf(FALSE_ALARM, 20, DELTA)
+
+
+@pytest.mark.parametrize("confidence", [Asymptotic(), SubGaussian(-1.0, 1.6, 0.5)])
+def test_wrong_declarations_stay_rare_when_arms_come_and_go(confidence):
+    # Arm 0 is retired after 100 rounds, arm 3 added after 200: whoever is declared is rarely not the best.
+    means, features = np.array([0.6, 0.4, 0.2, 0.5]), np.eye(4)
+    rule = AnytimeElimination(DELTA, confidence=confidence, baseline=NoBaseline(), growth=0.4)
+    wrong = 0
+    for seed in range(40):
+        rng, clock = np.random.default_rng(seed), 0
+        state, changes = rule.start(ArmSet(features[:3])), [100, 200]
+        while changes or (state.declared < 0 and clock < 3000):
+            if changes and (clock == changes[0] or state.declared >= 0):
+                clock = changes.pop(0)
+                state = rule.retire(state, 0) if changes else rule.extend(state, ArmSet(features))
+                continue
+            plan = rule.plan(state)
+            size = int(min(plan.rounds, (changes[0] if changes else 3000) - clock))
+            arms = rng.choice(plan.count, size, p=plan.probabilities / plan.probabilities.sum())
+            level = np.sin(2.0 * np.arange(clock, clock + size))
+            rewards = means[arms] + level + 0.5 * rng.standard_normal(size)
+            tally = Tally.of(arms, plan.centre.residuals(arms, rewards), plan.count)
+            state, clock = rule.observe(state, plan, tally), clock + size
+        wrong += int(state.declared >= 0 and state.declared != 3) + int(not state.active[3])
+    assert wrong <= most_failures(40)

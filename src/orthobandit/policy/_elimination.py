@@ -16,9 +16,11 @@ from orthobandit.policy._replanning import Wanted, earning_plan, identifying_pla
 
 Array = NDArray[np.float64]
 
-PILOT = 10  # rounds per dimension of the warm-up, and again of the pilot
+# Rounds per dimension of the warm-up, and again of the pilot. Both are played without regard to regret.
+PILOT = {"identify": 10, "earn": 6}
 SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
+RESERVE = 0.05  # of δ that is kept for arms that are added later
 REDESIGN = 1.25  # a distribution serves until there are this many times the rounds it was made from
 
 
@@ -46,6 +48,7 @@ class Run:
     """The state of one replication, without its tally; names and shapes as in the policy's state."""
 
     active: NDArray[np.bool_]
+    retired: NDArray[np.bool_]
     stage: int
     length: int
     rounds: int
@@ -72,9 +75,10 @@ class Run:
         """Return the run before the first round."""
         k, r = len(arms), arms.dimension
         pairs = np.zeros((k, k))
-        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT * (r + 1)
+        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT[policy.goal] * (r + 1)
         run = cls(
             active=np.ones(k, dtype=np.bool_),
+            retired=np.zeros(k, dtype=np.bool_),
             stage=0,
             length=max(pilot // 2, 1),
             rounds=0,
@@ -108,17 +112,14 @@ class Run:
         counts, sums, squares = (
             np.asarray(part[place], dtype=np.float64) for part in (tally.counts, tally.sums, tally.squares)
         )
-        run = self
         geometry = PairGeometry.of(arms.positions, self.probabilities)
-        if self.stage == 2:
-            run = run._counted(policy.confidence, geometry, counts, sums, squares)
-        run = run._regressed(arms, counts, sums, squares)
+        run = self._absorbed(policy.confidence, arms, geometry, (counts, sums, squares))
         if run.stage == 0:
             return replace(run, stage=1, values=_fitted(run._estimates(arms), policy.confidence))
         gaps = None
         if run.stage == 1:
             gaps = cautious_gaps(run._estimates(arms), geometry.variance, run.noise, int(counts.sum()))
-            alpha = split_delta(policy.delta, gaps, geometry.variance, run.noise)
+            alpha = split_delta((1.0 - RESERVE) * policy.delta, gaps, geometry.variance, run.noise)
             run = replace(run, alpha=alpha, stage=2)
         else:
             run = run._eliminated(policy.confidence)
@@ -127,6 +128,17 @@ class Run:
             return run
         run = run._planned(policy, arms, self)
         return run if gaps is None else run._tuned(policy.confidence, arms, gaps)
+
+    def _absorbed(
+        self,
+        confidence: Confidence,
+        arms: ArmSet,
+        geometry: PairGeometry,
+        seen: tuple[Array, Array, Array],
+    ) -> "Run":
+        """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
+        run = self._counted(confidence, geometry, *seen) if self.stage == 2 else self
+        return run._regressed(arms, *seen)
 
     def _counted(
         self, confidence: Confidence, geometry: PairGeometry, counts: Array, sums: Array, squares: Array
@@ -229,7 +241,7 @@ class Run:
             scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
             p = earning_plan(arms, self.active, wanted, self.gram, RIDGE * scale)
         else:
-            p = identifying_plan(arms, wanted, policy.mixing, self.probabilities)
+            p = identifying_plan(arms, wanted, policy.mixing, self.probabilities, self.retired)
         return replace(run, probabilities=p, designed=self.rounds)
 
     def _tuned(self, confidence: Confidence, arms: ArmSet, gaps: Array) -> "Run":

@@ -13,6 +13,7 @@ from orthobandit.design import Design, centred_design, contrast_design, earning_
 from orthobandit.policy._allocation import TINY
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
 LEADER_COST = 1e-3  # least cost of playing the leader, relative to the median gap
@@ -37,24 +38,38 @@ class Wanted:
         return cls(pairs, weights / weights.max(), gaps)
 
 
+def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:
+    """Return the exact centred design (K,) of the arms that are not retired."""
+    return _wide(arms, b"" if retired is None or not retired.any() else retired.tobytes())
+
+
 @lru_cache(maxsize=16)
-def wide_plan(arms: ArmSet) -> Array:
-    """Return the exact centred design (K,), which every arm set needs again and again."""
-    return centred_design(arms, GAP).probabilities
+def _wide(arms: ArmSet, mask: bytes) -> Array:
+    # Kept, because every replication and every batch asks for it again.
+    if not mask:
+        return centred_design(arms, GAP).probabilities
+    p = np.zeros(len(arms))
+    left = ~np.frombuffer(mask, dtype=np.bool_)
+    p[left] = centred_design(arms.subset(left), GAP).probabilities
+    p.flags.writeable = False
+    return p
 
 
-def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array) -> Array:
-    """Return the distribution (K,) that settles the open pairs in the fewest rounds, mixed with the wide one.
+def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array, retired: Mask) -> Array:
+    """Return the distribution (K,) that settles open pairs in the fewest rounds, mixed with the wide one.
 
-    Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms, starting from the plan `now`.
+    Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from
+    the plan `now`.
     """
-    start = Design(arms, now, "contrast", 0, 0.0)
-    focused = contrast_design(arms, wanted.pairs, wanted.weights, gap=GAP, start=start)
-    p = (1.0 - mixing) * focused.probabilities + mixing * wide_plan(arms)
+    some = bool(retired.any())
+    start = None if some else Design(arms, now, "contrast", 0, 0.0)
+    support = ~retired if some else None
+    focused = contrast_design(arms, wanted.pairs, wanted.weights, gap=GAP, start=start, support=support)
+    p = (1.0 - mixing) * focused.probabilities + mixing * wide_plan(arms, retired)
     return np.asarray(p / p.sum())
 
 
-def earning_plan(arms: ArmSet, active: NDArray[np.bool_], wanted: Wanted, gram: Array, ridge: float) -> Array:
+def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge: float) -> Array:
     """Return the distribution (K,) on the survivors that settles the open pairs at the least regret.
 
     Solves min_p (Σ p·cost) × max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹}. An arm costs its estimated gap, and

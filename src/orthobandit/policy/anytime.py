@@ -12,6 +12,7 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
 from orthobandit.estimate.confidence import Asymptotic, Confidence
+from orthobandit.policy._changing import extended, part, without
 from orthobandit.policy._elimination import Run
 from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
 from orthobandit.policy.base import FOREVER, Decision
@@ -31,6 +32,8 @@ class AnytimeState:
     arms : ArmSet
     active : (..., K) array of bool
         Survivors.
+    retired : (..., K) array of bool
+        Arms that the user has taken out.
     stage : (...) array of int
         0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
     length, rounds, designed, plans : (...) arrays of int
@@ -54,6 +57,7 @@ class AnytimeState:
 
     arms: ArmSet
     active: NDArray[np.bool_]
+    retired: NDArray[np.bool_]
     stage: Integers
     length: Integers
     rounds: Integers
@@ -108,7 +112,7 @@ class AnytimeElimination:
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Rounds of the warm-up and of the pilot together; 20(r + 1) by default.
+        Rounds of the warm-up and of the pilot together; by default 20(r + 1) to identify, 12(r + 1) to earn.
 
     Examples
     --------
@@ -194,6 +198,56 @@ class AnytimeElimination:
             mode=self.confidence.name,
         )
 
+    def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
+        """Take an arm out of the race and out of all further plans, whatever is known about it.
+
+        Rounds of the plan in force that were observed count; later ones under it are refused. Arms that
+        only the retired one was proven better than come back. From now on the claims are about the best of
+        the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
+        on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
+        arms that could have become the best of the rest.
+
+        Parameters
+        ----------
+        state : AnytimeState
+        arm : int
+            In every replication.
+        """
+        if not 0 <= arm < len(state.arms):
+            raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
+        last = state.retired.sum(axis=-1) >= len(state.arms) - 1
+        if np.any(last & ~state.retired[..., arm]):
+            raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
+        runs = [
+            without(Run.of(state, place), self, state.arms, part(state.tally, place), arm)
+            for place in np.ndindex(state.stage.shape)
+        ]
+        batch = state.stage.shape
+        return _stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
+
+    def extend(self, state: AnytimeState, arms: ArmSet) -> AnytimeState:
+        """Add arms to the race; all that is known about the others stays.
+
+        Evidence on new pairs starts now, with boundaries tuned by the data so far. Failure probability for
+        them comes from 5 % of δ that every row keeps in reserve, half of what is left at each extension; a
+        new arm's own row has δ less the same reserve. So the claims are about the best of all arms, new
+        ones included, with probability 1 − δ; see :meth:`retire` if the choice depends on rewards.
+
+        Parameters
+        ----------
+        state : AnytimeState
+        arms : ArmSet
+            The arms so far, in the same order, followed by the new ones.
+        """
+        old = state.arms.features
+        if len(arms) <= len(old) or not np.array_equal(arms.features[: len(old)], old):
+            raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
+        runs = [
+            extended(Run.of(state, place), self, (state.arms, arms), part(state.tally, place))
+            for place in np.ndindex(state.stage.shape)
+        ]
+        return _stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
         # JSON has no infinity: an epsilon that is not yet known is null.
@@ -252,7 +306,13 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
         "epsilon": (np.float64, ()),
     }
     pairs = ("totals", "weights", "variances", "slack", "alpha", "rho", "scale")
-    return {"active": (np.bool_, arm), **whole, **real, **dict.fromkeys(pairs, (np.float64, pair))}
+    return {
+        "active": (np.bool_, arm),
+        "retired": (np.bool_, arm),
+        **whole,
+        **real,
+        **dict.fromkeys(pairs, (np.float64, pair)),
+    }
 
 
 def _stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
