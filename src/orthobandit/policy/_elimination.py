@@ -16,8 +16,7 @@ from orthobandit.policy._replanning import Wanted, earning_plan, identifying_pla
 
 Array = NDArray[np.float64]
 
-# Rounds per dimension of the warm-up, and again of the pilot. Both are played without regard to regret.
-PILOT = {"identify": 10, "earn": 6}
+PILOT = 10  # rounds per dimension of the warm-up, and again of the pilot
 SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
 RESERVE = 0.05  # of δ that is kept for arms that are added later
@@ -75,7 +74,7 @@ class Run:
         """Return the run before the first round."""
         k, r = len(arms), arms.dimension
         pairs = np.zeros((k, k))
-        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT[policy.goal] * (r + 1)
+        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT * (r + 1)
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),

@@ -112,7 +112,7 @@ class AnytimeElimination:
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Rounds of the warm-up and of the pilot together; by default 20(r + 1) to identify, 12(r + 1) to earn.
+        Rounds of the warm-up and of the pilot together; 20(r + 1) by default.
 
     Examples
     --------
