@@ -142,11 +142,11 @@ def inverse_root(gram: Array) -> Array:
     if np.any(diagonal <= 0):
         raise np.linalg.LinAlgError("zero row")
     scale = np.sqrt(diagonal)
-    lower = np.linalg.cholesky(gram / scale[:, np.newaxis] / scale)
-    if np.min(np.diagonal(lower), initial=1.0) ** 2 <= 16 * len(gram) * EPS:
+    upper, failed = scipy.linalg.lapack.dpotrf(gram / scale[:, np.newaxis] / scale)
+    if failed or np.min(np.diagonal(upper), initial=1.0) ** 2 <= 16 * len(gram) * EPS:
         raise np.linalg.LinAlgError("singular to working precision")
-    upper = scipy.linalg.solve_triangular(lower, np.eye(len(gram)), lower=True, trans="T")
-    return np.asarray(upper / scale[:, np.newaxis])
+    inverse, _ = scipy.linalg.lapack.dtrtri(upper)
+    return np.asarray(inverse / scale[:, np.newaxis])
 
 
 def solve_nearly_singular(matrix: Array, right: Array) -> Array:

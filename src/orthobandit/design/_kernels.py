@@ -19,6 +19,16 @@ def _combination(points: Array, direction: Array, out: Array) -> None:
 
 
 @compiled
+def _image(inverse: Array, points: Array, column: int, out: Array) -> None:
+    """Write M⁻¹z of one column of points (n, m) to out (n,); the inverse (n, n) is symmetric."""
+    out[:] = 0.0
+    for j in range(points.shape[0]):
+        factor = points[j, column]
+        for i in range(points.shape[0]):
+            out[i] += inverse[j, i] * factor
+
+
+@compiled
 def _best_amount(difference: float, curvature: float, most: float) -> float:
     """Return the α in [0, most] that maximises 1 + α·difference − α²·curvature."""
     if 2.0 * curvature * most > difference:
@@ -46,6 +56,7 @@ def exchange(
     """
     n, m = points.shape
     along, across = np.empty(m), np.empty(m)
+    towards, away = np.empty(n), np.empty(n)
     for step in range(most):
         high, low = 0, -1
         for i in range(m):
@@ -58,7 +69,7 @@ def exchange(
             return step
         high_leads = over >= under
         leader = high if high_leads else low
-        towards = inverse @ np.ascontiguousarray(points[:, leader])
+        _image(inverse, points, leader, towards)
         _combination(points, towards, along)
         gain, amount, partner = -1.0, 0.0, -1
         for i in range(m):
@@ -74,7 +85,7 @@ def exchange(
                     gain, amount, partner = found, alpha, i
         if partner < 0:
             return step
-        away = inverse @ np.ascontiguousarray(points[:, partner])
+        _image(inverse, points, partner, away)
         _combination(points, away, across)
         a, b, c = leverages[leader], leverages[partner], along[partner]
         if not high_leads:

@@ -74,7 +74,11 @@ class Points:
     def lifted(self, view: View, chosen: Indices) -> Array:
         """Return the chosen points (m, n) through a view, with the intercept if there is one."""
         seen = self.through(view, chosen)
-        return np.hstack([np.ones((len(seen), 1)), seen]) if self.has_intercept else seen
+        if not self.has_intercept:
+            return seen
+        out = np.ones((len(seen), self.dimension))
+        out[:, 1:] = seen
+        return out
 
     def rough_view(self) -> tuple[View, Indices]:
         """Scale the points to about unit covariance, from a sample spread evenly over the rows.
@@ -112,10 +116,10 @@ class Points:
         centre, gram = self._moments(view, chosen, weights)
         return View(centre, view.transform @ inverse_root(gram))
 
-    def are_spanned(self, view: View, chosen: Indices, weights: Array) -> bool:
-        """Tell whether the weighted points span all others, clearly, in the scale of the view."""
+    def are_spanned(self, view: View, chosen: Indices, weights: Array, least: float = CLEARLY) -> bool:
+        """Tell whether the weighted points span all others: no eigenvalue is below `least` in the view."""
         _, gram = self._moments(view, chosen, weights)
-        return bool(np.linalg.eigvalsh(gram)[0] > CLEARLY)
+        return bool(np.linalg.eigvalsh(gram)[0] > least)
 
     def _moments(self, view: View, chosen: Indices, weights: Array) -> tuple[Array, Array]:
         """Return the centre in row space and the moment (or covariance) matrix in the view's coordinates."""

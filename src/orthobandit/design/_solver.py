@@ -16,7 +16,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
-COARSE = 0.05  # gap to which samples and first working sets are solved
+FEW = 2000  # points that are looked at faster than bounded
+COARSE = 0.02  # gap to which samples and first working sets are solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ def d_optimal(
     n = points.dimension
     view, sample = points.rough_view()
     chosen, weights = _first_working_set(points, view, sample, start)
+    view = points.refined(view, chosen, weights)
     bounds, best, inner = _Bounds(points), np.inf, COARSE
     for passes in range(1, PASSES + 1):
         chosen, weights, view = _solve_working_set(points, view, chosen, weights, inner)
@@ -68,8 +70,11 @@ def d_optimal(
             progress(passes, gap)
         if gap <= tolerance:
             return Weights(chosen, weights, max(gap, 0.0))
-        inner = max(min(inner, 0.1 * gap), 0.2 * tolerance)
+        known = len(chosen)
         chosen, weights = _with_violators(chosen, weights, bounds.values, n)
+        # With no point to add, what is missing is missing inside the working set.
+        share = 0.03 if len(chosen) > known else 0.01
+        inner = max(min(inner, share * gap), 0.2 * tolerance)
     raise DesignError(
         f"the design reached a gap of {best:.2e} in {PASSES} passes; {tolerance:.2e} was asked for",
         gap=best,
@@ -102,20 +107,24 @@ def _first_working_set(
             sample = np.arange(len(points))
     leverages = points.leverages(view)
     size = min(len(points), 10 * n)
-    chosen = np.union1d(np.argpartition(-leverages, size - 1)[:size], points.spanning(view, sample))
+    chosen = np.sort(np.argpartition(-leverages, size - 1)[:size])
+    if not points.are_spanned(view, chosen, np.full(size, 1.0 / size), least=0.1):
+        chosen = np.union1d(chosen, points.spanning(view, sample))
     return chosen, np.full(len(chosen), 1.0 / len(chosen))
 
 
 def _solve_working_set(
     points: Points, view: View, chosen: Indices, weights: Array, tolerance: float
 ) -> tuple[Indices, Array, View]:
-    """Move weight among the chosen points until their leverages agree to `tolerance`."""
-    view = points.refined(view, chosen, weights)
+    """Move weight among the chosen points until their leverages agree to `tolerance`.
+
+    `view` is refined to the weights, before and after.
+    """
     columns = np.ascontiguousarray(points.lifted(view, chosen).T)
     leverages = np.einsum("ji,ji->i", columns, columns)
     weights = weights.copy()
     n, m = columns.shape
-    most = 5 * m + m * m // (2 * n)  # by then an interior-point method would have been as fast
+    most = 1000 + 5 * m + m * m // (2 * n)  # by then an interior-point method would have been as fast
     if exchange(columns, weights, np.eye(n), leverages, tolerance, most) == most:
         weights = interior_weights(columns.T, weights / weights.sum(), tolerance)
     weights /= weights.sum()
@@ -140,7 +149,9 @@ def _with_violators(chosen: Indices, weights: Array, bounds: Array, n: int) -> t
     most = 10 * n
     if len(over) > most:
         over = over[np.argpartition(-bounds[over], most - 1)[:most]]
-    added = np.setdiff1d(over, chosen)
+    is_known = np.zeros(len(bounds), dtype=np.bool_)
+    is_known[chosen] = True
+    added = np.sort(over[~is_known[over]])
     return np.concatenate([chosen, added]), np.concatenate([weights, np.zeros(len(added))])
 
 
@@ -163,7 +174,7 @@ class _Bounds:
 
     def updated(self, view: View, chosen: Indices, weights: Array) -> float:
         """Move on to the design that `view` was refined to; return its largest leverage."""
-        if self._view is None:
+        if self._view is None or len(self.values) <= FEW:
             return self.renewed(view)
         seen = self._points.lifted(self._view, chosen)
         growth = np.linalg.eigvalsh((seen.T * weights) @ seen)[0]

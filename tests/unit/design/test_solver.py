@@ -45,7 +45,7 @@ def clusters(count, seed):
 
 def test_bounds_never_miss_a_violator():
     # Every pass must agree with a pass that looks at all points.
-    features = clusters(2000, 1)
+    features = clusters(4000, 1)
     points = points_of(features)
     seen = []
     updated = _solver._Bounds.updated
