@@ -27,7 +27,12 @@ CONTENDERS = {
 }
 
 SUCCESSOR_SBE = Part("sbe", {"schedule": "successor", "delta": 0.1})
-IDENTIFIERS = {"SP-BAI": Part("sp-bai", {"delta": 0.1}), "SBE": SUCCESSOR_SBE}
+OURS = "anytime elimination"
+IDENTIFIERS = {
+    "SP-BAI": Part("sp-bai", {"delta": 0.1}),
+    "SBE": SUCCESSOR_SBE,
+    OURS: Part("anytime", {"delta": 0.1}),
+}
 
 
 def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTable:
@@ -43,6 +48,7 @@ def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTabl
         published=published,
         is_close={"SBE": 2.0, "SP-BAI": 2.0} if published else {},
         order=("SP-BAI", "SBE"),
+        ours=(OURS,),
     )
 
 
@@ -88,6 +94,7 @@ SECTIONS: Mapping[str, Section] = {
             instance=Part("uniform-sphere", {"dimension": 10, "count": 100}),
             instances=(20, 100),
             limit=(10_000_000, 200_000_000),
+            ours=(OURS,),
             published={"SP-BAI": Published(2_038_886.49, 0.01), "SBE": Published(1_523_534.64, 0.10)},
         ),
         ScalingChecks("scaling", "Growth with T, d and t", SCALING),

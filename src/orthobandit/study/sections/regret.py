@@ -81,11 +81,8 @@ class RegretFigure:
         )
 
     def _cheaper(self, scope: Scope) -> str:
-        said = [
-            f" {label} with {name} = {value}."
-            for label, contender in self.contenders.items()
-            for name, value in contender.quick.items()
-        ]
+        changed = [(label, *item) for label, its in self.contenders.items() for item in its.quick.items()]
+        said = (f" {label} with {name} = {value}." for label, name, value in changed)
         return "".join(said) if scope.is_quick else ""
 
     def cells(self, scope: Scope) -> list[Cell]:

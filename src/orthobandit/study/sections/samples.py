@@ -9,6 +9,7 @@ import numpy as np
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.fits import lower_limit
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, where
 
@@ -29,12 +30,8 @@ class SampleTable:
 
     Parameters
     ----------
-    contenders : dict of str to Part
-    instance : Part
-    instances : (int, int)
-        Instances, quick and full: more than one get seeds of their own and one run each.
-    runs : (int, int)
-        Runs of a single instance, quick and full.
+    instances, runs : (int, int)
+        Instances, quick and full: more than one get seeds of their own and one run each. Runs of one.
     limit : (int, int)
         Rounds after which a run is given up.
     published : dict of str to Published
@@ -43,6 +40,8 @@ class SampleTable:
         Contenders whose mean should be within this factor of the published one.
     order : (str, str), optional
         The first needs fewer samples than the second.
+    ours : tuple of str
+        Contenders that are neither the paper's nor its successor's.
     """
 
     name: str
@@ -58,6 +57,7 @@ class SampleTable:
     published: Mapping[str, Published] = field(default_factory=dict)
     is_close: Mapping[str, float] = field(default_factory=dict)
     order: tuple[str, str] | None = None
+    ours: tuple[str, ...] = ()
 
     def setting(self, scope: Scope) -> str:
         """Return what is run."""
@@ -101,9 +101,9 @@ class SampleTable:
             Verdict(
                 name=f"{label} error",
                 claim=f"{label} declares a wrong arm with probability at most δ",
-                source="successor",
-                statistic="share of runs that declared a wrong arm",
-                value=_wrong(columns),
+                source="here" if label in self.ours else "successor",
+                statistic="share of wrong declarations, lower 99 % confidence limit",
+                value=lower_limit(_wrong(columns), len(columns["declared"])),
                 relation="≤",
                 bound=DELTA,
             )

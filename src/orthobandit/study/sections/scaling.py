@@ -12,8 +12,7 @@ from orthobandit.study.sections.growth import bound_exponent, fits, points, sign
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import where
 
-DELTA = 0.05
-DIMENSION = 5
+DELTA, DIMENSION = 0.05, 5
 # Powers of 2, quick and full. Steps of 2: phases get four times as long from one to the next, so that every
 # T cuts them at the same place.
 HORIZONS = ((14, 16, 18, 20), (14, 16, 18, 20, 22))
@@ -37,8 +36,8 @@ class ScalingChecks:
     group: str
 
     claims = (
-        "Regret Õ(√(dT log K)) whatever the gaps; a number of phases logarithmic in T; estimation error"
-        " Õ(√(d log K/t)). Exponents: ½ in T and in d (the bound has a d^{3/2} term of lower order), −½ in t."
+        "Regret Õ(√(dT log K)) whatever the gaps; O(log T) plans; error Õ(√(d log K/t)). Exponents: ½ in T"
+        " and in d (with a d^{3/2} term of lower order), −½ in t."
     )
 
     def setting(self, scope: Scope) -> str:
@@ -72,7 +71,7 @@ class ScalingChecks:
         return cells
 
     def verdicts(self, data: Data) -> list[Verdict]:
-        """Return whether the fitted exponents keep to the theorems'."""
+        """Return whether exponents keep to the theorems'."""
         fitted = fits(data)
         plans = where(data["runs"], check="plans")
         share = float(np.max(plans["plans"] / np.log2(plans["horizon"])))
