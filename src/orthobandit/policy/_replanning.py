@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
-LEADER_COST = 2e-4  # least cost of playing the leader, relative to the median gap
+LEADER_COST = 1e-3  # least cost of playing the leader, relative to the median gap
 FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
 
 
