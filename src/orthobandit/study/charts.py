@@ -170,7 +170,15 @@ def _plain_logarithms(side: "Axis") -> None:
     side.set_minor_formatter(NullFormatter())
     if high / low < 300:
         side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        side.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+        side.set_major_formatter(lambda value, _: _short(value))
+
+
+def _short(value: float) -> str:
+    """Return 0.05, 20, 5k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def _thousands(axis: "Axes") -> None:
