@@ -138,6 +138,8 @@ def inverse_root(gram: Array) -> Array:
     Rows z of data with Gram matrix `gram` are whitened by z @ T. Raises numpy's LinAlgError when the
     matrix is singular to working precision, in whatever units its rows are.
     """
+    if not len(gram):
+        return np.zeros((0, 0))  # LAPACK complains about empty matrices on the terminal
     diagonal = np.diagonal(gram)
     if np.any(diagonal <= 0):
         raise np.linalg.LinAlgError("zero row")

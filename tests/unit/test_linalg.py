@@ -149,3 +149,9 @@ def test_the_inverse_root_whitens(units):
     rows = np.random.default_rng(0).standard_normal((20, 3)) * units
     white = rows @ inverse_root(rows.T @ rows)
     assert np.allclose(white.T @ white, np.eye(3), atol=1e-12)
+
+
+def test_the_root_of_nothing_is_nothing_and_says_nothing(capfd):
+    assert inverse_root(np.zeros((0, 0))).shape == (0, 0)
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""

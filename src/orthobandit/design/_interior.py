@@ -13,7 +13,9 @@ SHRINK = 0.15  # target complementarity of the next iterate, relative to this on
 SHRINK_FAST = 0.01  # after a step of almost full length
 MARGIN = 0.95  # how far towards the boundary a step may go
 INTERIOR = 0.1  # share of the uniform distribution mixed into the start
-PRECISION = 0.003  # of the tolerance: low enough for the weights of idle points to vanish
+PRECISION = 1e-5  # of the tolerance: low enough for the weights of idle points to vanish
+ROUNDING = 1e-12  # below which leverages are not known
+IDLE = 5.0  # points are, whose leverage is more than this many tolerances below n
 
 
 def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
@@ -36,7 +38,7 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
     Returns
     -------
     (m,) array
-        A distribution; weights too small to matter are zero.
+        A distribution; idle points have weight zero.
     """
     m, n = points.shape
     w, shrink = (1.0 - INTERIOR) * start + INTERIOR / m, SHRINK
@@ -44,7 +46,7 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
     s = np.maximum(n - np.diagonal(cross), 0.1 * n * INTERIOR)
     for _ in range(ITERATIONS):
         room, complementarity = n - np.diagonal(cross), float(s @ w)
-        if max(float(np.abs(room - s).max()), complementarity) <= PRECISION * tolerance * n:
+        if max(float(np.abs(room - s).max()), complementarity) <= max(PRECISION * tolerance, ROUNDING) * n:
             break
         target = shrink * complementarity / m
         dw = solve_nearly_singular(cross**2 + np.diag(s / w), target / w - room)
@@ -53,7 +55,8 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
         w, s = w + length * dw, s + length * ds
         shrink = SHRINK_FAST if length > 0.9 else SHRINK
         cross = _cross(points, w)
-    return _without_faint(w / w.sum(), 0.1 * tolerance / n)
+    w = np.where(s > IDLE * tolerance * n, 0.0, w)
+    return np.asarray(w / w.sum())
 
 
 def _cross(points: Array, w: Array) -> Array:
@@ -67,12 +70,3 @@ def _longest(value: Array, change: Array) -> float:
     """Return the longest step that keeps every value non-negative."""
     shrinking = change < 0
     return float(np.min(value[shrinking] / -change[shrinking], initial=np.inf))
-
-
-def _without_faint(w: Array, most: float) -> Array:
-    """Set the smallest weights to zero, up to a sum of `most`: leverages grow by n·most at the most."""
-    order = np.argsort(w, kind="stable")
-    faint = order[np.cumsum(w[order]) <= most]
-    out = w.copy()
-    out[faint] = 0.0
-    return np.asarray(out / out.sum())

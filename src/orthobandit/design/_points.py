@@ -80,17 +80,17 @@ class Points:
         out[:, 1:] = seen
         return out
 
-    def rough_view(self) -> tuple[View, Indices]:
-        """Scale the points to about unit covariance, from a sample spread evenly over the rows.
+    def rough_view(self, *, of_all: bool = False) -> tuple[View, Indices]:
+        """Scale the points to about unit covariance, from a sample spread evenly over the rows, or all.
 
         Returns the view and the sample; all points where the sample does not span, and the frame itself
         where some points are so far out that the covariance knows nothing else.
         """
         sample = np.arange(0, len(self), max(1, len(self) // SAMPLE))
         everything = np.arange(len(self))
-        for rows, chosen in ((self.rows[sample], sample), (self.rows, everything)):
+        for chosen in (everything,) if of_all else (sample, everything):
             try:
-                return self._scaled(rows), chosen
+                return self._scaled(self.rows if chosen is everything else self.rows[chosen]), chosen
             except np.linalg.LinAlgError:
                 continue
         return self.frame, everything
@@ -110,9 +110,17 @@ class Points:
     def refined(self, view: View, chosen: Indices, weights: Array) -> View:
         """Return the view in which the weighted points have moment (or covariance) equal to identity.
 
-        Computed from scratch in the coordinates of `view`, in which it is a small correction. Raises
-        numpy's LinAlgError when the weighted points do not span.
+        Computed from scratch in the coordinates of `view`, in which it is a small correction; or in those
+        of the frame, where `view` knew nothing of points as far out as the chosen. Raises numpy's
+        LinAlgError when the weighted points do not span.
         """
+        try:
+            return self._whitened(view, chosen, weights)
+        except np.linalg.LinAlgError:
+            again = self._whitened(self.frame, chosen, weights)
+            return self._whitened(again, chosen, weights)
+
+    def _whitened(self, view: View, chosen: Indices, weights: Array) -> View:
         centre, gram = self._moments(view, chosen, weights)
         return View(centre, view.transform @ inverse_root(gram))
 

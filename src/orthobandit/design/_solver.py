@@ -1,6 +1,6 @@
 """The D-optimal solver: working set, exchanges, passes over all points, certificate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
+FAR = 1e4  # a gap that no sample of like points leaves
 FEW = 2000  # points that are looked at faster than bounded
 COARSE = 0.02  # gap to which samples and first working sets are solved
 
@@ -54,26 +55,26 @@ def d_optimal(
     progress : callable, optional
         Called after each pass with (passes so far, gap).
     """
-    n = points.dimension
-    view, sample = points.rough_view()
-    chosen, weights = _first_working_set(points, view, sample, start)
-    view = points.refined(view, chosen, weights)
-    bounds, best, inner = _Bounds(points), np.inf, COARSE
+    n, now, bounds = points.dimension, _begin(points, start), _Bounds(points)
+    best, inner = np.inf, COARSE
     for passes in range(1, PASSES + 1):
-        chosen, weights, view = _solve_working_set(points, view, chosen, weights, inner)
-        gap = (bounds.updated(view, chosen, weights) - n) / points.rank
+        now = now.solved(inner)
+        gap = (bounds.updated(now) - n) / points.rank
         if gap <= tolerance:
-            chosen, weights, view = _sparse(points, view, chosen, weights)
-            gap = (bounds.renewed(view) - n) / points.rank
+            now = now.thinned()
+            gap = (bounds.renewed(now) - n) / points.rank
         best = min(best, gap)
         if progress is not None:
             progress(passes, gap)
         if gap <= tolerance:
-            return Weights(chosen, weights, max(gap, 0.0))
-        known = len(chosen)
-        chosen, weights = _with_violators(chosen, weights, bounds.values, n)
+            return Weights(now.chosen, now.weights, max(gap, 0.0))
+        if passes == 1 and gap > FAR:
+            # Neither sample nor start knew of points this far out.
+            now, bounds = _farthest(points), _Bounds(points)
+            continue
+        known, now = len(now.chosen), now.extended(bounds.values)
         # With no point to add, what is missing is missing inside the working set.
-        share = 0.03 if len(chosen) > known else 0.01
+        share = 0.03 if len(now.chosen) > known else 0.01
         inner = max(min(inner, share * gap), 0.2 * tolerance)
     raise DesignError(
         f"the design reached a gap of {best:.2e} in {PASSES} passes; {tolerance:.2e} was asked for",
@@ -87,72 +88,87 @@ def is_sparse(start: Array, n: int) -> bool:
     return bool(0 < np.count_nonzero(start) <= max(10 * n, n * (n + 1)))
 
 
-def _first_working_set(
-    points: Points, view: View, sample: Indices, start: Array | None
-) -> tuple[Indices, Array]:
-    """Start from an earlier design if it spans on few points, else from a solution for the sample.
-
-    Where the sample is everything, from a spanning set and the farthest points.
-    """
-    n = points.dimension
-    if start is not None and is_sparse(start, n):
+def _begin(points: Points, start: Array | None) -> "_WorkingSet":
+    """Start from an earlier design if it spans on few points, else from a solution for a sample."""
+    view, sample = points.rough_view()
+    if start is not None and is_sparse(start, points.dimension):
         chosen = np.flatnonzero(start)
         if points.are_spanned(view, chosen, start[chosen]):
-            return chosen, start[chosen]
+            return _WorkingSet.of(points, view, chosen, start[chosen])
     if len(sample) < len(points):
         try:
             found = d_optimal(points.only(sample), COARSE)
-            return sample[found.chosen], found.values
+            return _WorkingSet.of(points, view, sample[found.chosen], found.values)
         except DesignError:
-            sample = np.arange(len(points))
+            pass
+    return _farthest(points)
+
+
+def _farthest(points: Points) -> "_WorkingSet":
+    """Start from the farthest of all points, and a spanning set if these do not span well."""
+    view, everything = points.rough_view(of_all=True)
     leverages = points.leverages(view)
-    size = min(len(points), 10 * n)
+    size = min(len(points), 10 * points.dimension)
     chosen = np.sort(np.argpartition(-leverages, size - 1)[:size])
     if not points.are_spanned(view, chosen, np.full(size, 1.0 / size), least=0.1):
-        chosen = np.union1d(chosen, points.spanning(view, sample))
-    return chosen, np.full(len(chosen), 1.0 / len(chosen))
+        chosen = np.union1d(chosen, points.spanning(view, everything))
+    return _WorkingSet.of(points, view, chosen, np.full(len(chosen), 1.0 / len(chosen)))
 
 
-def _solve_working_set(
-    points: Points, view: View, chosen: Indices, weights: Array, tolerance: float
-) -> tuple[Indices, Array, View]:
-    """Move weight among the chosen points until their leverages agree to `tolerance`.
+@dataclass(frozen=True, eq=False)
+class _WorkingSet:
+    """Weights (m,) of the chosen points (m,), and the view that is refined to them.
 
-    `view` is refined to the weights, before and after.
+    `is_slow` says that exchanges did not converge the last time.
     """
-    columns = np.ascontiguousarray(points.lifted(view, chosen).T)
-    leverages = np.einsum("ji,ji->i", columns, columns)
-    weights = weights.copy()
-    n, m = columns.shape
-    most = 1000 + 5 * m + m * m // (2 * n)  # by then an interior-point method would have been as fast
-    if exchange(columns, weights, np.eye(n), leverages, tolerance, most) == most:
-        weights = interior_weights(columns.T, weights / weights.sum(), tolerance)
-    weights /= weights.sum()
-    # Points that lost their weight may come back by themselves only while they are nearly optimal.
-    kept = (weights > 0) | (leverages > points.dimension * (1.0 - 5.0 * tolerance))
-    chosen, weights = chosen[kept], weights[kept]
-    return chosen, weights, points.refined(view, chosen, weights)
 
+    points: Points
+    chosen: Indices
+    weights: Array
+    view: View
+    is_slow: bool = False
 
-def _sparse(points: Points, view: View, chosen: Indices, weights: Array) -> tuple[Indices, Array, View]:
-    """Drop the points without weight, and as many others as the same moments can do without."""
-    carried = weights > 0
-    chosen, weights = chosen[carried], weights[carried]
-    weights = sparsest_support(points.lifted(view, chosen), weights)
-    carried = weights > 0
-    chosen, weights = chosen[carried], weights[carried] / weights.sum()
-    return chosen, weights, points.refined(view, chosen, weights)
+    @classmethod
+    def of(cls, points: Points, view: View, chosen: Indices, weights: Array) -> "_WorkingSet":
+        return cls(points, chosen, weights, points.refined(view, chosen, weights))
 
+    def solved(self, tolerance: float) -> "_WorkingSet":
+        """Move weight among the points until their leverages agree to `tolerance`."""
+        columns = np.ascontiguousarray(self.points.lifted(self.view, self.chosen).T)
+        leverages = np.einsum("ji,ji->i", columns, columns)
+        weights = self.weights.copy()
+        n, m = columns.shape
+        # By then an interior-point method would have been as fast.
+        most = m if self.is_slow else 1000 + 5 * m + m * m // (2 * n)
+        is_slow = exchange(columns, weights, np.eye(n), leverages, tolerance, most) == most
+        if is_slow:
+            weights = interior_weights(columns.T, weights / weights.sum(), tolerance)
+        # Points that lost their weight may come back by themselves only while they are nearly optimal.
+        kept = (weights > 0) | (leverages > n * (1.0 - 5.0 * tolerance))
+        return self._with(kept, weights, is_slow=is_slow)
 
-def _with_violators(chosen: Indices, weights: Array, bounds: Array, n: int) -> tuple[Indices, Array]:
-    over = np.flatnonzero(bounds > n)
-    most = 10 * n
-    if len(over) > most:
-        over = over[np.argpartition(-bounds[over], most - 1)[:most]]
-    is_known = np.zeros(len(bounds), dtype=np.bool_)
-    is_known[chosen] = True
-    added = np.sort(over[~is_known[over]])
-    return np.concatenate([chosen, added]), np.concatenate([weights, np.zeros(len(added))])
+    def thinned(self) -> "_WorkingSet":
+        """Drop the points without weight, and as many others as the same moments can do without."""
+        carried = self._with(self.weights > 0, self.weights)
+        weights = sparsest_support(carried.points.lifted(carried.view, carried.chosen), carried.weights)
+        return carried._with(weights > 0, weights)
+
+    def extended(self, bounds: Array) -> "_WorkingSet":
+        """Add the worst violators without weight; `bounds` (K,) are exact above the dimension n."""
+        n = self.points.dimension
+        over, most = np.flatnonzero(bounds > n), 10 * n
+        if len(over) > most:
+            over = over[np.argpartition(-bounds[over], most - 1)[:most]]
+        is_known = np.zeros(len(bounds), dtype=np.bool_)
+        is_known[self.chosen] = True
+        added = np.sort(over[~is_known[over]])
+        weights = np.concatenate([self.weights, np.zeros(len(added))])
+        return replace(self, chosen=np.concatenate([self.chosen, added]), weights=weights)
+
+    def _with(self, kept: NDArray[np.bool_], weights: Array, *, is_slow: bool = False) -> "_WorkingSet":
+        chosen, weights = self.chosen[kept], weights[kept] / weights[kept].sum()
+        view = self.points.refined(self.view, chosen, weights)
+        return _WorkingSet(self.points, chosen, weights, view, is_slow)
 
 
 class _Bounds:
@@ -172,24 +188,24 @@ class _Bounds:
         self._view: View | None = None
         self.values = np.full(len(points), np.inf)
 
-    def updated(self, view: View, chosen: Indices, weights: Array) -> float:
-        """Move on to the design that `view` was refined to; return its largest leverage."""
+    def updated(self, now: _WorkingSet) -> float:
+        """Move on to another design; return its largest leverage."""
         if self._view is None or len(self.values) <= FEW:
-            return self.renewed(view)
-        seen = self._points.lifted(self._view, chosen)
-        growth = np.linalg.eigvalsh((seen.T * weights) @ seen)[0]
+            return self.renewed(now)
+        seen = self._points.lifted(self._view, now.chosen)
+        growth = np.linalg.eigvalsh((seen.T * now.weights) @ seen)[0]
         if growth <= 0:
-            return self.renewed(view)
+            return self.renewed(now)
         self.values /= growth
         doubtful = np.flatnonzero(self.values > self._points.dimension)
         if len(doubtful) > 0.5 * len(self.values):
-            return self.renewed(view)
-        self._view = view
-        self.values[doubtful] = self._points.leverages(view, doubtful)
+            return self.renewed(now)
+        self._view = now.view
+        self.values[doubtful] = self._points.leverages(now.view, doubtful)
         return float(self.values.max())
 
-    def renewed(self, view: View) -> float:
+    def renewed(self, now: _WorkingSet) -> float:
         """Look at all points; return the largest leverage."""
-        self._view = view
-        self.values = self._points.leverages(view)
+        self._view = now.view
+        self.values = self._points.leverages(now.view)
         return float(self.values.max())

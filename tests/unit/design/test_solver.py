@@ -50,9 +50,9 @@ def test_bounds_never_miss_a_violator():
     seen = []
     updated = _solver._Bounds.updated
 
-    def checked(self, view, chosen, weights):
-        largest = updated(self, view, chosen, weights)
-        everything = points.leverages(view)
+    def checked(self, now):
+        largest = updated(self, now)
+        everything = points.leverages(now.view)
         assert largest == pytest.approx(everything.max(), rel=1e-10)
         assert np.all(self.values >= everything * (1 - 1e-10))
         seen.append(np.count_nonzero(self.values != everything))
@@ -139,3 +139,13 @@ def test_points_so_far_out_that_the_covariance_knows_nothing_else():
     view, sample = points.rough_view()
     assert view is points.frame
     assert sample.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("length", [1e3, 1e6, 1e10])
+def test_far_points_that_no_sample_has_seen(length, monkeypatch):
+    monkeypatch.setattr(_points, "SAMPLE", 128)
+    features = np.random.default_rng(8).standard_normal((2000, 4))
+    features[[501, 777, 1503]] *= length
+    found = d_optimal(points_of(features), 1e-6)
+    assert {501, 777, 1503} <= set(found.chosen)
+    assert found.gap <= 1e-6
