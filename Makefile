@@ -5,7 +5,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 .PHONY: demo test test-statistical lint types bench docs changelog clean
 
 demo: .venv/core
-	$(BIN)/python examples/moving_baseline.py
+	$(BIN)/orthobandit reproduce --quick --out report
 
 test: .venv/test
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow"
@@ -37,7 +37,7 @@ changelog: .venv/bin/python
 	$(PYTHON) -m venv .venv
 
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,parquet]'
 	@touch $@
 
 .venv/test: .venv/bin/python pyproject.toml constraints.txt
@@ -49,4 +49,4 @@ changelog: .venv/bin/python
 	@touch $@
 
 clean:
-	rm -rf .venv docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv report docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

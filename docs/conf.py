@@ -5,6 +5,7 @@ from importlib.metadata import version as installed_version
 project = "orthobandit"
 release = version = installed_version("orthobandit")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "orthobandit"

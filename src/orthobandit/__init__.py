@@ -6,25 +6,39 @@ from typing import TYPE_CHECKING, Any
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design, contrast_design, g_optimal_design
 from orthobandit.errors import OrthobanditError
-from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy import SBE, Decision, Policy, PureExploration
+from orthobandit.estimate import (
+    Asymptotic,
+    Bounded,
+    Estimate,
+    Moments,
+    OrthogonalRegression,
+    Plan,
+    SubGaussian,
+    Tally,
+)
+from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, Policy, PureExploration
 
 if TYPE_CHECKING:
     from orthobandit.simulation import Environment, simulate
 
 __all__ = [
     "SBE",
+    "AnytimeElimination",
     "ArmSet",
+    "Asymptotic",
+    "Bounded",
     "Decision",
     "Design",
     "Environment",
     "Estimate",
+    "FixedBudget",
     "Moments",
     "OrthobanditError",
     "OrthogonalRegression",
     "Plan",
     "Policy",
     "PureExploration",
+    "SubGaussian",
     "Tally",
     "anchor_design",
     "centred_design",

@@ -50,6 +50,9 @@ def make_named(
             raise ParameterError(f"{name}: {setting}={value!r} must be a number")
         if isinstance(default, int) and isinstance(value, float):
             raise ParameterError(f"{name}: {setting}={value!r} must be a whole number")
+    for setting, default in defaults.items():
+        if default is inspect.Parameter.empty and setting not in settings:
+            raise ParameterError(f"{name} needs the setting {setting}, as in {name}:{setting}=…")
     return maker(**settings)
 
 

@@ -175,12 +175,12 @@ class DrawTable(NamedTuple):
             np.ones((rows, count)),
             np.zeros((rows, 2 * count), dtype=np.int64),
         )
-        _fill_table(probabilities, *table)
+        fill_table(probabilities, *table)
         return table
 
 
 @compiled
-def _fill_table(
+def fill_table(
     probabilities: NDArray[np.float64],
     columns: NDArray[np.int64],
     threshold: NDArray[np.float64],

@@ -45,6 +45,24 @@ class ParameterError(InputError):
     """A setting lies outside the range in which it means something."""
 
 
+class SpecError(InputError):
+    """A study is described wrongly; nothing was run.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        Where in the description the mistake is.
+    """
+
+    def __init__(self, message: str, keys: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
+class StudyError(OrthobanditError):
+    """A study could not be finished; what was finished is kept."""
+
+
 class MissingExtraError(OrthobanditError, ImportError):
     """A package that only some features need is not installed; the message says how to get it."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orthobandit._random import draw_arms, stream
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
 
 __all__ = [
@@ -49,6 +49,8 @@ class Setting:
     tolerance : float
         Largest difference between probabilities of a batch and of its single runs. 0 asks for equality,
         which linear algebra keeps only if it treats each replication by itself.
+    may_play_dropped : bool
+        True for policies that play arms out of the race for what they tell about the others.
     """
 
     arms: ArmSet
@@ -57,6 +59,7 @@ class Setting:
     replications: int = 3
     seed: int = 0
     tolerance: float = 0.0
+    may_play_dropped: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,8 @@ def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
         _require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
         _require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
         active = policy.decide(step.state).active
-        _require(not np.any(step.plan.probabilities[~active]), "an arm that is not active may be drawn")
+        drawn_in_vain = not setting.may_play_dropped and bool(np.any(step.plan.probabilities[~active]))
+        _require(not drawn_in_vain, "an arm that is not active may be drawn")
 
 
 def check_decisions(policy: Policy[Any], setting: Setting) -> None:
@@ -165,11 +169,14 @@ def check_batch(policy: Policy[Any], setting: Setting) -> None:
 def check_parts(policy: Policy[Any], setting: Setting) -> None:
     """Check that a tally may arrive in parts: its plan stays in force, and the end is the same.
 
-    A plan that lasts for ever stays so.
+    A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
+    in force.
     """
     for step in _run(policy, setting, np.asarray(0)):
         state, seen = step.state, 0
         for part in step.parts:
+            if seen == step.plan.rounds:
+                break
             left = FOREVER if step.plan.rounds == FOREVER else step.plan.rounds - seen
             rest = Plan(step.plan.probabilities, left)
             _same_plan(policy.plan(state), rest, "a plan changes before its rounds are in")
@@ -221,8 +228,11 @@ def _run(policy: Policy[Any], setting: Setting, numbers: NDArray[np.int64]) -> I
         if not rounds.any():
             return
         names = zip(numbers.reshape(-1).tolist(), played.reshape(-1).tolist(), strict=True)
-        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), strict=True)
-        seen = [_seen(setting, name, int(size), row) for name, size, row in rows]
+        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), np.ndindex(batch), strict=True)
+        seen = [
+            _seen(setting, name, int(size), row, plan.centre and plan.centre.at(place))
+            for name, size, row, place in rows
+        ]
         step = _Step(state, plan, tuple(_stacked(part, batch) for part in zip(*seen, strict=True)))
         yield step
         played = np.asarray(played + rounds)
@@ -230,11 +240,16 @@ def _run(policy: Policy[Any], setting: Setting, numbers: NDArray[np.int64]) -> I
 
 
 def _seen(
-    setting: Setting, name: tuple[int, int], rounds: int, probabilities: NDArray[np.float64]
+    setting: Setting,
+    name: tuple[int, int],
+    rounds: int,
+    probabilities: NDArray[np.float64],
+    centre: Centre | None,
 ) -> list[Tally]:
     """Play rounds of the replication and from the round that `name` says; return the tally of each third.
 
-    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone.
+    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
+    plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
     """
     arms, seed = setting.arms, setting.seed
     theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
@@ -242,6 +257,8 @@ def _seen(
     noise = stream(seed, "contract noise", *name).standard_normal(rounds)
     shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
     rewards = np.round(((arms.features @ theta)[drawn] + shift + noise) * 1024) / 1024
+    if centre is not None:
+        rewards = centre.residuals(drawn, rewards)
     thirds = np.array_split(np.arange(rounds), 3)
     return [Tally.of(drawn[third], rewards[third], len(arms)) for third in thirds]
 

@@ -11,6 +11,8 @@ from orthobandit.errors import OrthobanditError
 COMMANDS = {
     "design": "which arms to play how often, with a certificate and the number of rounds",
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
+    "reproduce": "the paper's figures and its successor's tables, in a report that says what holds",
+    "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
 }
 
 

@@ -54,7 +54,28 @@ def bar(total: int) -> Iterator[Callable[[str, int], None] | None]:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _left(start: tuple[float, int], now: tuple[float, int], total: int) -> str:
+@contextmanager
+def steps_left() -> Iterator[Callable[[float, float], None] | None]:
+    """Show ``[#####.....]  50 %  0:12 left`` for callbacks (done, total); None as for :func:`counter`."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    start = time.monotonic()
+
+    def show(done: float, total: float) -> None:
+        share = done / total if total else 1.0
+        full = round(20 * share)
+        left = _left((start, 0), (time.monotonic(), done), total)
+        line = f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}{left}"
+        print(f"\r{line}", end="\033[K", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _left(start: tuple[float, float], now: tuple[float, float], total: float) -> str:
     """Return the time left at the speed between two moments (seconds, done), as text."""
     done = now[1] - start[1]
     if done <= 0:

@@ -14,7 +14,7 @@ from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.errors import ParameterError
-from orthobandit.policy import POLICIES, Policy, named_policy, policy_settings
+from orthobandit.policy import POLICIES, Policy, named_policy, needs_horizon, policy_settings
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.study import figures
 
@@ -92,6 +92,8 @@ def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
         name, own = parse_named(text)
         shared = {flag: value for flag, value in given.items() if flag in policy_settings(name)}
         unused -= set(shared)
+        if needs_horizon(name):
+            shared["horizon"] = options.horizon
         policies[text] = named_policy(name, **(shared | own))
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")

@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PASSES = 200
-IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
+IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 START_GAP = 0.02  # of the centred design that the solver starts from
 
 
@@ -50,7 +50,11 @@ class _Prices:
 
 @dataclass(frozen=True, eq=False)
 class ContrastProblem:
-    """Points that may be played (K', r) and the contrasts to price, in the same coordinates."""
+    """Points that may be played (K', r) and the contrasts to price, in the same coordinates.
+
+    With an intercept contrasts are differences of points and M is their covariance; without, contrasts
+    are vectors among the points and M is their second moment.
+    """
 
     points: Points
     contrasts: Contrasts
@@ -95,7 +99,7 @@ class ContrastProblem:
         view = self.points.refined(rough, centred.chosen, centred.values)
         worst, first = self.contrasts.worst(view.transform, 6 * n)
         corners = self.points.rows[self.points.spanning(rough, sample)]
-        guards = corners[1:] - corners[0]
+        guards = corners[1:] - corners[0] if self.points.has_intercept else corners
         largest_guard = float(np.max(np.sum((guards @ view.transform) ** 2, axis=1)))
         guards = guards * np.sqrt(0.2 * self.tolerance * worst / (n * largest_guard))
         p = np.zeros(len(self.points))
@@ -109,8 +113,9 @@ class ContrastProblem:
 
     def _improved(self, now: _Iterate, guards: Array, precision: float) -> tuple[_Iterate, _Prices]:
         """Solve on the working sets, then price all points and all contrasts."""
-        rows = np.concatenate([now.wanted, guards]) @ now.view.transform
-        lifted = np.hstack([np.zeros((len(rows), 1)), rows])
+        lifted = np.concatenate([now.wanted, guards]) @ now.view.transform
+        if self.points.has_intercept:
+            lifted = np.hstack([np.zeros((len(lifted), 1)), lifted])
         saddle = solve_minmax(self.points.lifted(now.view, now.chosen), lifted, now.p, precision)
         view = self.points.refined(now.view, now.chosen, saddle.weights)
         multipliers = saddle.multipliers[: len(now.wanted)]
@@ -153,7 +158,7 @@ class ContrastProblem:
     def _finished(self, now: _Iterate, bound: float) -> tuple[Array, float]:
         """Play as few points as the certificate allows, and certify afresh."""
         thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
-        for q, least in ((thin, FAINT / len(thin)), (thin, 0.0), (now.p, 0.0)):
+        for q, least in ((thin, FAINT / len(now.p)), (thin, 0.0), (now.p, 0.0)):
             kept = q > least
             chosen, p = now.chosen[kept], q[kept] / q[kept].sum()
             worst = self._certified(now.view, chosen, p)

@@ -1,7 +1,45 @@
 """From plans and tallies to estimates of the gaps between arms."""
 
+from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.baseline import (
+    AutoRegression,
+    Baseline,
+    CovariateRegression,
+    ExponentialMean,
+    Forecast,
+    Forecaster,
+    NoBaseline,
+    OnlineRegression,
+    RunningMean,
+    SeasonalRegression,
+)
+from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence, Evidence, SubGaussian, Tuning
 from orthobandit.estimate.orthogonal import Estimate, Moments, OrthogonalRegression
-from orthobandit.estimate.plan import Plan
+from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 
-__all__ = ["Estimate", "Moments", "OrthogonalRegression", "Plan", "Tally"]
+__all__ = [
+    "Asymptotic",
+    "AutoRegression",
+    "Baseline",
+    "Bounded",
+    "Centre",
+    "Confidence",
+    "CovariateRegression",
+    "Estimate",
+    "Evidence",
+    "ExponentialMean",
+    "Forecast",
+    "Forecaster",
+    "Moments",
+    "NoBaseline",
+    "OnlineRegression",
+    "OrthogonalRegression",
+    "PairGeometry",
+    "Plan",
+    "RunningMean",
+    "SeasonalRegression",
+    "SubGaussian",
+    "Tally",
+    "Tuning",
+]

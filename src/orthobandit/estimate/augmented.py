@@ -17,8 +17,8 @@ class PairGeometry:
 
     For a pair (i, j) and y = x_i − x_j the weight function is g(a) = yᵀΣ⁺(x_a − μ) = H_ia − H_ja, with
     E g = 0, E[g·x_a] = y and E g² = v. Then ψ = values_i − values_j + g(a)·(residual) has mean yᵀθ,
-    whatever the shift, for any predictable `values` = Xθ̂ and baseline (METHODS of the package: augmented
-    contrasts; the bandit form of CUPED).
+    whatever the shift, for any baseline and any values = Xθ̂ + constant that were fixed before the draw (the
+    bandit form of CUPED). Values that are not linear in the features would leave a bias.
 
     Attributes
     ----------
@@ -58,9 +58,23 @@ class PairGeometry:
         pushed = self.inner @ sums
         difference = values[:, np.newaxis] - values
         totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
-        cross = (self.inner * squares) @ self.inner.T
-        own = np.diagonal(cross)
-        return totals, np.maximum(own[:, np.newaxis] + own - 2.0 * cross, 0.0)
+        seen = squares > 0
+        return totals, _squares(self.inner[:, seen], squares[seen])
+
+
+@compiled
+def _squares(inner: Array, squares: Array) -> Array:
+    """Return Σ_a (H_ia − H_ja)²·q_a for all pairs; nothing cancels, however near two arms are."""
+    count, seen = inner.shape
+    out = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i):
+            total = 0.0
+            for a in range(seen):
+                total += (inner[i, a] - inner[j, a]) ** 2 * squares[a]
+            out[i, j] = total
+            out[j, i] = total
+    return out
 
 
 @compiled

@@ -1,15 +1,73 @@
 """A plan: the distribution over arms that is in force for a number of rounds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
 MOST_ROUNDS = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """What is subtracted from a reward before it is tallied, and what is checked of it.
+
+    The residual of arm a in a round with baseline forecast m is reward − clip(m) − values_a, itself
+    clipped to ± `limit`. All of it is fixed before the arm is drawn.
+
+    Attributes
+    ----------
+    values : (..., K) array
+        The policy's estimate of each arm's reward, up to a common level.
+    low, high : (...) arrays
+        Forecasts are clipped to [low, high]; ±inf leaves them as they are.
+    limit : float
+        Residuals are clipped to ± this; +inf leaves them as they are.
+    rewards : tuple of float
+        A reward outside this range is refused.
+    """
+
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    limit: float = np.inf
+    rewards: tuple[float, float] = (-np.inf, np.inf)
+
+    def at(self, place: tuple[int, ...]) -> "Centre":
+        """Return the centre of one replication."""
+        return replace(self, values=self.values[place], low=self.low[place], high=self.high[place])
+
+    def residuals(
+        self, arms: NDArray[np.int64], rewards: ArrayLike, forecasts: ArrayLike = 0.0
+    ) -> NDArray[np.float64]:
+        """Return what is tallied of the rounds (n,) of one replication; refuse rewards outside the range.
+
+        Parameters
+        ----------
+        arms, rewards, forecasts : (n,) arrays
+            The arm, the reward and the baseline forecast of each round.
+
+        Examples
+        --------
+        >>> centre = Centre(np.array([0.0, -1.0]), np.array(0.0), np.array(5.0), limit=3.0)
+        >>> centre.residuals(np.array([0, 1, 1]), [2.0, 2.0, 9.0], [-1.0, 1.0, 1.0]).tolist()
+        [2.0, 2.0, 3.0]
+        """
+        given = np.asarray(rewards, dtype=np.float64)
+        low, high = self.rewards
+        outside = ~((given >= low) & (given <= high))
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise RewardError(
+                f"rewards row {row} is {given.flat[row]:g}, outside the declared range [{low:g}, {high:g}];"
+                " declare a range that holds all rewards"
+            )
+        level = np.clip(np.asarray(forecasts, dtype=np.float64), self.low, self.high)
+        return np.clip(given - level - self.values[arms], -self.limit, self.limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +80,8 @@ class Plan:
         Non-negative, summing to one over the last axis. Never renormalised.
     rounds : array-like (...) of int
         How long the plan is in force; broadcast over the leading axes.
+    centre : Centre, optional
+        What to subtract from rewards before they are tallied; nothing by default.
 
     Examples
     --------
@@ -35,8 +95,10 @@ class Plan:
 
     probabilities: NDArray[np.float64]
     rounds: NDArray[np.int64]
+    centre: Centre | None
 
-    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike) -> None:
+    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike, centre: Centre | None = None) -> None:
+        object.__setattr__(self, "centre", centre)
         checked = checked_probabilities(probabilities)
         object.__setattr__(self, "probabilities", checked)
         object.__setattr__(self, "rounds", _checked_rounds(rounds, checked.shape[:-1]))
@@ -47,7 +109,7 @@ class Plan:
         return int(self.probabilities.shape[-1])
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists that survive ``json.dumps`` exactly."""
+        """Return plain lists that survive ``json.dumps`` exactly; a centre belongs to the policy's state."""
         return {"probabilities": self.probabilities.tolist(), "rounds": self.rounds.tolist()}
 
     @classmethod

@@ -1,17 +1,50 @@
 """Policies: rules that turn past tallies into the next plan."""
 
+from orthobandit.policy.action_centred import ActionCentredTS
+from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
-from orthobandit.policy.catalogue import POLICIES, named_policy, policy_settings
+from orthobandit.policy.bose import BOSE
+from orthobandit.policy.budget import FixedBudget
+from orthobandit.policy.catalogue import POLICIES, named_policy, needs_horizon, policy_settings
 from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
+from orthobandit.policy.linear import LinUCB
+from orthobandit.policy.lints import LinTS
+from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.p1rage import P1RAGE
+from orthobandit.policy.phased import PhasedElimination
+from orthobandit.policy.rage import RAGE
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.stratified import StratifiedMeans
+from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.ucb import UCB1
+from orthobandit.policy.uniform import UniformAllocation
 
 __all__ = [
+    "BOSE",
     "FOREVER",
+    "P1RAGE",
     "POLICIES",
+    "RAGE",
     "SBE",
+    "SPBAI",
+    "UCB1",
+    "ActionCentredTS",
+    "AnytimeElimination",
     "Decision",
+    "FarthestPair",
+    "FixedBudget",
+    "LinTS",
+    "LinUCB",
+    "MABThompson",
+    "PhasedElimination",
     "Policy",
     "PureExploration",
+    "SemiparametricTS",
+    "StratifiedMeans",
+    "UniformAllocation",
     "named_policy",
+    "needs_horizon",
     "policy_settings",
 ]

@@ -36,8 +36,11 @@ def load_array(
 ) -> NDArray[Any]:
     """Return one array of a dumped state, or raise :class:`ParameterError` if it does not fit."""
     array = np.array(_entry(data, name), dtype=dtype)
-    if shape is not None:
-        _check_shape(name, array.shape, shape)
+    if shape is None:
+        return array
+    if not array.size and 0 in shape:
+        return array.reshape(shape)  # nested empty lists do not say how deep they were
+    _check_shape(name, array.shape, shape)
     return array
 
 

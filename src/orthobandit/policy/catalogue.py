@@ -1,18 +1,51 @@
 """Policies by name, for the command line and for sweeps."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from orthobandit._checks import check_choice
 from orthobandit._named import make_named, settings_of
+from orthobandit.policy._makers import anytime_elimination
+from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import Policy
+from orthobandit.policy.bose import BOSE
+from orthobandit.policy.budget import FixedBudget
 from orthobandit.policy.explore import PureExploration
+from orthobandit.policy.farthest import FarthestPair
+from orthobandit.policy.linear import LinUCB
+from orthobandit.policy.lints import LinTS
+from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.p1rage import P1RAGE
+from orthobandit.policy.phased import PhasedElimination
+from orthobandit.policy.rage import RAGE
 from orthobandit.policy.sbe import SBE
+from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.stratified import StratifiedMeans
+from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.ucb import UCB1
+from orthobandit.policy.uniform import UniformAllocation
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "sbe": SBE,
     "explore": PureExploration,
+    "anytime": anytime_elimination,
+    "fixed-budget": FixedBudget,
+    "bose": BOSE,
+    "semiparametric-ts": SemiparametricTS,
+    "action-centred-ts": ActionCentredTS,
+    "farthest-pair": FarthestPair,
+    "sp-bai": SPBAI,
+    "stratified": StratifiedMeans,
+    "phased-elimination": PhasedElimination,
+    "rage": RAGE,
+    "p1-rage": P1RAGE,
+    "linucb": LinUCB,
+    "lints": LinTS,
+    "ucb1": UCB1,
+    "mab-thompson": MABThompson,
+    "uniform": UniformAllocation,
 }
 
 
@@ -25,6 +58,18 @@ def named_policy(name: str, **settings: Any) -> Policy[Any]:
     True
     """
     return make_named("policy", POLICIES, name, settings)
+
+
+def needs_horizon(name: str) -> bool:
+    """Tell whether the policy of this name cannot be made without the setting `horizon`.
+
+    Examples
+    --------
+    >>> needs_horizon("bose"), needs_horizon("sbe")
+    (True, False)
+    """
+    parameters = inspect.signature(POLICIES[check_choice("policy", name, POLICIES)]).parameters
+    return "horizon" in parameters and parameters["horizon"].default is inspect.Parameter.empty
 
 
 def policy_settings(name: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from orthobandit.policy._states import (
     load_tally,
     select,
 )
+from orthobandit.policy._successor import successor_phase_rounds
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.theory import (
     adaptive_phase_rounds,
@@ -33,7 +34,12 @@ Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
 # The constants that each schedule reads; setting another one is a mistake.
-CONSTANTS = {"experiments": {"scale"}, "theory": {"C2"}, "adaptive": {"C2", "C3"}}
+CONSTANTS: dict[str, set[str]] = {
+    "experiments": {"scale"},
+    "theory": {"C2"},
+    "adaptive": {"C2", "C3"},
+    "successor": set(),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +101,11 @@ class SBE:
     ----------
     delta : float
         Failure probability δ of everything that is claimed in a run.
-    schedule : {"experiments", "theory", "adaptive"}
+    schedule : {"experiments", "theory", "adaptive", "successor"}
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
-        :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`.
+        :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
+        "successor" are the lengths that the authors of SP-BAI give SBE in their experiments
+        (:func:`~orthobandit.policy._successor.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
     C2, C3 : float
@@ -137,7 +145,7 @@ class SBE:
         for name in ("scale", "C2", "C3"):
             value = check_positive(name, getattr(self, name))
             if value != 1.0 and name not in CONSTANTS[self.schedule]:
-                used = " and ".join(sorted(CONSTANTS[self.schedule]))
+                used = " and ".join(sorted(CONSTANTS[self.schedule])) or "no constant"
                 raise ParameterError(
                     f"{name}={value:g} has no effect: schedule={self.schedule!r} reads only {used}"
                 )
@@ -175,6 +183,8 @@ class SBE:
             rounds = theory_phase_rounds(*setting, C2=self.C2)
         elif self.schedule == "adaptive":
             rounds = adaptive_phase_rounds(*setting, C2=self.C2, C3=self.C3)
+        elif self.schedule == "successor":
+            rounds = successor_phase_rounds(*setting)
         else:
             rounds = experiments_phase_rounds(*setting, scale=self.scale)
         return min(rounds, FOREVER)

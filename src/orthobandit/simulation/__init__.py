@@ -12,6 +12,7 @@ from orthobandit.simulation.catalogue import (
 )
 from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
@@ -61,6 +62,7 @@ __all__ = [
     "compare",
     "comparison_table",
     "exact_gap",
+    "explore",
     "named_instance",
     "named_noise",
     "named_shift",

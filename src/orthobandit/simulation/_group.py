@@ -10,11 +10,16 @@ from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy
 from orthobandit.simulation._player import Player
+from orthobandit.simulation._rounds import Learner, plans_every_round
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.result import RunResult
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+
+# How often a policy that plans every round is asked which arms are out.
+LOOK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +47,12 @@ class Job:
 def play_group(job: Job, replications: Whole) -> RunResult:
     """Play some replications of a job side by side; the grouping changes no number."""
     policy, arms, size = job.policy, job.environment.arms, replications.size
-    player = Player(job.environment, job.checkpoints, job.seed, replications)
+    baseline = getattr(policy, "baseline", None)
+    player = Player(job.environment, job.checkpoints, job.seed, replications, baseline)
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
-    diary = _Diary(size, len(arms))
+    learner = Learner(policy, arms) if plans_every_round(policy) else None
+    diary = _Diary(size, len(arms), 1 if learner is None else LOOK, job.horizon)
     decision = policy.decide(state)
     is_running = np.ones(size, dtype=bool)
     while True:
@@ -65,33 +72,42 @@ def play_group(job: Job, replications: Whole) -> RunResult:
         is_running &= ~is_final
         if not is_running.any():
             return _result(job, replications, player, diary, decision)
-        rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
-        tally = player.play(probabilities, rounds)
-        state = policy.observe(state, plan, tally)
+        if learner is not None and player.is_oblivious and np.all(plan.rounds[is_running] == 1):
+            played = (diary.current, diary.plans)
+            state = learner.play(state, player, np.flatnonzero(is_running), diary.next_look(clock), played)
+        else:
+            rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
+            state = policy.observe(state, plan, player.play(probabilities, rounds, plan.centre))
         decision = policy.decide(state)
 
 
 class _Diary:
-    """What is noted of R replications along the way."""
+    """What is noted of R replications along the way; every `look` rounds, which arms are out."""
 
-    def __init__(self, size: int, count: int) -> None:
+    def __init__(self, size: int, count: int, look: int, horizon: int) -> None:
         self.stop_times = np.full(size, -1, dtype=np.int64)
         self.elimination_times = np.full((size, count), -1, dtype=np.int64)
         self.plans = np.zeros(size, dtype=np.int64)
-        self._current = np.zeros((size, count))
+        self.current = np.zeros((size, count))
+        self._look, self._horizon = look, horizon
+
+    def next_look(self, clock: Whole) -> Whole:
+        """Return the rounds (R,) after which the replications are looked at again."""
+        return np.minimum((clock // self._look + 1) * self._look, self._horizon)
 
     def note(self, decision: Decision, clock: Whole) -> None:
         """Note the first declaration of each replication and the first absence of each arm."""
         is_new = (np.asarray(decision.declared) >= 0) & (self.stop_times < 0)
         self.stop_times[is_new] = clock[is_new]
-        is_out = ~np.asarray(decision.active) & (self.elimination_times < 0)
+        is_looked = is_new | (clock % self._look == 0) | (clock == self._horizon)
+        is_out = is_looked[:, np.newaxis] & ~np.asarray(decision.active) & (self.elimination_times < 0)
         self.elimination_times[is_out] = np.broadcast_to(clock[:, np.newaxis], is_out.shape)[is_out]
 
     def note_plans(self, probabilities: Array, is_running: NDArray[np.bool_]) -> None:
         """Count the replications whose distribution differs from the one before."""
-        is_new = is_running & np.any(probabilities != self._current, axis=1)
+        is_new = is_running & np.any(probabilities != self.current, axis=1)
         self.plans[is_new] += 1
-        self._current[is_new] = probabilities[is_new]
+        self.current[is_new] = probabilities[is_new]
 
 
 def _checked_plan(plan: Plan, is_running: NDArray[np.bool_], shape: tuple[int, int]) -> Array:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._random import DrawTable, Words, next_position, table_arm, tally_draws
+from orthobandit.estimate._forecast import Recipe, forecast, learn, regressor_count
 from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
 from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
@@ -65,6 +66,26 @@ class Window(NamedTuple):
     stop: Whole
 
 
+class Desk(NamedTuple):
+    """Where residuals are made: forecasts of the baseline, the plans' centres, sums in the making.
+
+    `memory` (R, n) is that of the forecasters, `values` (R, K), `low` and `high` (R,) and `limit` the
+    centres, `rewards` the range a reward must lie in, `sums` (R, K, 5) of residuals, `refused` (R,) the round
+    of a reward outside the range, from 1. Not used when `is_used` is false.
+    """
+
+    is_used: bool
+    recipe: Recipe
+    memory: Array
+    values: Array
+    low: Array
+    high: Array
+    limit: float
+    rewards: tuple[float, float]
+    sums: Array
+    refused: Whole
+
+
 @compiled
 def regret_of(gaps: Array, before: Array, sums: Array) -> float:
     """Return the regret of `before` (K,) rounds and those counted in `sums` (K, 5)."""
@@ -114,8 +135,9 @@ def end_paths(rows: Whole, truth: Truth, memory: Memory, block: Block) -> None:
 
 
 @compiled
-def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window) -> None:
+def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window, desk: Desk) -> None:
     """Play round by round, with ν read from the window or from the compiled adversary."""
+    regressors = np.zeros(regressor_count(desk.recipe))
     means, kind, table, (limit, strength) = truth.means, truth.noise, block.table, truth.adversary_parameters
     for r in rows:
         # Rows are taken out here: passing whole batches to a call in every round costs more than the round.
@@ -141,13 +163,28 @@ def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window:
                     shift = answers[_leader(counts_before, sums_before, sums)]
                 else:
                     shift = min(max(-strength * reward, -limit), limit)
+                level = 0.0
+                if desk.is_used:
+                    level = forecast(desk.recipe, desk.memory[r], clock, regressors)
                 arm = table_arm(table, r, next_position(arm_stream))
-                reward, is_clipped = _reward(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
+                reward, is_clipped = reward_of(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
                 _add(sums[arm], reward)
                 clipped += is_clipped
+                if desk.is_used:
+                    _file(desk, r, arm, reward, level, clock + 1)
+                    learn(desk.recipe, desk.memory[r], regressors, reward - desk.values[r, arm])
             _move_clock(r, pause, truth, memory, block)
         memory.last_arm[r], memory.last_reward[r] = arm, reward
         memory.clipped[r] += clipped
+
+
+@compiled
+def _file(desk: Desk, r: int, arm: int, reward: float, level: float, clock: int) -> None:
+    """Tally a residual; remember the first reward that must be refused."""
+    if not desk.rewards[0] <= reward <= desk.rewards[1] and desk.refused[r] == 0:
+        desk.refused[r] = clock
+    residual = reward - min(max(level, desk.low[r]), desk.high[r]) - desk.values[r, arm]
+    _add(desk.sums[r, arm], min(max(residual, -desk.limit), desk.limit))
 
 
 @compiled
@@ -162,7 +199,7 @@ def _add(sums: Array, reward: float) -> None:
 
 
 @compiled
-def _reward(
+def reward_of(
     mean: float, kind: int, parameters: tuple[float, float, float], state: Words
 ) -> tuple[float, bool]:
     first, second, third = parameters

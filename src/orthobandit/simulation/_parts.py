@@ -8,6 +8,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -27,15 +28,13 @@ class Parts:
                 f"resume={str(folder)!r} cannot be made a folder: {error.strerror}"
             ) from None
 
-    def load(self, replications: int) -> list[RunResult]:
-        """Return what is stored of the first `replications` replications, each once."""
-        is_missing = np.ones(replications, dtype=bool)
-        found = []
+    def load(self, numbers: NDArray[np.int64]) -> list[RunResult]:
+        """Return what is stored of the replications of these numbers, each once."""
+        missing, found = numbers, []
         for path in sorted(self.folder.glob("part-*.json")):
             part = RunResult.read(path)
-            part = part.only(part.replications < replications)
-            part = part.only(is_missing[part.replications])
-            is_missing[part.replications] = False
+            part = part.only(np.isin(part.replications, missing))
+            missing = np.setdiff1d(missing, part.replications)
             found.append(part)
         return found
 

@@ -4,9 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._random import DrawTable, compiled_stream
-from orthobandit.estimate import Tally
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import Centre, Tally
+from orthobandit.estimate.baseline import Baseline
 from orthobandit.simulation import _kernels
-from orthobandit.simulation._kernels import Block, Memory, Truth, Window
+from orthobandit.simulation._desk import Desks
+from orthobandit.simulation._kernels import Block, Desk, Memory, Truth, Window
 from orthobandit.simulation._windows import PathWindows, checked_shift
 from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
 from orthobandit.simulation.environment import Environment
@@ -31,38 +34,61 @@ class Player:
     seed : int
     replications : (R,) array of int
         Name the streams.
+    baseline : Baseline, optional
+        Forecasts the level before each draw; each replication has its own forecaster.
     """
 
-    def __init__(self, environment: Environment, checkpoints: Whole, seed: int, replications: Whole) -> None:
-        self._shift = environment.shift
+    def __init__(
+        self,
+        environment: Environment,
+        checkpoints: Whole,
+        seed: int,
+        replications: Whole,
+        baseline: Baseline | None = None,
+    ) -> None:
+        self._shift = shift = environment.shift
         self.truth = _truth(environment, checkpoints)
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
         # Σ over rounds of each arm's probability, for adversaries that compare a plan with those before.
         self._chances = np.zeros_like(self.memory.sums)
+        self._desks = Desks(baseline, replications.size, len(environment.arms))
         self._seed, self._replications = seed, replications
-        self._windows: PathWindows | None = None
+        self._windows = PathWindows(shift, seed, replications) if isinstance(shift, Oblivious) else None
 
-    def play(self, probabilities: Array, rounds: Whole) -> Tally:
-        """Play each replication for so many rounds (R,) under its plan (R, K); tally the rewards."""
+    @property
+    def is_oblivious(self) -> bool:
+        """Whether the shift is fixed before the first round."""
+        return isinstance(self._shift, Oblivious)
+
+    def window(self, left: Whole, end: Whole) -> Window:
+        """Return a piece of an oblivious path in which some of `left` can play on towards `end` (R,)."""
+        if self._windows is None:
+            raise ParameterError(f"{self._shift!r} is adaptive; it has no path to look ahead on")
+        return self._windows.next(left, self.memory.clock, end)
+
+    def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
+        """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
         memory, shift = self.memory, self._shift
+        desk = self._desks.open(centre)
         chances = np.array(probabilities)  # writable: one compiled version serves every policy
         rows, end = np.flatnonzero(rounds), memory.clock + rounds
         sums = np.zeros((*chances.shape, 5))
         if isinstance(shift, Oblivious):
-            self._play_oblivious(shift, rows, end, Block(DrawTable.of(chances), np.zeros_like(chances), sums))
+            block = Block(DrawTable.of(chances), np.zeros_like(chances), sums)
+            self._play_oblivious(rows, end, block, desk)
         else:
             before = np.maximum(memory.clock, 1)[:, np.newaxis]
             shares = np.where(memory.clock[:, np.newaxis] > 0, self._chances / before, 1 / chances.shape[1])
             answers = shift.answers(chances, shares, self.truth.means)
             block = Block(DrawTable.of(chances), answers, sums)
             if shift.kind == PYTHON:
-                self._play_asking(shift, rows, end, block, (chances, shares))
+                self._play_asking(shift, rows, end, block, (chances, shares), desk)
             else:
-                self._play_adaptive(rows, end, block)
+                self._play_adaptive(rows, end, block, desk)
         memory.counts[...] += sums[..., 0]
         memory.sums[...] += sums[..., 1]
         self._chances += chances * rounds[:, np.newaxis]
-        return Tally(sums[..., 0].astype(np.int64), sums[..., 1], sums[..., 2])
+        return self._desks.tally(desk, centre, sums)
 
     def settle(self, rows: Whole, gap: Array) -> None:
         """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
@@ -74,31 +100,45 @@ class Player:
             memory.regret[r, memory.upcoming[r] :] = now + gap[r] * (left - memory.clock[r])
             memory.upcoming[r] = truth.checkpoints.size
 
-    def _play_oblivious(self, shift: Oblivious, rows: Whole, end: Whole, block: Block) -> None:
-        if self._windows is None:
-            self._windows = PathWindows(shift, self._seed, self._replications)
-        clock, is_gaussian = self.memory.clock, self.truth.noise == GAUSSIAN
-        kernel = _kernels.play_paths if is_gaussian else _kernels.play_rounds
+    def _play_oblivious(self, rows: Whole, end: Whole, block: Block, desk: Desk) -> None:
+        clock, is_fast = self.memory.clock, self.truth.noise == GAUSSIAN and not desk.is_used
         left = rows
         while left.size:
-            window = self._windows.next(left, clock, end)
-            kernel(left[window.stop[left] > clock[left]], self.truth, self.memory, block, window)
+            window = self._cut(self.window(left, end))
+            ready = left[window.stop[left] > clock[left]]
+            if is_fast:
+                _kernels.play_paths(ready, self.truth, self.memory, block, window)
+            else:
+                self._play_rounds(ready, block, window, desk)
             left = left[clock[left] < end[left]]
-        if is_gaussian:
+        if is_fast:
             _kernels.end_paths(rows, self.truth, self.memory, block)
 
-    def _play_adaptive(self, rows: Whole, end: Whole, block: Block) -> None:
+    def _cut(self, window: Window) -> Window:
+        """End a window after one round where a forecaster has to be asked."""
+        if not self._desks.ask:
+            return window
+        return window._replace(stop=np.minimum(window.stop, self.memory.clock + 1))
+
+    def _play_rounds(self, rows: Whole, block: Block, window: Window, desk: Desk) -> None:
+        """Play round by round, with the forecasters asked before and told after where they are Python."""
+        memory = self.memory
+        self._desks.before(desk, rows, memory.clock)
+        _kernels.play_rounds(rows, self.truth, memory, block, window, desk)
+        self._desks.after(desk, rows, memory.last_arm, memory.last_reward)
+
+    def _play_adaptive(self, rows: Whole, end: Whole, block: Block, desk: Desk) -> None:
         clock, none = self.memory.clock, np.zeros((1, 1))
         nowhere = np.zeros(end.size, dtype=np.int64)
         left = rows
         while left.size:
             # Cut into pieces so that Ctrl-C is heard.
-            window = Window(none, nowhere, nowhere, np.minimum(end, clock + CHUNK))
-            _kernels.play_rounds(left, self.truth, self.memory, block, window)
+            window = self._cut(Window(none, nowhere, nowhere, np.minimum(end, clock + CHUNK)))
+            self._play_rounds(left, block, window, desk)
             left = left[clock[left] < end[left]]
 
     def _play_asking(
-        self, shift: Adaptive, rows: Whole, end: Whole, block: Block, plans: tuple[Array, Array]
+        self, shift: Adaptive, rows: Whole, end: Whole, block: Block, plans: tuple[Array, Array], desk: Desk
     ) -> None:
         memory, values = self.memory, np.zeros((end.size, 1))
         left = rows
@@ -115,7 +155,7 @@ class Player:
             )
             values[left, 0] = checked_shift(shift, shift.values(past), left.size)
             window = Window(values, np.arange(end.size), memory.clock.copy(), memory.clock + 1)
-            _kernels.play_rounds(left, self.truth, memory, block, window)
+            self._play_rounds(left, block, window, desk)
             left = left[memory.clock[left] < end[left]]
 
 

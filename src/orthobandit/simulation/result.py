@@ -69,7 +69,8 @@ class RunResult:
     stop_times : (R,) array of int
         Rounds played when an arm was first declared best; −1 if none was.
     elimination_times : (R, K) array of int
-        Rounds played when the arm was found inactive; −1 if it never was.
+        Rounds played when the arm was found inactive; −1 if it never was. A policy that plans every round is
+        looked at every 1024 rounds, when it declares an arm, and at the end.
     plans : (R,) array of int
         How many different distributions were in force, one after the other.
     clipped : (R,) array of int

@@ -16,6 +16,7 @@ from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation._group import Job, play_group
 from orthobandit.simulation._parts import Parts
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
 from orthobandit.simulation.result import RunResult
 from orthobandit.simulation.shifts import Oblivious
 
@@ -38,6 +39,7 @@ def simulate(
     progress: Progress | None = None,
     resume: str | Path | None = None,
     batch: int | None = None,
+    first: int = 0,
 ) -> RunResult:
     """Run a policy for `horizon` rounds in independent replications.
 
@@ -69,6 +71,8 @@ def simulate(
         A folder in which finished parts are kept: after an interruption the same call goes on from there.
     batch : int, optional
         Replications played side by side in one process; speed and memory only.
+    first : int
+        Number of the first replication: ``first=10, replications=5`` are numbers 10 to 14 of a longer run.
 
     Returns
     -------
@@ -78,13 +82,15 @@ def simulate(
     sizes = {"replications": replications, "n_jobs": n_jobs, "batch": 1 if batch is None else batch}
     for name, value in sizes.items():
         _check_whole(name, value, 1, 2**32)
+    _check_whole("first", first, 0, 2**32)
+    numbers = np.arange(first, first + replications)
     parts = None if resume is None else Parts(resume, job)
-    done = [] if parts is None else parts.load(replications)
+    done = [] if parts is None else parts.load(numbers)
     finished = sum(part.replications.size for part in done)
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    with closing(_played(job, _groups(done, replications, n_jobs, batch), n_jobs)) as played:
+    with closing(_played(job, _groups(done, numbers, n_jobs, batch), n_jobs)) as played:
         for part in played:
             if parts is not None:
                 parts.store(part)
@@ -95,11 +101,8 @@ def simulate(
     return RunResult.merge(done)
 
 
-def _groups(done: list[RunResult], replications: int, n_jobs: int, batch: int | None) -> list[Whole]:
-    is_missing = np.ones(replications, dtype=bool)
-    for part in done:
-        is_missing[part.replications] = False
-    missing = np.flatnonzero(is_missing)
+def _groups(done: list[RunResult], numbers: Whole, n_jobs: int, batch: int | None) -> list[Whole]:
+    missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
     size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // n_jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
 
@@ -148,28 +151,10 @@ def _checked_job(
     _check_whole("seed", seed, 0, 2**128)
     if isinstance(environment.shift, Oblivious):
         environment.shift.require(horizon)
-    marks = (
-        _default_checkpoints(horizon) if checkpoints is None else _checked_checkpoints(checkpoints, horizon)
-    )
+    marks = default_checkpoints(horizon) if checkpoints is None else checked_checkpoints(checkpoints, horizon)
     return Job(policy, environment, int(horizon), int(seed), marks, stop_when_declared)
 
 
 def _check_whole(name: str, value: Any, least: int, end: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < end:
         raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}")
-
-
-def _default_checkpoints(horizon: int) -> Whole:
-    return np.unique(np.geomspace(1, horizon, 50).round().astype(np.int64).clip(1, horizon))
-
-
-def _checked_checkpoints(checkpoints: ArrayLike, horizon: int) -> Whole:
-    array = np.asarray(checkpoints)
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
-        raise ParameterError(f"checkpoints={checkpoints!r} must be a list of whole numbers")
-    if array[0] < 1 or array[-1] > horizon or np.any(np.diff(array) <= 0):
-        raise ParameterError(
-            f"checkpoints run from {array[0]} to {array[-1]}; they must ascend from at least 1"
-            f" to at most the horizon {horizon}"
-        )
-    return array.astype(np.int64)

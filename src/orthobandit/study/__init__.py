@@ -1,1 +1,1 @@
-"""Studies: many runs, their figures and their report."""
+"""Studies: specs of many runs, the paper's figures, and a report that shows them."""

@@ -1,0 +1,172 @@
+"""Anytime elimination against its targets: samples, regret and widths on the same seeds for all policies.
+
+`make bench NAMES=anytime` takes several minutes; ``python -m benchmarks.bench_anytime --quick`` has a tenth
+of the runs. A row is what was measured, the target, and whether it is met.
+"""
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit import AnytimeElimination, Asymptotic, Environment, SubGaussian, simulate
+from orthobandit.estimate import Evidence, Tuning
+from orthobandit.policy import RAGE, SBE, Policy
+from orthobandit.simulation import Constant, LogAlternating, Sine
+from orthobandit.simulation._player import Player
+from orthobandit.simulation.instances import exact_gap, near_degenerate, uniform_sphere
+
+RUNS = 100
+INSTANCES = 10
+SEED = 101
+CAP = 5_000_000
+SHIFTS = {"ν¹": Sine(), "ν²": LogAlternating()}
+# Means of the small-gap instance lie in [0, 4] under ν¹, those of unit arms under ν¹ and ν² in [−3, 3].
+SMALL, UNIT = SubGaussian(0.0, 4.0), SubGaussian(-3.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rounds to the declaration, and how many declarations were wrong."""
+
+    times: np.ndarray
+    wrong: int
+
+
+def samples(policy: Policy[Any], environment: Environment, runs: int, first: int = 0) -> Samples:
+    """Run until every replication has declared an arm, or the cap."""
+    result = simulate(
+        policy,
+        environment,
+        horizon=CAP,
+        replications=runs,
+        seed=SEED,
+        stop_when_declared=True,
+        first=first,
+        batch=runs,
+    )
+    times = np.where(result.stop_times < 0, CAP, result.stop_times)
+    return Samples(times, int(np.count_nonzero(result.decision.declared != environment.best)))
+
+
+def report(name: str, value: float, target: float, note: str = "") -> None:
+    """Print one row."""
+    verdict = "met" if value <= target else "MISSED"
+    print(f"{name:<58} {value:>12.4g}   ≤ {target:<8g} {verdict}  {note}", flush=True)
+
+
+def small_gap(runs: int) -> None:
+    """Mean samples on the near-degenerate instance, d = 10, δ = .1."""
+    for name, confidence, target in (("asymptotic", Asymptotic(), 36_000), ("exact", SMALL, 42_000)):
+        found = samples(AnytimeElimination(0.1, confidence=confidence), near_degenerate(shift=Sine()), runs)
+        error = found.times.std() / np.sqrt(runs)
+        note = f"± {error:.0f}, {found.wrong} of {runs} wrong"
+        report(f"small gap d=10, ν¹, δ=.1: mean samples, {name}", found.times.mean(), target, note)
+
+
+def sphere(runs: int) -> None:
+    """Mean samples over instances with K = 100 random arms, one run each."""
+    policy = AnytimeElimination(0.1)
+    found = [
+        samples(policy, uniform_sphere(10, 100, seed=seed, shift=Sine()), 1, first=seed)
+        for seed in range(runs)
+    ]
+    times = np.concatenate([one.times for one in found])
+    note = f"median {np.median(times):.0f}, most {times.max()}, {sum(one.wrong for one in found)} wrong"
+    report(f"sphere K=100, d=10, δ=.1, {runs} instances: mean samples", times.mean(), 100_000, note)
+
+
+def earning(runs: int) -> None:
+    """Regret at T = 20 000 on ten instances (20, 30), Δ = ½, over that of SBE with c = 1."""
+    for name, shift in SHIFTS.items():
+        reference, wrong = 0.0, 0
+        regret = {"asymptotic": 0.0, "exact": 0.0}
+        for seed in range(INSTANCES):
+            environment = exact_gap(20, 30, 0.5, seed=seed, shift=shift)
+            common: dict[str, Any] = {
+                "horizon": 20_000,
+                "replications": max(runs // INSTANCES, 1),
+                "seed": SEED + seed,
+            }
+            reference += simulate(SBE(delta=0.05), environment, **common).regret[:, -1].sum()
+            for mode, confidence in (("asymptotic", Asymptotic()), ("exact", UNIT)):
+                policy = AnytimeElimination(0.05, goal="earn", confidence=confidence)
+                result = simulate(policy, environment, **common)
+                regret[mode] += float(result.regret[:, -1].sum())
+                wrong += int(np.count_nonzero((result.decision.declared >= 0) & ~_best(result, environment)))
+        for mode, target in (("asymptotic", 0.22), ("exact", 0.55)):
+            note = f"SBE c=1: {reference / runs:.0f}; {wrong} wrong in both modes"
+            report(
+                f"(20,30), Δ=½, {name}: regret against SBE c=1, {mode}",
+                regret[mode] / reference,
+                target,
+                note,
+            )
+
+
+def _best(result: Any, environment: Environment) -> np.ndarray:
+    return np.asarray(result.decision.declared == environment.best)
+
+
+def robustness(runs: int) -> None:
+    """Compare samples without any shift with those of RAGE, which relies on that and knows the noise."""
+    environment = exact_gap(20, 30, 0.5, seed=0, shift=Constant(0.0))
+    ours = samples(AnytimeElimination(0.05), environment, runs)
+    theirs = samples(RAGE(delta=0.05), environment, runs)
+    note = f"{ours.times.mean():.0f} against {theirs.times.mean():.0f}; wrong {ours.wrong} and {theirs.wrong}"
+    ratio = float(ours.times.mean() / theirs.times.mean())
+    report("(20,30), Δ=½, ν=0: samples against RAGE", ratio, 1.5, note)
+
+
+def widths(runs: int) -> None:
+    """Widths after 10⁴ rounds on the arms of (5, 10), exact over asymptotic on the same rounds, δ = .05."""
+    arms = exact_gap(5, 10, 0.5, seed=0).arms
+    # Equal arms stay in the race. Means of unit arms under ν¹ lie in [−1, 3].
+    environment, confidence = Environment(arms, np.zeros(5), Sine()), SubGaussian(-1.0, 3.0)
+    policy = AnytimeElimination(0.05, confidence=confidence)
+    player = Player(environment, np.array([10_000]), SEED, np.arange(runs), policy.baseline)
+    state = policy.start(arms, (runs,))
+    while np.any(rounds := np.where(state.declared < 0, 10_000 - player.memory.clock, 0)):
+        plan = policy.plan(state)
+        tally = player.play(plan.probabilities, np.minimum(plan.rounds, rounds), plan.centre)
+        state = policy.observe(state, plan, tally)
+    evidence = Evidence(state.totals, state.weights, state.variances, state.slack)
+    tuning = Tuning(state.alpha, state.rho, state.scale)
+    pairs = ~np.eye(10, dtype=bool)
+    exact, normal = (mode.width(evidence, tuning)[:, pairs] for mode in (confidence, Asymptotic()))
+    ratio = exact / normal
+    note = f"in the median pair; {ratio.max():.2f} in the worst"
+    report("(5,10), 10⁴ samples: exact width over asymptotic", float(np.median(ratio)), 1.6, note)
+
+
+def speed() -> None:
+    """Milliseconds for the intervals of all pairs of 100 arms."""
+    rng, shape = np.random.default_rng(0), (100, 100)
+    evidence = Evidence(
+        rng.normal(0, 50, shape), np.full(shape, 1e3), rng.uniform(1e2, 1e4, shape), np.zeros(shape)
+    )
+    tuning = Tuning(np.full(shape, 1e-3), np.full(shape, 100.0), np.full(shape, 3.0))
+    for name, mode in (("asymptotic", Asymptotic()), ("exact", UNIT)):
+        mode.width(evidence, tuning)
+        start = time.perf_counter()
+        for _ in range(10):
+            mode.width(evidence, tuning)
+        elapsed = 100.0 * (time.perf_counter() - start)
+        report(f"all pairs of 100 arms: milliseconds, {name}", elapsed, 100.0)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table."""
+    runs = RUNS // 10 if "--quick" in (arguments or []) else RUNS
+    speed()
+    widths(max(runs // 5, 2))
+    small_gap(runs)
+    earning(runs)
+    robustness(runs)
+    sphere(runs)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

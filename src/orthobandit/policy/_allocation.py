@@ -1,0 +1,97 @@
+"""Tuning from a pilot: how to split the failure probability, and where boundaries should be tightest."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.estimate._boundaries import tightest_rho
+from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.confidence import Confidence, Tuning
+
+Array = NDArray[np.float64]
+
+TINY = 1e-100  # stands in for a gap or a variance of zero
+SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
+CAUTION = 1.0  # standard errors that gaps of the pilot are shrunk by
+# Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
+# these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
+EARLY, LEAST, MOST = 0.1, 3.0, 60.0
+
+
+def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> Array:
+    """Return lower estimates (K, K) of the gaps between arms, never zero.
+
+    Parameters
+    ----------
+    values : (K,) array
+        Estimated rewards.
+    variance : (K, K) array
+        Variance factor v of each pair under the plan of the pilot.
+    noise : float
+        Variance of a residual.
+    rounds : int
+        Length of the pilot.
+    """
+    error = np.sqrt(np.where(np.isfinite(variance), variance, 0.0) * noise / rounds)
+    gap = np.abs(values[:, np.newaxis] - values)
+    return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
+
+
+def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Array:
+    """Split δ over the events that would drop each arm wrongly.
+
+    Arm i is dropped wrongly if some j seems better: entry (i, j) bounds that event, and each row sums to
+    at most δ, so whichever arm is best is ever dropped with probability at most δ. With α_ij = exp(−n·rate)
+    all decisions fall at about the same n: arms that are clearly apart need next to none of δ, and neither do
+    equal arms, whose difference is never estimated.
+    """
+    count = len(gaps)
+    known = np.isfinite(variance) & ~np.eye(count, dtype=np.bool_)
+    rate = np.full_like(gaps, np.inf)
+    rate[known] = gaps[known] ** 2 / (2.0 * variance[known] * noise)
+    low, high = np.full(count, -60.0), np.full(count, 80.0)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        with np.errstate(over="ignore"):
+            used = np.exp(-np.exp(middle)[:, np.newaxis] * rate).sum(axis=1)
+        low, high = np.where(used > delta, middle, low), np.where(used > delta, high, middle)
+    with np.errstate(over="ignore"):
+        fitted = np.exp(-np.exp(high)[:, np.newaxis] * rate)
+    alpha = (1.0 - SHARED) * fitted + SHARED * delta / max(count - 1, 1)
+    np.fill_diagonal(alpha, 0.0)
+    # The search ends below δ unless its start was too narrow: this holds whatever the pilot saw.
+    used = alpha.sum(axis=1, keepdims=True)
+    alpha *= np.minimum(1.0, delta * (1.0 - 1e-12) / np.maximum(used, delta / 2.0))
+    np.fill_diagonal(alpha, 0.5)
+    return np.asarray(alpha)
+
+
+def tuned(
+    alpha: Array,
+    gaps: Array,
+    geometry: PairGeometry,
+    reach: Array,
+    confidence: Confidence,
+    pilot: tuple[float, int],
+) -> Tuning:
+    """Return the tuning of all pairs for the plans to come, given the first of them.
+
+    Weights are w = 1/v, so a decision on a gap Δ falls when V is about 2·log(1/α)·noise²/Δ².
+
+    Parameters
+    ----------
+    alpha, gaps : (K, K) arrays
+    geometry, reach : PairGeometry, (K, K) array
+        Of the first counted plan.
+    confidence : Confidence
+    pilot : (float, int)
+        Variance of a residual, and rounds so far.
+    """
+    noise, rounds = pilot
+    variance = np.where(np.isfinite(geometry.variance), geometry.variance, 1.0)
+    batch = rounds * noise / variance
+    decision = -2.0 * np.log(alpha) * noise**2 / gaps**2
+    rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)
+    scale = np.ones_like(rho)
+    if confidence.is_exact:
+        scale = confidence.limit * np.maximum(reach, 1e-12) / variance
+    return Tuning(alpha, rho, scale)

@@ -1,0 +1,205 @@
+"""What policies that eliminate in phases share: the protocol around "explore so, then keep these"."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Plan, Tally
+from orthobandit.policy._states import (
+    check_observed,
+    clear,
+    dump_state,
+    freeze,
+    load_array,
+    load_tally,
+)
+from orthobandit.policy.base import FOREVER, Decision
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhasedState:
+    """The memory of a policy that eliminates in phases; leading axes (...) are replications.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    active : (..., K) array of bool
+        Survivors.
+    phase, length : (...) array of int
+        The phase in progress, from 1, and its rounds; `FOREVER` once an arm is declared.
+    probabilities : (..., K) array
+        The design of the phase in progress.
+    tally : Tally
+        What was seen in the phase in progress.
+    carried : (..., C, K) array
+        Sums over earlier phases, if the policy keeps any.
+    leader, declared : (...) array of int
+        The best-looking arm, and the declared one or −1.
+    """
+
+    arms: ArmSet
+    active: Mask
+    phase: Integers
+    length: Integers
+    probabilities: Array
+    tally: Tally
+    carried: Array
+    leader: Integers
+    declared: Integers
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """A phase to be planned in one replication: its number from 1, survivors (K,), sums carried (C, K)."""
+
+    arms: ArmSet
+    phase: int
+    survivors: Mask
+    carried: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """A completed phase of one replication: survivors (K,), design (K,), tally (K,), sums carried (C, K)."""
+
+    arms: ArmSet
+    phase: int
+    survivors: Mask
+    probabilities: Array
+    tally: Tally
+    carried: Array
+
+
+class PhasedPolicy(ABC):
+    """The policy protocol around a design for each phase and a verdict at its end.
+
+    Survivors without any difference in features are equally good: the first is declared and played for ever.
+    """
+
+    carries = 0  # how many sums over earlier phases are kept for each arm
+
+    @abstractmethod
+    def explore(self, ahead: Ahead) -> tuple[Array, int]:
+        """Return the design (K,) of a phase and how many rounds it lasts."""
+
+    @abstractmethod
+    def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
+        """Return scores (K,) of the arms, survivors (K,) and the sums to carry (C, K) after a phase."""
+
+    @abstractmethod
+    def decide(self, state: Any) -> Decision:
+        """Return what is known now."""
+
+    def start(
+        self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
+    ) -> PhasedState:
+        """Return the state before the first round; nothing is randomised."""
+        del seed, replications
+        every, none = np.ones(len(arms), dtype=np.bool_), np.zeros((self.carries, len(arms)))
+        probabilities, length, declared = self._next(Ahead(arms, 1, every, none))
+        zeros = np.zeros(batch, dtype=np.int64)
+        return PhasedState(
+            arms=arms,
+            active=np.ones((*batch, len(arms)), dtype=np.bool_),
+            phase=zeros + 1,
+            length=zeros + length,
+            probabilities=np.tile(probabilities, (*batch, 1)),
+            tally=Tally.zeros(len(arms), batch),
+            carried=np.tile(none, (*batch, 1, 1)),
+            leader=zeros.copy(),
+            declared=zeros + declared,
+        )
+
+    def plan(self, state: PhasedState) -> Plan:
+        """Return the design in force and the rounds left of its phase; `FOREVER` once an arm is declared."""
+        return Plan(state.probabilities, self._left(state))
+
+    def observe(self, state: PhasedState, plan: Plan, tally: Tally) -> PhasedState:
+        """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
+        check_observed(state.probabilities, self._left(state), plan, tally)
+        running = np.asarray(state.declared < 0)
+        state = replace(state, tally=state.tally + clear(tally, ~running))
+        done = np.asarray(running & (state.tally.rounds == state.length))
+        return self._end_phase(state, done) if done.any() else state
+
+    def dump(self, state: PhasedState) -> dict[str, Any]:
+        """Return the state as plain lists and numbers."""
+        return dump_state(state)
+
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> PhasedState:
+        """Invert :meth:`dump`."""
+        batch = load_array(data, "phase", np.int64).shape
+        shape = (*batch, len(arms))
+        names = ("phase", "length", "leader", "declared")
+        return PhasedState(
+            arms=arms,
+            active=load_array(data, "active", np.bool_, shape),
+            probabilities=load_array(data, "probabilities", np.float64, shape),
+            tally=load_tally(data, "tally", shape),
+            carried=load_array(data, "carried", np.float64, (*batch, self.carries, len(arms))),
+            **{name: load_array(data, name, np.int64, batch) for name in names},
+        )
+
+    def _left(self, state: PhasedState) -> Integers:
+        return np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
+
+    def _end_phase(self, state: PhasedState, done: Mask) -> PhasedState:
+        """Drop arms and make the next plan where a phase is complete, one replication after another."""
+        names = ("active", "length", "probabilities", "carried", "leader", "declared")
+        new = {name: getattr(state, name).copy() for name in names}
+        known: dict[tuple[int, bytes, bytes], tuple[Array, int, int]] = {}
+        for place in map(tuple, np.argwhere(done).tolist()):
+            phase, tally = int(state.phase[place]), state.tally
+            ended = Ended(
+                state.arms,
+                phase,
+                state.active[place],
+                state.probabilities[place],
+                Tally(tally.counts[place], tally.sums[place], tally.squares[place]),
+                state.carried[place],
+            )
+            scores, active, carried = self.judge(ended)
+            key = (phase, active.tobytes(), carried.tobytes())
+            if key not in known:
+                known[key] = self._next(Ahead(state.arms, phase + 1, active, carried))
+            new["probabilities"][place], new["length"][place], declared = known[key]
+            new["active"][place], new["carried"][place], new["declared"][place] = active, carried, declared
+            best = int(np.argmax(np.where(active, scores, -np.inf)))
+            new["leader"][place] = declared if declared >= 0 else best
+        return replace(state, phase=state.phase + done, tally=clear(state.tally, done), **new)
+
+    def _next(self, ahead: Ahead) -> tuple[Array, int, int]:
+        """Return the design, its rounds, and whom to declare or −1."""
+        if ahead.arms.subset(ahead.survivors).dimension:
+            probabilities, rounds = self.explore(ahead)
+            return probabilities, min(max(rounds, 1), FOREVER), -1
+        first = int(np.argmax(ahead.survivors))
+        return np.eye(len(ahead.arms))[first], FOREVER, first
+
+
+def phased_decision(state: PhasedState, epsilon: Array, confidence: float, mode: str) -> Decision:
+    """Return a decision that claims ε (...) for the leader, and 0 once an arm is declared."""
+    return Decision(
+        active=state.active,
+        leader=state.leader,
+        declared=state.declared,
+        epsilon=np.where((state.declared >= 0) & (confidence > 0), 0.0, epsilon),
+        confidence=confidence,
+        mode=mode,
+    )
+
+
+def unclaimed_decision(state: PhasedState, mode: str) -> Decision:
+    """Return a decision that drops and declares arms but claims nothing about it."""
+    return phased_decision(state, np.full(state.declared.shape, np.inf), 0.0, mode)

@@ -1,0 +1,90 @@
+"""Where anytime elimination plays next: designs for the pairs of the leader that are still open."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from orthobandit._linalg import solve_ridge
+from orthobandit.arms import ArmSet
+from orthobandit.design import Design, centred_design, contrast_design, earning_design
+from orthobandit.policy._allocation import TINY
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
+LEADER_COST = 1e-3  # least cost of playing the leader, relative to the median gap
+FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """The pairs (leader, other) that are open, their importance, and the estimated gaps: all (m, ...)."""
+
+    pairs: NDArray[np.int64]
+    weights: Array
+    gaps: Array
+
+    @classmethod
+    def of(cls, leader: int, others: NDArray[np.int64], gaps: Array, widths: Array, alpha: Array) -> "Wanted":
+        """Weigh each pair by the rounds it takes: log(1/α)/max(gap, width/2)², the largest being 1."""
+        target = np.maximum(gaps, np.where(np.isfinite(widths), widths / 2.0, 0.0))
+        target = np.maximum(target, 1e-3 * max(float(target.max()), TINY))
+        weights = -np.log(alpha) / (target / target.min()) ** 2
+        pairs = np.column_stack([np.full(len(others), leader), others])
+        return cls(pairs, weights / weights.max(), gaps)
+
+
+def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:
+    """Return the exact centred design (K,) of the arms that are not retired."""
+    return _wide(arms, b"" if retired is None or not retired.any() else retired.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _wide(arms: ArmSet, mask: bytes) -> Array:
+    # Kept, because every replication and every batch asks for it again.
+    if not mask:
+        return centred_design(arms, GAP).probabilities
+    p = np.zeros(len(arms))
+    left = ~np.frombuffer(mask, dtype=np.bool_)
+    p[left] = centred_design(arms.subset(left), GAP).probabilities
+    p.flags.writeable = False
+    return p
+
+
+def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array, retired: Mask) -> Array:
+    """Return the distribution (K,) that settles open pairs in the fewest rounds, mixed with the wide one.
+
+    Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from
+    the plan `now`.
+    """
+    some = bool(retired.any())
+    start = None if some else Design(arms, now, "contrast", 0, 0.0)
+    support = ~retired if some else None
+    focused = contrast_design(arms, wanted.pairs, wanted.weights, gap=GAP, start=start, support=support)
+    p = (1.0 - mixing) * focused.probabilities + mixing * wide_plan(arms, retired)
+    return np.asarray(p / p.sum())
+
+
+def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge: float) -> Array:
+    """Return the distribution (K,) on the survivors that settles the open pairs at the least regret.
+
+    Solves min_p (Σ p·cost) × max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹}. An arm costs its estimated gap, and
+    every arm what the leader may lack: the largest expected improvement of another arm over it.
+    """
+    leader, others = wanted.pairs[:, 0], wanted.pairs[:, 1]
+    difference = arms.positions[others] - arms.positions[leader]
+    solved = solve_ridge(gram, difference, ridge)
+    error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
+    ratio = wanted.gaps / error
+    density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    lack = float(np.max(error * density - wanted.gaps * ndtr(-ratio)))
+    costs = np.full(len(arms), max(lack, LEADER_COST * float(np.median(wanted.gaps)), TINY))
+    costs[others] += wanted.gaps
+    costs /= costs.max()
+    design = earning_design(arms, wanted.pairs, wanted.weights, costs, gap=GAP, support=active)
+    p = np.where(design.probabilities > FAINT * design.probabilities.max(), design.probabilities, 0.0)
+    return np.asarray(p / p.sum())

@@ -1,0 +1,323 @@
+"""Anytime elimination: exact or asymptotic confidence at every moment, whatever the shift."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError, RewardError
+from orthobandit.estimate import Centre, Plan, Tally
+from orthobandit.estimate.baseline import AutoRegression, Baseline
+from orthobandit.estimate.confidence import Asymptotic, Confidence
+from orthobandit.policy._changing import extended, part, without
+from orthobandit.policy._elimination import Run
+from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
+from orthobandit.policy.base import FOREVER, Decision
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+GOALS = ("identify", "earn")
+
+
+@dataclass(frozen=True, eq=False)
+class AnytimeState:
+    """The memory of :class:`AnytimeElimination`; leading axes (...) are replications.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    active : (..., K) array of bool
+        Survivors.
+    retired : (..., K) array of bool
+        Arms that the user has taken out.
+    stage : (...) array of int
+        0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
+    length, rounds, designed, plans : (...) arrays of int
+        Rounds of the plan in force, rounds since the start and when its distribution was made, plans so far.
+    probabilities, values : (..., K) arrays
+        The plan in force and the estimated rewards that its residuals are taken from.
+    tally : Tally
+        Residuals under the plan in force.
+    gram, moment : (..., r, r), (..., r) arrays
+        Sums of the weighted regression behind `values`.
+    noise : (...) array
+        Variance of a residual.
+    totals, weights, variances, slack : (..., K, K) arrays
+        Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
+    alpha, rho, scale : (..., K, K) arrays
+        Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
+    leader, declared : (...) arrays of int
+    epsilon : (...) array
+        The leader is within this of the best arm.
+    """
+
+    arms: ArmSet
+    active: NDArray[np.bool_]
+    retired: NDArray[np.bool_]
+    stage: Integers
+    length: Integers
+    rounds: Integers
+    designed: Integers
+    plans: Integers
+    probabilities: Array
+    values: Array
+    tally: Tally
+    gram: Array
+    moment: Array
+    noise: Array
+    totals: Array
+    weights: Array
+    variances: Array
+    slack: Array
+    alpha: Array
+    rho: Array
+    scale: Array
+    leader: Integers
+    declared: Integers
+    epsilon: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True)
+class AnytimeElimination:
+    """Drop arms as soon as they are proven worse, at any time, under any shift.
+
+    Rounds come in batches that grow by a constant factor. Every batch adds to unbiased estimates of all
+    pairs (:mod:`orthobandit.estimate.augmented`), whose intervals hold at all times at once
+    (:mod:`orthobandit.estimate.confidence`); arm i is dropped when some survivor is proven better, and the
+    next batch is planned for the pairs that are still open. The first two batches, which warm up the
+    baseline and tune the boundaries, are not counted. Beyond the paper (Kim, Kim & Oh 2025): no unknown
+    constants, and the failure probability is split by what the pilot saw.
+
+    Parameters
+    ----------
+    delta : float
+        Failure probability of everything that is claimed in a run.
+    epsilon : float
+        Stop as soon as the leader is proven within ε of the best arm; 0 to stop at a sole survivor.
+    goal : {"identify", "earn"}
+        Fewest rounds to the declaration, or least regret on the way.
+    confidence : Confidence
+        :class:`Asymptotic` (default), or an exact mode: :class:`Bounded`, :class:`SubGaussian`.
+    baseline : Baseline
+        Forecast of the moving level, which only ever narrows intervals; autoregressive by default.
+    growth : float
+        Each batch adds this share of the rounds so far.
+    mixing : float
+        Share of the exact centred design in plans that identify.
+    pilot : int, optional
+        Rounds of the warm-up and of the pilot together; 20(r + 1) by default.
+
+    Examples
+    --------
+    >>> policy = AnytimeElimination(delta=0.1)
+    >>> state = policy.start(ArmSet([[0.0], [1.0]]))
+    >>> policy.plan(state).probabilities.tolist()
+    [0.5, 0.5]
+    """
+
+    delta: float = 0.05
+    epsilon: float = 0.0
+    goal: str = "identify"
+    confidence: Confidence = Asymptotic()  # noqa: RUF009
+    baseline: Baseline = AutoRegression()  # noqa: RUF009
+    growth: float = 0.1
+    mixing: float = 0.05
+    pilot: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fraction("delta", self.delta)
+        check_choice("goal", self.goal, GOALS)
+        check_positive("growth", self.growth)
+        check_fraction("mixing", self.mixing)
+        if not 0 <= self.epsilon < np.inf:
+            raise ParameterError(f"epsilon={self.epsilon} must be a finite number of at least 0")
+        if not isinstance(self.confidence, Confidence):
+            raise ParameterError(
+                f"confidence={self.confidence!r} must be Asymptotic(), Bounded or SubGaussian"
+            )
+        if not callable(getattr(self.baseline, "forecaster", None)):
+            raise ParameterError(f"baseline={self.baseline!r} must have a method `forecaster`")
+        if self.pilot is not None:
+            check_whole("pilot", self.pilot, least=4)
+
+    def start(
+        self,
+        arms: ArmSet,
+        batch: tuple[int, ...] = (),
+        *,
+        seed: int = 0,  # noqa: ARG002
+        replications: Any = None,  # noqa: ARG002
+    ) -> AnytimeState:
+        """Return the state before the first round; the policy draws no random numbers."""
+        run = Run.fresh(arms, self)
+        return _stacked(
+            arms, [run] * int(np.prod(batch, dtype=np.int64)), batch, Tally.zeros(len(arms), batch)
+        )
+
+    def plan(self, state: AnytimeState) -> Plan:
+        """Return the plan in force, with the rounds that are left of it."""
+        left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
+        return Plan(state.probabilities, left, self._centre(state))
+
+    def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
+        """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
+        left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
+        check_observed(state.probabilities, left, plan, tally)
+        self._check_residuals(tally)
+        merged = state.tally + tally
+        state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
+        done = np.asarray((state.declared < 0) & (merged.rounds == state.length))
+        if not done.any():
+            return state
+        batch = done.shape
+        runs = []
+        for place in np.ndindex(batch):
+            run = Run.of(state, place)
+            runs.append(run.advanced(self, state.arms, merged, place) if done[place] else run)
+        return _stacked(state.arms, runs, batch, clear(merged, done))
+
+    def decide(self, state: AnytimeState) -> Decision:
+        """Return what is known now.
+
+        The best arm is ever dropped with probability at most δ, and on the same event the leader is within
+        `epsilon` of it: the largest upper bound on what a survivor could be better by.
+        """
+        return Decision(
+            active=state.active,
+            leader=state.leader,
+            declared=state.declared,
+            epsilon=state.epsilon,
+            confidence=1 - self.delta,
+            mode=self.confidence.name,
+        )
+
+    def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
+        """Take an arm out of the race and out of all further plans, whatever is known about it.
+
+        Rounds of the plan in force that were observed count; later ones under it are refused. Arms that
+        only the retired one was proven better than come back. From now on the claims are about the best of
+        the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
+        on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
+        arms that could have become the best of the rest.
+
+        Parameters
+        ----------
+        state : AnytimeState
+        arm : int
+            In every replication.
+        """
+        if not 0 <= arm < len(state.arms):
+            raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
+        last = state.retired.sum(axis=-1) >= len(state.arms) - 1
+        if np.any(last & ~state.retired[..., arm]):
+            raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
+        runs = [
+            without(Run.of(state, place), self, state.arms, part(state.tally, place), arm)
+            for place in np.ndindex(state.stage.shape)
+        ]
+        batch = state.stage.shape
+        return _stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
+
+    def extend(self, state: AnytimeState, arms: ArmSet) -> AnytimeState:
+        """Add arms to the race; all that is known about the others stays.
+
+        Evidence on new pairs starts now, with boundaries tuned by the data so far. Failure probability for
+        them comes from 5 % of δ that every row keeps in reserve, half of what is left at each extension; a
+        new arm's own row has δ less the same reserve. So the claims are about the best of all arms, new
+        ones included, with probability 1 − δ; see :meth:`retire` if the choice depends on rewards.
+
+        Parameters
+        ----------
+        state : AnytimeState
+        arms : ArmSet
+            The arms so far, in the same order, followed by the new ones.
+        """
+        old = state.arms.features
+        if len(arms) <= len(old) or not np.array_equal(arms.features[: len(old)], old):
+            raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
+        runs = [
+            extended(Run.of(state, place), self, (state.arms, arms), part(state.tally, place))
+            for place in np.ndindex(state.stage.shape)
+        ]
+        return _stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+
+    def dump(self, state: AnytimeState) -> dict[str, Any]:
+        """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
+        # JSON has no infinity: an epsilon that is not yet known is null.
+        known = state.epsilon.astype(np.object_)
+        known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
+        return {**dump_state(state), "epsilon": known}
+
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
+        """Invert :meth:`dump`."""
+        active = load_array(data, "active", np.bool_)
+        batch = active.shape[:-1]
+        shapes = _shapes(arms)
+        arrays = {
+            name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in shapes.items()
+        }
+        arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
+        return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)
+
+    def _check_residuals(self, tally: Tally) -> None:
+        """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
+        most = self.confidence.limit**2 * tally.counts if np.isfinite(self.confidence.limit) else np.inf
+        wrong = tally.squares > most * (1.0 + 1e-9)
+        if np.any(wrong):
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise RewardError(
+                f"residuals of arm {place[-1]} exceed the limit {self.confidence.limit:g} of the declared"
+                " range; tally what `plan.centre.residuals` returns, not rewards"
+            )
+
+    def _centre(self, state: AnytimeState) -> Centre:
+        low, high = self.confidence.range
+        can = state.probabilities > 0
+        least = np.min(np.where(can, state.values, np.inf), axis=-1)
+        most = np.max(np.where(can, state.values, -np.inf), axis=-1)
+        return Centre(
+            values=state.values,
+            low=np.asarray(low - least),
+            high=np.asarray(np.maximum(high - most, low - least)),
+            limit=self.confidence.limit,
+            rewards=self.confidence.reward_range,
+        )
+
+
+def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
+    """Return type and shape, without the batch, of every array of a state."""
+    k, r = len(arms), arms.dimension
+    arm, pair = (k,), (k, k)
+    numbers = ("stage", "length", "rounds", "designed", "plans", "leader", "declared")
+    whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
+    real: dict[str, tuple[type, tuple[int, ...]]] = {
+        "probabilities": (np.float64, arm),
+        "values": (np.float64, arm),
+        "gram": (np.float64, (r, r)),
+        "moment": (np.float64, (r,)),
+        "noise": (np.float64, ()),
+        "epsilon": (np.float64, ()),
+    }
+    pairs = ("totals", "weights", "variances", "slack", "alpha", "rho", "scale")
+    return {
+        "active": (np.bool_, arm),
+        "retired": (np.bool_, arm),
+        **whole,
+        **real,
+        **dict.fromkeys(pairs, (np.float64, pair)),
+    }
+
+
+def _stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
+    arrays: dict[str, Any] = {
+        name: np.array([getattr(run, name) for run in runs], dtype=kind).reshape((*batch, *shape))
+        for name, (kind, shape) in _shapes(arms).items()
+    }
+    return AnytimeState(arms=arms, tally=tally, **arrays)

@@ -1,0 +1,91 @@
+"""Residuals instead of rewards: forecasters beside the policy, and the centres of its plans."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.errors import RewardError
+from orthobandit.estimate import Centre, Tally
+from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
+from orthobandit.estimate.baseline import Baseline, Forecast
+from orthobandit.simulation._kernels import Desk
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+class Desks:
+    """The forecasters of a batch of replications, from plan to plan.
+
+    Parameters
+    ----------
+    baseline : Baseline, optional
+        With a compiled recipe it runs inside the compiled loop; any other is asked round by round.
+    size, count : int
+        Numbers of replications and arms.
+    """
+
+    def __init__(self, baseline: Baseline | None, size: int, count: int) -> None:
+        recipe = getattr(baseline, "recipe", None)
+        self.ask = baseline is not None and recipe is None
+        kind = GIVEN if self.ask else NOTHING
+        self._recipe: Recipe = recipe if recipe is not None else Recipe(kind, 1.0, 0, np.zeros(0))
+        self._memory = np.tile(fresh_memory(self._recipe), (size, 1))
+        self._shape = (size, count)
+        self._forecasters = [baseline.forecaster() for _ in range(size)] if self.ask and baseline else []
+        self._made: dict[int, Forecast] = {}
+
+    def open(self, centre: Centre | None) -> Desk:
+        """Return the desk for the plans to come; unused where rewards are tallied as they are."""
+        size, count = self._shape
+        is_used = centre is not None and not self._is_plain(centre)
+        wide = np.full(size, np.inf)
+        return Desk(
+            is_used=is_used,
+            recipe=self._recipe,
+            memory=self._memory,
+            values=np.array(centre.values) if is_used and centre else np.zeros(self._shape),
+            low=np.array(centre.low) if is_used and centre else -wide,
+            high=np.array(centre.high) if is_used and centre else wide,
+            limit=float(centre.limit) if is_used and centre else np.inf,
+            rewards=centre.rewards if is_used and centre else (-np.inf, np.inf),
+            sums=np.zeros((size, count, 5) if is_used else (1, 1, 5)),
+            refused=np.zeros(size, dtype=np.int64),
+        )
+
+    def before(self, desk: Desk, rows: Whole, clock: Whole) -> None:
+        """Ask the forecasters that are not compiled; called before the arms are drawn."""
+        if self.ask and desk.is_used:
+            for r in rows:
+                self._made[r] = self._forecasters[r].forecast(int(clock[r]))
+                desk.memory[r, 0] = self._made[r].value
+
+    def after(self, desk: Desk, rows: Whole, arms: Whole, rewards: Array) -> None:
+        """Refuse rewards outside the declared range; tell the forecasters the residuals of the others."""
+        refused = rows[desk.refused[rows] > 0]
+        if refused.size:
+            raise RewardError(
+                f"the reward of round {desk.refused[refused[0]]} lies outside the declared range"
+                f" {desk.rewards}; declare a range that holds all rewards"
+            )
+        if self.ask and desk.is_used:
+            for r in rows:
+                self._forecasters[r].learn(self._made[r], float(rewards[r] - desk.values[r, arms[r]]))
+
+    def tally(self, desk: Desk, centre: Centre | None, sums: Array) -> Tally:
+        """Return the tally of residuals; `sums` (R, K, 5) are those of the rewards."""
+        if desk.is_used:
+            sums = desk.sums
+        counts, totals, squares = sums[..., 0], sums[..., 1], sums[..., 2]
+        if centre is not None and not desk.is_used:
+            squares = np.maximum(squares + centre.values * (counts * centre.values - 2.0 * totals), 0.0)
+            totals = totals - counts * centre.values
+        return Tally(counts.astype(np.int64), totals, squares)
+
+    def _is_plain(self, centre: Centre) -> bool:
+        """Whether residuals are just rewards minus values, which tallies of rewards give by themselves."""
+        return bool(
+            self._recipe.kind == NOTHING
+            and np.all((centre.low <= 0) & (centre.high >= 0))
+            and np.isinf(centre.limit)
+            and np.all(np.isinf(centre.rewards))
+        )

@@ -1,0 +1,119 @@
+"""Compiled play of policies that plan every round: draw, reward, observe and plan in one loop."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._compile import compiled, compiled_for
+from orthobandit._random import DrawTable, fill_table, next_position, table_arm
+from orthobandit.arms import ArmSet
+from orthobandit.errors import RewardError
+from orthobandit.policy.base import FOREVER, Policy
+from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.simulation._kernels import Memory, Truth, Window, regret_of, reward_of
+from orthobandit.simulation._player import Player
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# What became of a call of :func:`play_plans`.
+FINE, UNSOLVED, REFUSED = range(3)
+
+
+class Plans(NamedTuple):
+    """The policy's side of R replications.
+
+    `probabilities` (R, K) and `rounds` (R,) are the plans to come, `current` (R, K) the plans last played and
+    `played` (R,) how many different ones were; `memory` is the policy's own.
+    """
+
+    probabilities: Array
+    rounds: Whole
+    memory: Any
+    current: Array
+    played: Whole
+
+
+@compiled
+def play_plans(
+    rows: Whole,
+    truth: Truth,
+    memory: Memory,
+    window: Window,
+    plans: Plans,
+    settings: Any,
+    plan_into: PlanStep,
+    observe: ObserveStep,
+) -> int:
+    """Play each replication until its stop or its last plan.
+
+    Draws the same numbers as plans of one round that are played one by one.
+    """
+    count = truth.means.size
+    table = DrawTable(np.zeros(1, np.int64), np.ones((1, count)), np.zeros((1, 2 * count), np.int64))
+    row, nothing = np.empty((1, count)), np.zeros((count, 5))
+    for r in rows:
+        path, base = window.values[window.row[r]], window.base[r]
+        arm_stream, noise_stream = memory.arm_stream[r], memory.noise_stream[r]
+        chances = plans.probabilities[r]
+        while memory.clock[r] < window.stop[r] and plans.rounds[r] < FOREVER:
+            if np.any(chances != plans.current[r]):
+                plans.played[r] += 1
+                plans.current[r] = chances
+            row[0] = chances
+            fill_table(row, table.columns, table.threshold, table.arms)
+            arm = table_arm(table, 0, next_position(arm_stream))
+            mean = truth.means[arm] + path[memory.clock[r] - base]
+            reward, is_clipped = reward_of(mean, truth.noise, truth.noise_parameters, noise_stream)
+            memory.counts[r, arm] += 1
+            memory.sums[r, arm] += reward
+            memory.clipped[r] += is_clipped
+            memory.clock[r] += 1
+            place = memory.upcoming[r]
+            if place < truth.checkpoints.size and truth.checkpoints[place] == memory.clock[r]:
+                memory.regret[r, place] = regret_of(truth.gaps, memory.counts[r], nothing)
+                memory.upcoming[r] += 1
+            if not observe(settings, plans.memory, r, chances, arm, reward):
+                return REFUSED
+            plans.rounds[r] = plan_into(settings, plans.memory, r, chances)
+            if plans.rounds[r] < 0:
+                return UNSOLVED
+    return FINE
+
+
+def plans_every_round(policy: Policy[Any]) -> bool:
+    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.compiled`)."""
+    return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))
+
+
+class Learner:
+    """Plays a policy that plans every round, through its compiled steps.
+
+    Such a policy declares an arm only together with its last plan, so that no round in between needs a
+    look at its decision.
+    """
+
+    def __init__(self, policy: Any, arms: ArmSet) -> None:
+        self._policy, self._arms, self._steps = policy, arms, policy.compiled(arms)
+
+    def play(self, state: Any, player: Player, rows: Whole, end: Whole, played: tuple[Array, Whole]) -> Any:
+        """Play rows of a batch to their end (R,) or last plan; return the new state.
+
+        `played` are the plans last played (R, K) and their number so far (R,), both brought up to date.
+        """
+        packed, clock, steps = self._policy.pack(state), player.memory.clock, self._steps
+        plans = Plans(packed.probabilities, packed.rounds, packed.memory, *played)
+        about = (steps.settings, packed.memory, 0, packed.probabilities[0])
+        while rows.size:
+            window = player.window(rows, end)
+            ready = rows[window.stop[rows] > clock[rows]]
+            arguments = (ready, player.truth, player.memory, window, plans, steps.settings)
+            kernel = compiled_for(play_plans, arguments, [(0, about), (False, (*about, 0, 0.0))])
+            outcome = kernel(*arguments, steps.plan_into, steps.observe)
+            if outcome == UNSOLVED:
+                steps.fail()
+            if outcome == REFUSED:
+                raise RewardError(f"a reward cannot be used by {self._policy}; see its documentation")
+            rows = rows[(clock[rows] < end[rows]) & (packed.rounds[rows] < FOREVER)]
+        return self._policy.unpack(self._arms, packed, (end.size,))

@@ -1,0 +1,189 @@
+"""The report's figures, as files and as SVG that follows a page's light or dark theme."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.study.figures import COLOURS, DASHES, Curve, blank_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+# Colours of text and grid that a page replaces by its own.
+INK, FAINT = "#1b1c1f", "#c9ccd1"
+MARKERS = ("o", "s", "^", "D", "v", "P")
+STYLE: dict[str, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "font.size": 10.0,
+    "grid.color": FAINT,
+    "svg.fonttype": "path",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points (n,) with a spread, and the fitted line behind them if there is one."""
+
+    name: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    spread: NDArray[np.float64] | None = None
+    fit: NDArray[np.float64] | None = None
+
+
+@contextmanager
+def house_style(salt: str) -> Iterator[None]:
+    """Draw with the report's colours; names inside an SVG begin with `salt`, so that two share none."""
+    import matplotlib as mpl
+
+    settings: Any = {**STYLE, "svg.hashsalt": salt}
+    with mpl.rc_context(settings):
+        yield
+
+
+def svg_text(figure: "Figure", salt: str) -> str:
+    """Return a figure as SVG to stand in a page: transparent, its text and grid in the page's colours."""
+    buffer = io.StringIO()
+    with house_style(salt):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    for colour, variable in ((INK, "--ink"), (FAINT, "--faint"), ("#000000", "--ink")):
+        text = text.replace(f": {colour}", f": var({variable})")
+    # Glyphs and markers are named after fonts and shapes: make the names this figure's own.
+    return text.replace('id="', f'id="{salt}-').replace('"#', f'"#{salt}-').replace("url(#", f"url(#{salt}-")
+
+
+def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
+    """Draw regret against rounds, one panel a title, one line a curve with its band."""
+    figure, axes = _panels(panels, height=4.5)
+    for axis, curves in zip(axes, panels.values(), strict=True):
+        for place, curve in enumerate(curves):
+            rounds, mean, low, high = (
+                np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
+            )
+            colour = COLOURS[place % len(COLOURS)]
+            axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+            axis.plot(rounds, mean, DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+        axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
+        _thousands(axis)
+        axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    axes[0].set_ylabel("cumulative regret (units of reward)")
+    return figure
+
+
+def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "Figure":
+    """Draw series with error bars against rounds, and a level with its name, one panel a title."""
+    figure, axes = _panels(panels)
+    for axis, (series, level, name) in zip(axes, panels.values(), strict=True):
+        for place, line in enumerate(series):
+            # Error bars of different lines stand beside each other.
+            shifted = line.x * 1.04 ** (place - (len(series) - 1) / 2)
+            axis.errorbar(shifted, line.y, line.spread, **_looks(place, line.name))
+        axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
+        axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
+        axis.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.68))
+    axes[0].set_ylabel("√t · eₜ (units of reward)")
+    return figure
+
+
+def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "Figure":
+    """Draw points and fitted lines, one panel a title, with axis labels.
+
+    Axes are logarithmic, but for y where nothing is fitted as a power.
+    """
+    figure, axes = _panels(panels, height=3.6)
+    for axis, (series, x, y) in zip(axes, panels.values(), strict=True):
+        for place, line in enumerate(series):
+            looks = _looks(place, line.name) | {"ls": "none"}
+            axis.errorbar(line.x, line.y, line.spread, **looks)
+            if line.fit is not None:
+                axis.plot(line.x, line.fit, DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
+        has_fit = any(line.fit is not None for line in series)
+        axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
+        for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
+            _plain_logarithms(side)
+        axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
+    """Draw one row a name with a dot for each of its numbers, on a logarithmic axis."""
+    figure = blank_figure(8.0, 1.3 + 0.42 * len(rows))
+    axis = figure.add_subplot()
+    kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
+    for place, kind in enumerate(kinds):
+        known = [(numbers[kind], -row) for row, numbers in enumerate(rows.values()) if kind in numbers]
+        points = np.array(known, dtype=float)
+        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
+    axis.set(xscale="log", xlabel=label, ylim=(0.6 - len(rows), 0.4))
+    _plain_logarithms(axis.xaxis)
+    axis.set_yticks([-row for row in range(len(rows))], list(rows))
+    axis.grid(axis="x", which="major")
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.tick_params(axis="y", length=0)
+    figure.legend(loc="outside lower center", ncols=len(kinds), frameon=False)
+    return figure
+
+
+def _panels(titles: Mapping[str, Any], height: float = 3.9) -> "tuple[Figure, list[Axes]]":
+    figure = blank_figure(1.6 + 3.7 * len(titles), height)
+    axes = [figure.add_subplot(1, len(titles), place + 1) for place in range(len(titles))]
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title, loc="left", fontsize=10.5)
+        axis.grid(which="major")
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _looks(place: int, name: str) -> dict[str, Any]:
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "ms": 4.5,
+        "lw": 1.4,
+        "capsize": 2.5,
+        "ls": DASHES[place % len(DASHES)],
+        "label": name,
+    }
+
+
+def _plain_logarithms(side: "Axis") -> None:
+    """Label 1, 2, 5, 10, … on a short logarithmic axis; a long one keeps its powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = side.get_view_interval()
+    side.set_minor_formatter(NullFormatter())
+    if high / low < 300:
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        side.set_major_formatter(lambda value, _: _short(value))
+
+
+def _short(value: float) -> str:
+    """Return 0.05, 20, 5k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _thousands(axis: "Axes") -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_major_locator(MaxNLocator(5))
+        side.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -1,0 +1,124 @@
+"""Build a report: run the sections' cells, store every number, derive what holds from what was stored."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orthobandit._checks import check_choice
+from orthobandit.study.cache import Cache
+from orthobandit.study.charts import house_style, svg_text
+from orthobandit.study.figures import blank_figure, save
+from orthobandit.study.page import Shown, page
+from orthobandit.study.sections import Scope, Section, Verdict
+from orthobandit.study.sections.base import Data
+from orthobandit.study.sweep import Progress, run_cells
+from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
+
+FORMAT = "orthobandit verdicts 1"
+
+
+def chosen(sections: Mapping[str, Section], names: Sequence[str] | None) -> list[Section]:
+    """Return the sections of these names, all by default; an unknown name is refused with the nearest."""
+    for name in names or ():
+        check_choice("only", name, sections)
+    return [section for name, section in sections.items() if not names or name in names]
+
+
+def build(
+    sections: Sequence[Section],
+    folder: str | Path,
+    scope: Scope,
+    *,
+    jobs: int = 1,
+    backend: str = "processes",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run what is not cached and write the report; return what ``verdicts.json`` holds.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+    folder : path
+        Gets ``index.html``, ``verdicts.json``, ``data/*.parquet``, ``charts/*.png`` and ``*.svg``, and
+        ``cells/`` with finished work, from which an interrupted call goes on.
+    scope : Scope
+    jobs, backend, progress
+        As in :func:`~orthobandit.study.sweep.run_cells`; they change no byte of the report.
+    """
+    # Found out before a long run, not after it.
+    pyarrow()
+    blank_figure()
+    folder = Path(folder)
+    work = {section.name: section.cells(scope) for section in sections}
+    cells = [cell for part in work.values() for cell in part]
+    results = iter(run_cells(cells, Cache(folder / "cells"), jobs=jobs, backend=backend, progress=progress))
+    for name, part in work.items():
+        tables = join(part, [next(results) for _ in part])
+        for table, columns in tables.items():
+            write_parquet(folder / "data" / name / f"{table}.parquet", columns)
+    shown = [_shown(section, folder, scope) for section in sections]
+    verdicts = summary([(part.section, part.verdicts) for part in shown], scope)
+    (folder / "verdicts.json").write_text(_json(verdicts), encoding="utf-8")
+    (folder / "index.html").write_text(page(shown, scope), encoding="utf-8")
+    return verdicts
+
+
+def derive(sections: Sequence[Section], folder: str | Path, scope: Scope) -> dict[str, Any]:
+    """Return what ``verdicts.json`` must hold, from the Parquet files alone."""
+    return summary([(s, s.verdicts(read_data(Path(folder), s))) for s in sections], scope)
+
+
+def read_data(folder: Path, section: Section) -> Data:
+    """Return a section's tables from a report's folder."""
+    return {
+        path.stem: read_parquet(path) for path in sorted((folder / "data" / section.name).glob("*.parquet"))
+    }
+
+
+def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) -> dict[str, Any]:
+    """Return all verdicts as plain values."""
+    return {
+        "format": FORMAT,
+        "scope": "quick" if scope.is_quick else "full",
+        "seed": scope.seed,
+        "sections": {
+            section.name: {
+                "title": section.title,
+                "command": command(section, scope),
+                "holds": all(verdict.holds for verdict in verdicts),
+                "verdicts": [verdict.to_json() for verdict in verdicts],
+            }
+            for section, verdicts in found
+        },
+    }
+
+
+def command(section: Section, scope: Scope) -> str:
+    """Return the command that redoes one section."""
+    form = "--quick" if scope.is_quick else "--full"
+    return f"orthobandit reproduce {form} --only {section.name} --seed {scope.seed}"
+
+
+def _shown(section: Section, folder: Path, scope: Scope) -> Shown:
+    """Derive all that a page shows of a section from its stored tables; write its figures."""
+    data, figures = read_data(folder, section), []
+    (folder / "charts").mkdir(parents=True, exist_ok=True)
+    for chart in section.charts(data):
+        name = f"{section.name}-{chart.name}"
+        with house_style(name):
+            figure = chart.draw()
+            save(figure, folder / "charts" / name)
+            figures.append((svg_text(figure, name), chart.caption))
+    return Shown(
+        section,
+        section.verdicts(data),
+        section.grids(data),
+        figures,
+        section.setting(scope),
+        command(section, scope),
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

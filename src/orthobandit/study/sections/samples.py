@@ -1,0 +1,197 @@
+"""Samples until the best arm is declared: the tables of the paper's successor, SP-BAI."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from orthobandit.study.cells import Cell
+from orthobandit.study.charts import dot_rows
+from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.fits import lower_limit
+from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.tables import Columns, distinct, where
+
+DELTA = 0.1
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the successor's authors report: mean samples, and the share of wrong declarations if given."""
+
+    samples: float
+    wrong: float | None = None
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """Mean samples and error of several policies on one instance, or on many random ones.
+
+    Parameters
+    ----------
+    instances, runs : (int, int)
+        Instances, quick and full: more than one get seeds of their own and one run each. Runs of one.
+    limit : (int, int)
+        Rounds after which a run is given up.
+    published : dict of str to Published
+        By the contender's name; others are only printed.
+    is_close : dict of str to float
+        Contenders whose mean should be within this factor of the published one.
+    order : (str, str), optional
+        The first needs fewer samples than the second.
+    ours : tuple of str
+        Contenders that are neither the paper's nor its successor's.
+    """
+
+    name: str
+    title: str
+    group: str
+    about: str
+    claims: str
+    contenders: Mapping[str, Part]
+    instance: Part
+    instances: tuple[int, int] = (1, 1)
+    runs: tuple[int, int] = (20, 100)
+    limit: tuple[int, int] = (10**9, 10**9)
+    published: Mapping[str, Published] = field(default_factory=dict)
+    is_close: Mapping[str, float] = field(default_factory=dict)
+    order: tuple[str, str] | None = None
+    ours: tuple[str, ...] = ()
+
+    def setting(self, scope: Scope) -> str:
+        """Return what is run."""
+        many = scope.pick(*self.instances)
+        what = f"{many} random instances, one run each" if many > 1 else f"{scope.pick(*self.runs)} runs"
+        given_up = f"; given up after {scope.pick(*self.limit):,} rounds" if max(self.instances) > 1 else ""
+        return f"{self.about}; δ = {DELTA}, shift ν¹, σ = 1; {what}{given_up}."
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        """Return every policy on every instance."""
+        many = scope.pick(*self.instances)
+        if max(self.instances) > 1:
+            seeds = [1000 * scope.seed + number for number in range(many)]
+            instances = {
+                f"instance {seed}": Part(self.instance.kind, {**self.instance.settings, "seed": seed})
+                for seed in seeds
+            }
+        else:
+            instances = {"the instance": self.instance}
+        runs = 1 if max(self.instances) > 1 else scope.pick(*self.runs)
+        limit = scope.pick(*self.limit)
+        return Sweep(
+            policies=self.contenders,
+            instances=instances,
+            shifts={"sine": Part("sine")},
+            horizon=limit,
+            replications=runs,
+            seeds=(scope.seed,),
+            checkpoints=(limit,),
+            stop_when_declared=True,
+            batch=runs,
+            # Runs end long before the limit: a tenth of a second each, whatever the limit.
+            seconds_a_round=0.1 / limit,
+            labels={"limit": limit},
+        ).cells()
+
+    def verdicts(self, data: Data) -> list[Verdict]:
+        """Return whether errors stay below δ, and whether the published numbers and their order come out."""
+        runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
+        found = [
+            Verdict(
+                name=f"{label} error",
+                claim=f"{label} declares a wrong arm with probability at most δ",
+                source="here" if label in self.ours else "successor",
+                statistic="share of wrong declarations, lower 99 % confidence limit",
+                value=lower_limit(_wrong(columns), len(columns["declared"])),
+                relation="≤",
+                bound=DELTA,
+            )
+            for label, columns in runs.items()
+        ]
+        for label, factor in self.is_close.items():
+            ratio = float(_samples(runs[label]).mean() / self.published[label].samples)
+            found.append(
+                Verdict(
+                    name=f"{label} as published",
+                    claim=f"{label} needs about as many samples as published, within a factor of {factor:g}",
+                    source="successor",
+                    statistic="mean samples, here / published, or its inverse if that is larger",
+                    value=max(ratio, 1 / ratio),
+                    relation="≤",
+                    bound=factor,
+                )
+            )
+        if self.order is not None:
+            first, second = self.order
+            found.append(
+                Verdict(
+                    name=f"{first} before {second}",
+                    claim=f"{first} needs fewer samples than {second}",
+                    source="successor",
+                    statistic=f"mean samples, {first} / {second}",
+                    value=float(_samples(runs[first]).mean() / _samples(runs[second]).mean()),
+                    relation="≤",
+                    bound=1.0,
+                )
+            )
+        return found
+
+    def grids(self, data: Data) -> list[Grid]:
+        """Return our numbers with the published ones beside them."""
+        rows = []
+        measured = [label for (label,) in distinct(data["runs"], "policy")]
+        for label in dict.fromkeys([*measured, *self.published]):
+            known = self.published.get(label)
+            theirs = ["–", "–"] if known is None else [f"{known.samples:,.2f}", _share(known.wrong)]
+            rows.append([label, *self._measured(data, label), *theirs])
+        head = [
+            "policy",
+            "mean samples",
+            "± s.e.",
+            "median",
+            "wrong",
+            "runs",
+            "published mean",
+            "published wrong",
+        ]
+        return [Grid("Samples until an arm is declared best.", head, rows, words=1)]
+
+    def _measured(self, data: Data, label: str) -> list[str]:
+        columns = where(data["runs"], policy=label)
+        samples = _samples(columns)
+        if not samples.size:
+            return ["–"] * 5
+        error = samples.std(ddof=1) / np.sqrt(samples.size) if samples.size > 1 else np.nan
+        numbers = (samples.mean(), error, np.median(samples))
+        return [*(f"{number:,.0f}" for number in numbers), _share(_wrong(columns)), str(samples.size)]
+
+    def charts(self, data: Data) -> list[Chart]:
+        """Return means and medians beside the published means."""
+        rows: dict[str, dict[str, float]] = {}
+        for label in dict.fromkeys(
+            [*(label for (label,) in distinct(data["runs"], "policy")), *self.published]
+        ):
+            samples = _samples(where(data["runs"], policy=label))
+            rows[label] = (
+                {"here, mean": float(samples.mean()), "here, median": float(np.median(samples))}
+                if samples.size
+                else {}
+            )
+            if label in self.published:
+                rows[label]["published mean"] = self.published[label].samples
+        caption = "Samples until an arm is declared best, on a logarithmic axis."
+        return [Chart("samples", caption, lambda: dot_rows(rows, "samples (rounds)"))]
+
+
+def _samples(columns: Columns) -> Any:
+    """Return the rounds (n,) played until a declaration, or until the run was given up."""
+    return np.where(columns["stop_time"] < 0, columns["limit"], columns["stop_time"])
+
+
+def _wrong(columns: Columns) -> float:
+    return float(np.mean((columns["declared"] >= 0) & ~columns["is_correct"].astype(bool)))
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"

@@ -1,0 +1,192 @@
+"""A study as data: policies × instances × shifts × seeds, checked before anything runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from orthobandit.errors import InputError, SpecError
+from orthobandit.policy import POLICIES, needs_horizon
+from orthobandit.simulation import Environment, Oblivious
+from orthobandit.simulation._rounds import plans_every_round
+from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
+from orthobandit.study.cells import Cell
+from orthobandit.study.makers import make
+
+TASK = "orthobandit.study.tasks:run_policy"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kind of policy, instance, shift or noise, its settings, and where in a spec it stands."""
+
+    kind: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    keys: tuple[str, ...] = field(default=(), compare=False)
+
+    def make(self, what: str, keys: tuple[str, ...]) -> Any:
+        """Build the thing; an error says where it stands, in `keys` unless it came from a file."""
+        return make(what, self.kind, self.settings, self.keys or keys)
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"kind": self.kind, "settings": dict(self.settings)}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every policy on every instance under every shift with every seed.
+
+    Parameters
+    ----------
+    policies, instances, shifts : dict of str to Part
+        By the name that the tables show.
+    horizon : int
+        Rounds of a run. Policies that need it get it.
+    replications : int
+        Runs of each combination, numbered from 0.
+    seeds : tuple of int
+        Each names its own streams; policies are compared on the same noise.
+    noise : Part
+    checkpoints : tuple of int, optional
+        Rounds after which the regret is noted; 50 by default, evenly spaced in the logarithm.
+    stop_when_declared : bool
+        End a run when an arm is declared best.
+    batch : int
+        Runs in a cell. More replications later compute only the new cells.
+    seconds_a_round : float, optional
+        How long a round takes, for the order of work and the time left.
+    labels : dict
+        More columns of the tables, the same in every row.
+
+    Examples
+    --------
+    >>> study = Sweep(
+    ...     policies={"SBE": Part("sbe"), "exact design": Part("sbe", {"design": "centred"})},
+    ...     instances={"small": Part("exact-gap", {"seed": 1})},
+    ...     shifts={"sine": Part("sine")},
+    ...     horizon=1000,
+    ... )
+    >>> [dict(cell.labels)["policy"] for cell in study.cells()]
+    ['SBE', 'SBE', 'exact design', 'exact design']
+    """
+
+    policies: Mapping[str, Part]
+    instances: Mapping[str, Part]
+    shifts: Mapping[str, Part]
+    horizon: int
+    replications: int = 20
+    seeds: tuple[int, ...] = (0,)
+    noise: Part = Part("gaussian")
+    checkpoints: tuple[int, ...] | None = None
+    stop_when_declared: bool = False
+    batch: int = 10
+    seconds_a_round: float | None = None
+    labels: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, least in (("horizon", 1), ("replications", 1), ("batch", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if not self.seeds:
+            raise SpecError("seeds is empty; give at least one whole number", ("seeds",))
+        for seed in self.seeds:
+            _check_whole("seeds", seed, 0)
+        if not isinstance(self.stop_when_declared, bool):
+            raise SpecError(
+                f"stop_when_declared={self.stop_when_declared!r} must be true or false",
+                ("stop_when_declared",),
+            )
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Build everything once: what cannot be built is refused before anything runs."""
+        try:
+            self._marks()
+        except InputError as error:
+            raise SpecError(str(error), ("checkpoints",)) from None
+        for what, parts in (
+            ("policies", self.policies),
+            ("instances", self.instances),
+            ("shifts", self.shifts),
+        ):
+            if not parts:
+                raise SpecError(f"{what} is empty; give at least one", (what,))
+        for name, part in self.policies.items():
+            self._with_horizon(part).make("policy", ("policies", name))
+        noise = self.noise.make("noise", ("noise",))
+        shifts = {name: part.make("shift", ("shifts", name)) for name, part in self.shifts.items()}
+        for name, shift in shifts.items():
+            try:
+                if isinstance(shift, Oblivious):
+                    shift.require(self.horizon)
+            except InputError as error:
+                raise SpecError(str(error), ("shifts", name)) from None
+        for name, part in self.instances.items():
+            instance: Environment = part.make("instance", ("instances", name))
+            instance.moved(next(iter(shifts.values())), noise)
+
+    def cells(self) -> list[Cell]:
+        """Return the cells, replications in parts of `batch`."""
+        everything = product(
+            self.policies.items(), self.instances.items(), self.shifts.items(), self.seeds, self._batches()
+        )
+        return [
+            self._cell(policy, instance, shift, seed, runs)
+            for policy, instance, shift, seed, runs in everything
+        ]
+
+    def _batches(self) -> list[tuple[int, int]]:
+        starts = range(0, self.replications, self.batch)
+        return [(first, min(self.batch, self.replications - first)) for first in starts]
+
+    def _cell(
+        self,
+        policy: tuple[str, Part],
+        instance: tuple[str, Part],
+        shift: tuple[str, Part],
+        seed: int,
+        runs: tuple[int, int],
+    ) -> Cell:
+        settings = {
+            "policy": self._with_horizon(policy[1]).plain(),
+            "instance": instance[1].plain(),
+            "shift": shift[1].plain(),
+            "noise": self.noise.plain(),
+            "horizon": self.horizon,
+            "checkpoints": self._marks(),
+            "stop_when_declared": self.stop_when_declared,
+            "seed": seed,
+            "first": runs[0],
+            "replications": runs[1],
+        }
+        names: dict[str, str | int | float] = {
+            "policy": policy[0],
+            "instance": instance[0],
+            "shift": shift[0],
+            "seed": seed,
+        }
+        return Cell(TASK, settings, {**self.labels, **names}, cost=self._cost(policy[1], runs[1]))
+
+    def _cost(self, part: Part, runs: int) -> float:
+        seconds = self.seconds_a_round
+        if seconds is None:
+            seconds = 5e-5 if plans_every_round(self._with_horizon(part).make("policy", ())) else 5e-8
+        return 0.05 + seconds * self.horizon * runs
+
+    def _marks(self) -> list[int]:
+        if self.checkpoints is None:
+            return [int(mark) for mark in default_checkpoints(self.horizon)]
+        return [int(mark) for mark in checked_checkpoints(np.array(self.checkpoints), self.horizon)]
+
+    def _with_horizon(self, part: Part) -> Part:
+        """Give the horizon to a policy that cannot do without."""
+        if part.kind not in POLICIES or "horizon" in part.settings or not needs_horizon(part.kind):
+            return part
+        return Part(part.kind, {**part.settings, "horizon": self.horizon}, part.keys)
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SpecError(f"{name}={value!r} must be a whole number of at least {least}", (name,))

@@ -1,0 +1,60 @@
+"""The paper's figures and its successor's tables, at sizes that a test can afford.
+
+Stored numbers come with intervals wide enough for any seed; they guard against silent changes.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orthobandit.study.cache import Cache
+from orthobandit.study.paper import CONTENDERS, SECTIONS
+from orthobandit.study.report import build, derive
+from orthobandit.study.sections import Scope
+from orthobandit.study.sections.regret import Size
+from orthobandit.study.sweep import run_cells
+from orthobandit.study.tables import join, where
+
+
+def data_of(section, seed, folder):
+    cells = section.cells(Scope(seed=seed))
+    return join(cells, run_cells(cells, Cache(folder / "cells")))
+
+
+@pytest.mark.parametrize("name", ["figure-1", "figure-2"])
+def test_sbe_beats_bose_and_becomes_flat(name, tmp_path):
+    some = {label: CONTENDERS[label] for label in ("SBE", "BOSE")}
+    sizes = (Size(5, 10, sets=(3, 3), rounds=(10_000, 10_000)),)
+    section = replace(SECTIONS[name], contenders=some, sizes=sizes)
+    data = data_of(section, 5, tmp_path)
+    assert all(verdict.holds for verdict in section.verdicts(data))
+    tuned = where(data["runs"], policy="SBE", scale=1)
+    assert 300 < tuned["regret"].mean() < 2000
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("figure-3", 10, 45), ("figure-4", 18, 80)])
+def test_scaled_errors_stay_below_the_level(name, low, high, tmp_path):
+    section = replace(SECTIONS[name], sizes=((30, 30),))
+    data = data_of(section, 5, tmp_path)
+    assert all(verdict.holds for verdict in section.verdicts(data))
+    last = where(data["errors"], design="anchor", round=1_000_000)["error"]
+    assert low < 1000 * last.mean() < high
+
+
+def test_the_small_gap_needs_the_successors_number_of_samples(tmp_path):
+    found = build([SECTIONS["small-gap-10"]], tmp_path, Scope(seed=5))
+    assert found["sections"]["small-gap-10"]["holds"]
+    assert derive([SECTIONS["small-gap-10"]], tmp_path, Scope(seed=5)) == json.loads(
+        (tmp_path / "verdicts.json").read_text()
+    )
+    page = (tmp_path / "index.html").read_text()
+    for published in ("187,924.68", "387,106.00", "1,881,513.94"):
+        assert published in page
+
+
+def test_sbe_stops_after_a_whole_number_of_phases(tmp_path):
+    data = data_of(replace(SECTIONS["small-gap-10"], runs=(4, 4)), 5, tmp_path)
+    stops = where(data["runs"], policy="SBE")["stop_time"]
+    assert np.isin(stops, [442_722, 1_500_525, 5_521_975]).all()

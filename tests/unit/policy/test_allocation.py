@@ -1,0 +1,50 @@
+"""The split of δ by the pilot: rows never sum to more than δ, whatever the pilot saw."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orthobandit.estimate import Bounded, PairGeometry
+from orthobandit.policy._allocation import cautious_gaps, split_delta, tuned
+
+sizes = st.floats(-30, 30).map(lambda power: 10.0**power)
+
+
+@given(
+    st.integers(2, 8), st.integers(0, 2**32 - 1), sizes, sizes, st.floats(1e-6, 0.999), st.integers(1, 10**6)
+)
+def test_rows_sum_to_at_most_delta(count, seed, spread, noise, delta, rounds):
+    rng = np.random.default_rng(seed)
+    values = spread * rng.choice([0.0, 1.0, rng.standard_normal()], count)
+    variance = rng.exponential(3.0, (count, count)) + 1e-3
+    variance = np.where(rng.random((count, count)) < 0.2, np.inf, (variance + variance.T) / 2)
+    gaps = cautious_gaps(values, variance, noise, rounds)
+    alpha = split_delta(delta, gaps, variance, noise)
+    others = alpha[~np.eye(count, dtype=bool)].reshape(count, count - 1)
+    assert np.all(others > 0)
+    assert np.all(others.sum(axis=1) <= delta)
+    assert np.all(others >= 0.1 * delta / (count - 1))
+
+
+def test_close_arms_get_most_of_delta():
+    values, variance = np.array([1.0, 0.9, 0.0]), np.full((3, 3), 2.0)
+    alpha = split_delta(0.1, cautious_gaps(values, variance, 1.0, 10**4), variance, 1.0)
+    assert alpha[0, 1] > 0.08
+    assert alpha[0, 2] == pytest.approx(0.2 * 0.1 / 2, rel=1e-6)
+
+
+def test_equal_gaps_share_equally():
+    values, variance = np.array([1.0, 0.0, 0.0]), np.full((3, 3), 2.0)
+    alpha = split_delta(0.1, cautious_gaps(values, variance, 1.0, 1000), variance, 1.0)
+    assert alpha[0, 1:] == pytest.approx([0.05, 0.05], rel=1e-6)
+
+
+def test_the_scale_covers_the_first_plan():
+    p = np.array([0.7, 0.2, 0.1])
+    geometry = PairGeometry.of(np.eye(3)[:, :2] - np.eye(3)[2, :2], p)
+    reach = geometry.reach(p)
+    tuning = tuned(np.full((3, 3), 0.05), np.ones((3, 3)), geometry, reach, Bounded(0.0, 2.0), (1.0, 100))
+    off = ~np.eye(3, dtype=bool)
+    assert tuning.scale[off] == pytest.approx((2.0 * reach / geometry.variance)[off])
+    assert np.all(tuning.rho > 0)

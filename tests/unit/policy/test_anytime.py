@@ -1,0 +1,216 @@
+"""Anytime elimination: what its exact modes rest on, checked on the states of many runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, Environment, Plan, Tally, simulate
+from orthobandit.errors import ParameterError, RewardError, TallyError
+from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
+from orthobandit.policy import FOREVER, AnytimeElimination
+from orthobandit.policy._elimination import Run
+from orthobandit.simulation import Gaussian, Sine
+from orthobandit.simulation._player import Player
+from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
+from orthobandit.simulation.noise import Uniform
+
+RNG = np.random.default_rng(8)
+ARMS = {
+    "plane": ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9]]),
+    "one hot": ArmSet.one_hot(5),
+    "repeated": ArmSet([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.3]]),
+    "many": ArmSet(RNG.standard_normal((12, 3)) / 2),
+}
+SHIFTS = [Sine(offset=0.0), CancelBest(), PushLeader(), ReactToLast()]
+
+
+def steps(policy, environment, size=4, horizon=4000, seed=0):
+    """Yield (state before, plan, tally, state after) until every run is over."""
+    player = Player(environment, np.array([horizon]), seed, np.arange(size), policy.baseline)
+    state = policy.start(environment.arms, (size,))
+    while True:
+        plan = policy.plan(state)
+        left = np.where(state.declared < 0, horizon - player.memory.clock, 0)
+        rounds = np.minimum(plan.rounds, left)
+        if not rounds.any():
+            return
+        tally = player.play(plan.probabilities, rounds, plan.centre)
+        after = policy.observe(state, plan, tally)
+        yield state, plan, tally, after
+        state = after
+
+
+def environment(arms, shift, noise, spread=1.0):
+    width = arms.features.shape[1]
+    theta = np.random.default_rng(3).standard_normal(width)
+    means = arms.features @ theta
+    return Environment(arms, theta * spread / np.abs(means).max(), shift, noise)
+
+
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+@pytest.mark.parametrize("shift", SHIFTS, ids=lambda shift: type(shift).__name__)
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize(
+    ("confidence", "noise"),
+    [(SubGaussian(-2.0, 2.0, 0.5), Gaussian(0.5)), (Bounded(-3.0, 3.0), Uniform(1.0))],
+)
+def test_what_the_exact_modes_rest_on(name, shift, goal, confidence, noise):
+    policy = AnytimeElimination(0.2, goal=goal, confidence=confidence, baseline=AutoRegression(2), growth=0.6)
+    arms = ARMS[name]
+    for before, plan, tally, after in steps(policy, environment(arms, shift, noise)):
+        assert np.all(tally.squares <= tally.counts * confidence.limit**2 * (1 + 1e-12))
+        for r in range(len(before.stage)):
+            if not tally.rounds[r]:
+                continue
+            if before.stage[r] < 2:
+                assert not after.weights[r].any(), "pilot rounds were counted"
+                continue
+            # Tuning is fixed before the first counted round and never changes.
+            for field in ("alpha", "rho", "scale"):
+                assert np.array_equal(getattr(after, field)[r], getattr(before, field)[r])
+            if after.weights[r].sum() == before.weights[r].sum():
+                continue
+            # The largest possible increment: weight × largest |g| of an arm that can be drawn × limit.
+            p = plan.probabilities[r]
+            geometry = PairGeometry.of(arms.positions, p)
+            weight = (after.weights[r] - before.weights[r]) / before.length[r]
+            most = np.abs(geometry.inner[:, np.newaxis, p > 0] - geometry.inner[:, p > 0]).max(axis=2)
+            used = weight * most * confidence.limit
+            np.fill_diagonal(used, 0.0)
+            # Differences of sums that have grown are rounded.
+            room = 1e-9 + 1e-12 * before.weights[r] / max(before.length[r], 1) * most * confidence.limit
+            assert np.all(used <= before.scale[r] * (1 + 1e-9) + room)
+            slack = (after.slack[r] - before.slack[r]) / before.length[r]
+            mean_size = p @ np.abs(geometry.inner[:, np.newaxis] - geometry.inner).transpose(2, 0, 1).reshape(
+                len(arms), -1
+            )
+            assert np.all(
+                slack + 1e-12 >= weight * confidence.bias * mean_size.reshape(weight.shape) * (weight > 0)
+            )
+            shares = after.alpha[r] - np.diag(np.diag(after.alpha[r]))
+            assert np.all(shares.sum(axis=1) <= policy.delta)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_residuals_have_means_within_the_range_whatever_the_forecast(seed):
+    # Means anywhere in [low, high]; a forecast of any size; values after any amount of fitting.
+    rng = np.random.default_rng(seed)
+    policy = AnytimeElimination(confidence=SubGaussian(-1.0, 2.0, 0.5), baseline=NoBaseline())
+    for before, plan, _, _ in steps(
+        policy, environment(ARMS["many"], Sine(), Gaussian(3.0), 0.5), 2, 1500, seed
+    ):
+        for r in range(len(before.stage)):
+            centre = replace(plan.centre.at((r,)), limit=np.inf)
+            can = np.flatnonzero(plan.probabilities[r])
+            arms = rng.choice(can, 200)
+            means, forecasts = rng.uniform(-1.0, 2.0, 200), rng.normal(0.0, 10.0, 200)
+            assert np.abs(centre.residuals(arms, means, forecasts)).max() <= 3.0 + 1e-12
+
+
+def test_values_are_linear_in_the_features():
+    for before, _, _, _ in steps(AnytimeElimination(), environment(ARMS["many"], Sine(), Gaussian(1.0)), 2):
+        lifted = np.column_stack([np.ones(12), ARMS["many"].features])
+        fitted = lifted @ np.linalg.lstsq(lifted, before.values.T, rcond=None)[0]
+        assert np.abs(fitted.T - before.values).max() < 1e-9
+
+
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+@pytest.mark.parametrize("confidence", [Asymptotic(), SubGaussian(-3.0, 3.0, 0.5)])
+def test_the_best_arm_is_declared(goal, confidence):
+    given = environment(ARMS["plane"], Sine(), Gaussian(0.5))
+    policy = AnytimeElimination(goal=goal, confidence=confidence)
+    result = simulate(policy, given, horizon=20_000, replications=8, seed=1, stop_when_declared=True)
+    assert result.decision.declared.tolist() == [given.best] * 8
+    assert np.all(result.decision.epsilon == 0)
+    assert result.decision.mode == confidence.name
+    assert result.decision.confidence == pytest.approx(0.95)
+
+
+def test_a_near_best_arm_is_declared_within_epsilon_and_sooner():
+    given = Environment(ArmSet.one_hot(3), [0.5, 0.48, 0.0], Sine(), Gaussian(0.5))
+    policy = AnytimeElimination(epsilon=0.2)
+    result = simulate(policy, given, horizon=20_000, replications=6, seed=1, stop_when_declared=True)
+    assert np.all(result.decision.declared >= 0)
+    assert np.all(result.decision.epsilon <= 0.2)
+    assert np.all(given.gaps[result.decision.declared] <= 0.2)
+    longer = simulate(replace(policy, epsilon=0.0), given, horizon=20_000, replications=6, seed=1)
+    is_longer = (longer.stop_times < 0) | (longer.stop_times > result.stop_times)
+    assert np.all(is_longer)
+
+
+def test_units_of_rewards_do_not_matter():
+    # The ridges of the baseline have units, so that a plain one is used; powers of two keep every digit.
+    times = []
+    for unit in (1.0, 2.0**40, 2.0**-40):
+        given = Environment(ARMS["plane"], np.array([0.3, 0.1]) * unit, Sine(unit, unit), Gaussian(unit))
+        policy = AnytimeElimination(baseline=NoBaseline())
+        result = simulate(policy, given, horizon=5000, replications=3, seed=2)
+        times.append((result.stop_times.tolist(), result.elimination_times.tolist()))
+    assert times[0] == times[1] == times[2]
+
+
+def test_equal_arms_take_no_share_of_delta():
+    policy = AnytimeElimination(0.1, baseline=NoBaseline())
+    for _, _, _, after in steps(policy, environment(ARMS["repeated"], Sine(), Gaussian(1e6)), 1, 400):
+        if after.stage[0] == 2:
+            alpha = after.alpha[0]
+            assert alpha[1, 2] == pytest.approx(0.2 * 0.95 * 0.1 / 4, rel=1e-6)
+            assert (alpha.sum(axis=1) - np.diag(alpha) <= 0.1).all()
+
+
+def test_equal_survivors_settle_the_matter():
+    arms = ArmSet([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    given = Environment(arms, [1.0, 0.0], Sine(), Gaussian(0.3))
+    result = simulate(AnytimeElimination(), given, horizon=3000, replications=3, seed=0)
+    assert result.decision.declared.tolist() == [0, 0, 0]
+    assert result.decision.active.tolist() == [[True, False, True]] * 3
+    assert result.decision.epsilon.tolist() == [0.0] * 3
+
+
+def test_proofs_in_a_circle_drop_nothing():
+    policy = AnytimeElimination()
+    run = Run.fresh(ArmSet.one_hot(3), policy)
+    circle = 1e6 * (np.roll(np.eye(3), 1, axis=1) - np.roll(np.eye(3), -1, axis=1))
+    run = replace(run, totals=circle, weights=np.ones((3, 3)))
+    assert policy.confidence.exceeds(*run._evidence()).any(axis=1).all()
+    assert run._eliminated(policy.confidence).active.tolist() == [True] * 3
+
+
+def test_rewards_in_place_of_residuals_are_refused_and_nothing_changes():
+    policy = AnytimeElimination(confidence=Bounded(0.0, 1.0))
+    state = policy.start(ArmSet.one_hot(2))
+    plan = policy.plan(state)
+    with pytest.raises(RewardError, match="residuals of arm 1 exceed the limit 1"):
+        policy.observe(state, plan, Tally.of([0, 1], [0.5, 40.0], 2))
+    with pytest.raises(RewardError, match=r"rewards row 1 is 40, outside the declared range \[0, 1\]"):
+        plan.centre.residuals(np.array([0, 1]), [0.5, 40.0])
+    with pytest.raises(TallyError, match="not the one in force"):
+        policy.observe(state, Plan([0.9, 0.1], 20), Tally.of([0], [0.5], 2))
+    assert policy.dump(state) == policy.dump(policy.start(ArmSet.one_hot(2)))
+
+
+def test_nothing_is_known_before_the_pilot_is_over():
+    policy = AnytimeElimination()
+    decision = policy.decide(policy.start(ARMS["plane"], (2,)))
+    assert np.all(np.isinf(decision.epsilon))
+    assert np.all(decision.active)
+    assert policy.plan(policy.start(ArmSet([[1.0]]))).rounds == FOREVER
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"delta": 0.0}, "delta=0.0"),
+        ({"epsilon": -1.0}, "epsilon=-1.0"),
+        ({"goal": "win"}, "goal='win'"),
+        ({"confidence": "asymptotic"}, "confidence='asymptotic'"),
+        ({"baseline": 3}, "baseline=3"),
+        ({"growth": 0.0}, "growth=0.0"),
+        ({"mixing": 1.0}, "mixing=1.0"),
+        ({"pilot": 3}, "pilot=3"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        AnytimeElimination(**settings)

@@ -1,0 +1,69 @@
+"""Fixed budget: phases, halving and the error estimate on small cases."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from orthobandit import ArmSet, FixedBudget, Tally, simulate
+from orthobandit.design import contrast_design
+from orthobandit.errors import ParameterError
+from orthobandit.simulation import Gaussian, Sine
+from orthobandit.simulation.instances import one_hot
+
+
+@pytest.mark.parametrize(
+    ("dimension", "budget", "ends"),
+    [(1, 10, [10]), (2, 10, [10]), (3, 11, [5, 11]), (8, 100, [33, 66, 100]), (9, 103, [25, 51, 77, 103])],
+)
+def test_phases_are_equal_and_use_the_budget_exactly(dimension, budget, ends):
+    arms = ArmSet(np.vstack([np.zeros(dimension), np.eye(dimension)]))
+    assert FixedBudget(budget).phase_ends(arms).tolist() == ends
+
+
+def test_there_are_no_more_phases_than_rounds():
+    assert FixedBudget(2).phase_ends(ArmSet.one_hot(20)).tolist() == [1, 2]
+
+
+def test_survivors_are_halved_by_dimension():
+    policy, arms = FixedBudget(300), ArmSet.one_hot(9)  # r = 8: keep 4, 2, 1
+    state, left = policy.start(arms), []
+    rng = np.random.default_rng(0)
+    while state.declared < 0:
+        plan = policy.plan(state)
+        drawn = rng.choice(9, int(plan.rounds), p=plan.probabilities / plan.probabilities.sum())
+        rewards = drawn + rng.standard_normal(drawn.size)
+        state = policy.observe(state, plan, Tally.of(drawn, rewards, 9))
+        left.append(int(state.active.sum()))
+    assert left == [4, 2, 1]
+    assert state.declared == 8
+
+
+def test_the_first_design_is_that_of_all_pairs():
+    arms = ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9]])
+    plan = FixedBudget(50).plan(FixedBudget(50).start(arms))
+    assert np.array_equal(plan.probabilities, contrast_design(arms).probabilities)
+
+
+def test_a_verdict_and_its_error_by_hand():
+    # Two arms, p = ½: estimates are 2·(Σ₀ − Σ₁)/n after the level is taken out.
+    policy, arms = FixedBudget(4), ArmSet.one_hot(2)
+    state = policy.start(arms)
+    tally = Tally.of([0, 0, 1, 1], [2.0, 4.0, 1.0, 1.0], 2)
+    state = policy.observe(state, policy.plan(state), tally)
+    assert state.declared == 0
+    # Level 2: residuals 0, 2, −1, −1; standard error √(4·6)/4; difference 2·(2 + 2)/4 = 2.
+    assert policy.error(state) == pytest.approx(norm.sf(2.0 / (np.sqrt(24.0) / 4)))
+
+
+def test_nothing_is_claimed_and_the_mode_says_so():
+    given = one_hot([0.5, 0.0, 0.1], shift=Sine(), noise=Gaussian(0.3))
+    result = simulate(FixedBudget(200), given, horizon=200, replications=5, seed=0)
+    assert result.stop_times.tolist() == [200] * 5
+    assert result.decision.confidence == 0
+    assert np.all(np.isinf(result.decision.epsilon))
+    assert "estimates" in result.decision.mode
+
+
+def test_a_budget_is_a_whole_number():
+    with pytest.raises(ParameterError, match="budget=0"):
+        FixedBudget(0)

@@ -1,0 +1,111 @@
+"""SP-BAI and the phase lengths of its authors, against the printed formulae."""
+
+from math import ceil, log, sqrt
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, OrthogonalRegression, Tally
+from orthobandit.design import anchor_design, contrast_design
+from orthobandit.errors import ParameterError
+from orthobandit.policy import FOREVER, SBE, SPBAI
+from orthobandit.policy._successor import spbai_rounds, successor_phase_rounds
+
+ARMS = ArmSet(np.random.default_rng(12).standard_normal((6, 3)))
+
+
+def tally(counts, means):
+    counts, means = np.asarray(counts), np.asarray(means, dtype=float)
+    return Tally(counts, counts * means, counts * means**2)
+
+
+def complete(policy, state, means):
+    """Finish the phase with counts proportional to the design and rewards without noise."""
+    plan = policy.plan(state)
+    counts = np.floor(plan.probabilities * int(plan.rounds)).astype(int)
+    counts[np.argmax(counts)] += int(plan.rounds) - counts.sum()
+    return policy.observe(state, plan, tally(counts, means))
+
+
+def largest_variance(p, left):
+    X = ARMS.features
+    centred = X - p @ X
+    inverse = np.linalg.inv((centred * p[:, None]).T @ centred)
+    return max((X[i] - X[j]) @ inverse @ (X[i] - X[j]) for i in left for j in left)
+
+
+def test_first_phase_is_as_printed():
+    plan = SPBAI(delta=0.1).plan(SPBAI(delta=0.1).start(ARMS))
+    local = contrast_design(ARMS, reference=0).probabilities / 2 + np.eye(6)[0] / 2
+    assert plan.probabilities == pytest.approx(local / 2 + anchor_design(ARMS).probabilities / 2, abs=1e-3)
+    V, share = largest_variance(plan.probabilities, range(6)), 0.1 / (36 * 2)
+    printed = V / 0.25 * log(V / (0.5 * share)) / 3 + 32 * 3 * sqrt(V) / 0.5 * log(3 / share) / 3
+    assert abs(plan.rounds - printed) <= 1
+
+
+def test_survivors_shape_the_next_phase():
+    policy = SPBAI(delta=0.1)
+    means = ARMS.features @ [0.2, 0.1, 0.3]
+    state = complete(policy, policy.start(ARMS), means)
+    left = np.flatnonzero(policy.decide(state).active)
+    gaps = means.max() - means
+    assert 2 <= len(left) <= 5
+    assert set(np.flatnonzero(gaps < 0.45)) <= set(left) <= set(np.flatnonzero(gaps < 0.55))
+    plan = policy.plan(state)
+    pairs = [[left[0], j] for j in left[1:]]
+    local = contrast_design(ARMS, pairs).probabilities / 2 + np.eye(6)[left[0]] / 2
+    assert plan.probabilities == pytest.approx(local / 2 + anchor_design(ARMS).probabilities / 2, abs=1e-9)
+    V, share = largest_variance(plan.probabilities, left), 0.1 / (len(left) ** 2 * 6)
+    assert abs(plan.rounds - spbai_rounds(0.25, share, 3, V)) <= 1
+    assert policy.decide(state).epsilon == 1.0
+
+
+def test_estimates_use_the_ridge_of_the_paper():
+    policy = SPBAI(delta=0.3)
+    state = policy.start(ARMS)
+    plan = policy.plan(state)
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(int(plan.rounds), plan.probabilities / plan.probabilities.sum())
+    seen = tally(counts, rng.standard_normal(6))
+    after = policy.observe(state, plan, seen)
+    ridge = max(1.0, log(int(plan.rounds) / 0.3))
+    gaps = OrthogonalRegression(ridge=ridge).fit(ARMS, [(plan, seen)]).gaps
+    assert policy.decide(after).leader == np.argmin(gaps)
+    assert policy.decide(after).active.tolist() == (gaps < 0.5).tolist()
+
+
+def test_a_sole_survivor_is_declared():
+    policy = SPBAI()
+    state = complete(policy, policy.start(ArmSet([[0.0], [1.0]])), [0.0, 3.0])
+    decision = policy.decide(state)
+    assert (decision.declared, decision.leader, decision.epsilon) == (1, 1, 0.0)
+    assert policy.plan(state).rounds == FOREVER
+    assert policy.plan(state).probabilities.tolist() == [0.0, 1.0]
+    later = policy.observe(state, policy.plan(state), tally([0, 9], [0.0, -5.0]))
+    assert policy.dump(later) == policy.dump(state)
+
+
+@pytest.mark.parametrize("phase", [1, 2, 5])
+@pytest.mark.parametrize(("d", "K"), [(1, 2), (10, 11), (20, 30)])
+def test_sbe_constants_of_the_successor_are_as_printed(phase, d, K):
+    e, share = 2.0**-phase, 0.1 / (K * phase * (phase + 1))
+    printed = 4 / 3 * 4 * d / e**2 * log(4 * d / (e * share)) + 2 / 3 * 32 * d**1.5 / e * log(d / share)
+    assert successor_phase_rounds(phase, 0.1, d, K) == ceil(printed)
+
+
+def test_late_phases_last_for_ever():
+    assert successor_phase_rounds(2000, 0.1, 3, 4) == FOREVER
+    assert spbai_rounds(2.0**-500, 1e-300, 3, 4.0) == FOREVER
+
+
+def test_sbe_takes_the_schedule_of_the_successor():
+    arms = ArmSet.one_hot(5)
+    policy = SBE(schedule="successor", delta=0.1)
+    assert policy.phase_rounds(arms, 3) == successor_phase_rounds(3, 0.1, 4, 5)
+    with pytest.raises(ParameterError, match="reads only no constant"):
+        SBE(schedule="successor", scale=2.0)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ParameterError, match="delta=0"):
+        SPBAI(delta=0)

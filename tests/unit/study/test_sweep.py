@@ -1,0 +1,74 @@
+import pytest
+
+from orthobandit.errors import ParameterError, StudyError
+from orthobandit.study.cache import Cache
+from orthobandit.study.cells import Cell
+from orthobandit.study.sweep import run_cells
+
+
+def squares(results):
+    return [tables["squares"]["square"][0] for tables in results]
+
+
+def test_results_come_in_the_order_of_the_cells(toy_cells, tmp_path):
+    assert squares(run_cells(toy_cells("mark", [3, 1, 2]), Cache(tmp_path / "cells"))) == [9, 1, 4]
+
+
+def test_nothing_is_computed_twice(toy_cells, tmp_path):
+    cache = Cache(tmp_path / "cells")
+    run_cells(toy_cells("mark", [1, 2]), cache)
+    assert squares(run_cells(toy_cells("mark", [1, 2, 3, 3]), cache)) == [1, 4, 9, 9]
+    assert toy_cells.computed() == [1, 2, 3]
+
+
+def test_processes_change_no_number(toy_cells, tmp_path):
+    numbers = list(range(5))
+    alone = run_cells(toy_cells("mark", numbers), Cache(tmp_path / "one"))
+    assert run_cells(toy_cells("mark", numbers), Cache(tmp_path / "two"), jobs=2) == alone
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_after_an_interruption_the_rest_is_computed(toy_cells, tmp_path, jobs):
+    cache = Cache(tmp_path / "cells")
+    (toy_cells.folder / "stop-3").touch()
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(toy_cells("interrupt_at", range(5)), cache, jobs=jobs)
+    (toy_cells.folder / "stop-3").unlink()
+    assert squares(run_cells(toy_cells("interrupt_at", range(5)), cache)) == [0, 1, 4, 9, 16]
+    kept = set(toy_cells.computed())
+    if jobs == 1:
+        assert toy_cells.computed() == sorted(kept)
+
+
+def test_a_worker_that_dies_is_named_and_what_is_finished_kept(toy_cells, tmp_path):
+    with pytest.raises(StudyError, match="run the same command again"):
+        run_cells(toy_cells("die", [1, 2]), Cache(tmp_path / "cells"), jobs=2)
+
+
+def test_progress_counts_cost_of_what_is_not_cached(toy_cells, tmp_path):
+    cache, seen = Cache(tmp_path / "cells"), []
+    run_cells(toy_cells("mark", [1]), cache)
+    run_cells(toy_cells("mark", [1, 2, 3]), cache, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0.0, 2.0), (1.0, 2.0), (2.0, 2.0)]
+
+
+def test_costly_cells_come_first(toy_cells, tmp_path):
+    seen = []
+
+    class Noting(Cache):
+        def store(self, cell, tables):
+            seen.append(cell.settings["number"])
+            super().store(cell, tables)
+
+    plain = toy_cells("mark", [1, 2, 3])
+    cells = [Cell(c.task, c.settings, c.labels, cost=c.settings["number"]) for c in plain]
+    run_cells(cells, Noting(tmp_path / "cells"))
+    assert seen == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"jobs": 0}, "jobs=0"), ({"backend": "rya"}, "did you mean 'ray'")]
+)
+def test_wrong_settings_are_refused(tmp_path, settings, said):
+    with pytest.raises(ParameterError, match=said):
+        run_cells([], Cache(tmp_path), **settings)
