@@ -133,8 +133,10 @@ class _Functions:
     def newton(self, at: _Iterate, target: float) -> _Iterate:
         missed = self.values + at.room - 1.0
         ratio = at.multipliers / at.room
-        matrix = (self.white.T @ self.white) * ((self.cross.T * (2.0 * at.multipliers)) @ self.cross)
-        matrix += (self.squares.T * ratio) @ self.squares
+        # Products of a matrix with its own transpose take half the time of others.
+        bent = self.cross * np.sqrt(2.0 * at.multipliers)[:, np.newaxis]
+        steep = self.squares * np.sqrt(ratio)[:, np.newaxis]
+        matrix = (self.white.T @ self.white) * (bent.T @ bent) + steep.T @ steep
         matrix[np.diag_indices(len(at.p))] += at.slack / at.p
         right = target / at.p - 1.0 + self.squares.T @ (target / at.room + ratio * missed)
         dp = solve_nearly_singular(matrix, right)

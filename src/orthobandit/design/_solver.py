@@ -74,7 +74,7 @@ def d_optimal(
             continue
         known, now = len(now.chosen), now.extended(bounds.values)
         # With no point to add, what is missing is missing inside the working set.
-        share = 0.03 if len(now.chosen) > known else 0.01
+        share = 0.03 if len(now.chosen) > known else 0.001
         inner = max(min(inner, share * gap), 0.2 * tolerance)
     raise DesignError(
         f"the design reached a gap of {best:.2e} in {PASSES} passes; {tolerance:.2e} was asked for",
@@ -149,9 +149,11 @@ class _WorkingSet:
 
     def thinned(self) -> "_WorkingSet":
         """Drop the points without weight, and as many others as the same moments can do without."""
-        carried = self._with(self.weights > 0, self.weights)
-        weights = sparsest_support(carried.points.lifted(carried.view, carried.chosen), carried.weights)
-        return carried._with(weights > 0, weights)
+        carried = self.weights > 0
+        weights = np.zeros(len(carried))
+        lifted = self.points.lifted(self.view, self.chosen[carried])
+        weights[carried] = sparsest_support(lifted, self.weights[carried])
+        return self._with(weights > 0, weights)
 
     def extended(self, bounds: Array) -> "_WorkingSet":
         """Add the worst violators without weight; `bounds` (K,) are exact above the dimension n."""
