@@ -1,6 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
+# Small matrices gain nothing from threads, and lose much when there is a process on every core.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .PHONY: demo test test-statistical lint types bench docs changelog clean
 
@@ -8,10 +10,10 @@ demo: .venv/core
 	$(BIN)/orthobandit reproduce --quick --out report
 
 test: .venv/test
-	$(BIN)/python -m pytest -n $(CORES) -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) -m "not slow"
 
 test-statistical: .venv/test
-	$(BIN)/python -m pytest -n $(CORES) -m "statistical or slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) -m "statistical or slow"
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -22,7 +24,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 bench: .venv/dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m benchmarks $(NAMES)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks $(NAMES)
 
 docs: .venv/dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -10,16 +10,18 @@ from orthobandit._linalg import solve_ridge
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry
-from orthobandit.estimate.confidence import Confidence, Evidence, Tuning
+from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.policy._allocation import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy._replanning import Wanted, earning_plan, identifying_plan, wide_plan
 
 Array = NDArray[np.float64]
 
-PILOT = 10  # rounds per dimension of the warm-up, and again of the pilot
+# Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
+PILOT = {"identify": 10, "earn": 7}
 SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
 RESERVE = 0.05  # of δ that is kept for arms that are added later
+PLANNING = Asymptotic()  # the mode that plans go by; claims go by the mode that was asked for
 REDESIGN = 1.25  # a distribution serves until there are this many times the rounds it was made from
 
 
@@ -74,7 +76,7 @@ class Run:
         """Return the run before the first round."""
         k, r = len(arms), arms.dimension
         pairs = np.zeros((k, k))
-        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT * (r + 1)
+        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT[policy.goal] * (r + 1)
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),
@@ -234,8 +236,8 @@ class Run:
         survivors = np.flatnonzero(self.active)
         others = survivors[np.any(arms.positions[survivors] != arms.positions[self.leader], axis=1)]
         gaps = np.maximum(self.values[self.leader] - self.values[others], 0.0)
-        width = self._upper_bounds(policy.confidence, others, self.leader) + gaps
-        wanted = Wanted.of(self.leader, others, gaps, width, self.alpha[others, self.leader])
+        lead = self._upper_bounds(PLANNING, others, self.leader)
+        wanted = Wanted.of(self.leader, others, gaps, lead, self.alpha[others, self.leader])
         if policy.goal == "earn":
             scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
             p = earning_plan(arms, self.active, wanted, self.gram, RIDGE * scale)

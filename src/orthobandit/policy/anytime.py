@@ -112,7 +112,7 @@ class AnytimeElimination:
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Rounds of the warm-up and of the pilot together; 20(r + 1) by default.
+        Rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
 
     Examples
     --------
