@@ -18,15 +18,12 @@ from orthobandit.estimate import (
     Asymptotic,
     AutoRegression,
     Bounded,
-    Evidence,
     ExponentialMean,
     NoBaseline,
     SubGaussian,
-    Tuning,
 )
 from orthobandit.policy import AnytimeElimination
-from orthobandit.simulation import SHIFTS, Gaussian, named_shift, within
-from orthobandit.simulation._player import Player
+from orthobandit.simulation import SHIFTS, Gaussian, misses, named_shift, within
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import Uniform
 
@@ -53,28 +50,8 @@ class Case:
             DELTA, goal=self.goal, confidence=self.confidence, baseline=self.baseline, growth=0.4
         )
         environment = Environment(ARMS, self.theta, shift, self.noise)
-        player = Player(environment, np.array([horizon]), seed, np.arange(runs), self.baseline)
-        state = policy.start(ARMS, (runs,))
-        failed, best = np.zeros(runs, dtype=bool), environment.best
-        while True:
-            left = np.where(state.declared < 0, horizon - player.memory.clock, 0)
-            plan = policy.plan(state)
-            rounds = np.minimum(plan.rounds, left)
-            if not rounds.any():
-                return int(failed.sum())
-            state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
-            failed |= excludes_truth(policy, state, environment.means, best) | ~state.active[:, best]
-
-
-def excludes_truth(policy, state, means, best):
-    """Tell which runs (R,) have an interval for j over the best arm whose lower end exceeds the truth."""
-    truth = means - means[best]
-    weights = state.weights[:, best]
-    evidence = Evidence(
-        -state.totals[:, best] - weights * truth, weights, state.variances[:, best], state.slack[:, best]
-    )
-    tuning = Tuning(state.alpha[:, best], state.rho[:, best], state.scale[:, best])
-    return (policy.confidence.exceeds(evidence, tuning) & (weights > 0)).any(axis=1)
+        found = misses(policy, environment, horizon=horizon, replications=runs, seed=seed)
+        return int(np.count_nonzero(found.first >= 0))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,12 @@ class Evidence:
     variances: Array
     slack: Array
 
+    @property
+    def estimates(self) -> Array:
+        """Weighted means of the contrast estimates; 0 without evidence."""
+        out = np.zeros(np.broadcast(self.totals, self.weights).shape)
+        return np.divide(self.totals, self.weights, out=out, where=self.weights > 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
@@ -89,10 +95,7 @@ class Confidence(ABC):
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
         """Tell which contrasts are proven positive: lower bound above zero."""
-        estimate = np.divide(
-            evidence.totals, evidence.weights, out=np.zeros_like(evidence.totals), where=evidence.weights > 0
-        )
-        return np.asarray(estimate > self.width(evidence, tuning))
+        return np.asarray(evidence.estimates > self.width(evidence, tuning))
 
 
 def _per_weight(evidence: Evidence, boundary: Array) -> Array:

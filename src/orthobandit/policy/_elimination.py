@@ -22,7 +22,7 @@ SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
 RESERVE = 0.05  # of δ that is kept for arms that are added later
 PLANNING = Asymptotic()  # the mode that plans go by; claims go by the mode that was asked for
-REDESIGN = 1.25  # a distribution serves until there are this many times the rounds it was made from
+REDESIGN = 1.5  # a distribution serves until there are this many times the rounds it was made from
 
 
 class Settings(Protocol):
@@ -213,8 +213,7 @@ class Run:
         at = (others, np.full(len(others), leader))
         part = Evidence(*(getattr(evidence, field.name)[at] for field in fields(Evidence)))
         width = confidence.width(part, Tuning(*(getattr(tuning, field.name)[at] for field in fields(Tuning))))
-        centre = np.divide(part.totals, part.weights, out=np.zeros(len(others)), where=part.weights > 0)
-        return np.asarray(width - centre)
+        return np.asarray(width - part.estimates)
 
     def _settled(self, arm: int) -> "Run":
         mass = (np.arange(len(self.active)) == arm).astype(np.float64)

@@ -11,7 +11,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
-from orthobandit.estimate.confidence import Asymptotic, Confidence
+from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.policy._changing import extended, part, without
 from orthobandit.policy._elimination import Run
 from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
@@ -197,6 +197,19 @@ class AnytimeElimination:
             confidence=1 - self.delta,
             mode=self.confidence.name,
         )
+
+    def upper_bounds(self, state: AnytimeState) -> Array:
+        """Return the most that each arm can be better than each other, (..., K, K).
+
+        Entry (i, j) bounds (x_i − x_j)ᵀθ. For any arm i, with probability 1 − δ all bounds of its row hold at
+        all times at once. So whichever arm is best, it is better than j by at most the largest entry of
+        column j. Infinite where nothing is known yet.
+        """
+        evidence = Evidence(state.totals, state.weights, state.variances, state.slack)
+        bounds = evidence.estimates + self.confidence.width(
+            evidence, Tuning(state.alpha, state.rho, state.scale)
+        )
+        return np.asarray(np.where(np.eye(len(state.arms), dtype=np.bool_), 0.0, bounds))
 
     def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
         """Take an arm out of the race and out of all further plans, whatever is known about it.

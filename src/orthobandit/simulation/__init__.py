@@ -11,6 +11,7 @@ from orthobandit.simulation.catalogue import (
     within,
 )
 from orthobandit.simulation.comparison import compare, comparison_table
+from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
@@ -44,6 +45,7 @@ __all__ = [
     "Gaussian",
     "Jumps",
     "LogAlternating",
+    "Misses",
     "Noise",
     "Oblivious",
     "Past",
@@ -63,6 +65,7 @@ __all__ = [
     "comparison_table",
     "exact_gap",
     "explore",
+    "misses",
     "named_instance",
     "named_noise",
     "named_shift",
