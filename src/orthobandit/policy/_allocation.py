@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit.estimate._boundaries import tightest_rho
-from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence import Confidence, Tuning
 
 Array = NDArray[np.float64]
@@ -14,7 +13,7 @@ SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 1.0  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
-EARLY, LEAST, MOST = 0.1, 3.0, 60.0
+EARLY, LEAST, MOST = 0.1, 3.0, 200.0
 
 
 def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> Array:
@@ -68,7 +67,7 @@ def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Arr
 def tuned(
     alpha: Array,
     gaps: Array,
-    geometry: PairGeometry,
+    variance: Array,
     reach: Array,
     confidence: Confidence,
     pilot: tuple[float, int],
@@ -80,14 +79,14 @@ def tuned(
     Parameters
     ----------
     alpha, gaps : (K, K) arrays
-    geometry, reach : PairGeometry, (K, K) array
+    variance, reach : (K, K) arrays
         Of the first counted plan.
     confidence : Confidence
     pilot : (float, int)
         Variance of a residual, and rounds so far.
     """
     noise, rounds = pilot
-    variance = np.where(np.isfinite(geometry.variance), geometry.variance, 1.0)
+    variance = np.where(np.isfinite(variance), variance, 1.0)
     batch = rounds * noise / variance
     decision = -2.0 * np.log(alpha) * noise**2 / gaps**2
     rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)

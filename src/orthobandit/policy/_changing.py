@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy._allocation import cautious_gaps, tuned
-from orthobandit.policy._elimination import RESERVE, SHORTEST, Run, Settings
+from orthobandit.policy._allocation import cautious_gaps
+from orthobandit.policy._elimination import SHORTEST, Run, Settings, shares
 from orthobandit.policy._replanning import wide_plan
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Seen = tuple[Array, Array, Array]
 
 
@@ -25,13 +26,29 @@ def without(run: Run, policy: Settings, arms: ArmSet, seen: Seen, arm: int) -> R
     """Return the run without an arm; arms that only it was proven better than come back."""
     run = _closed(run, policy, arms, seen)
     retired = run.retired | (np.arange(len(arms)) == arm)
-    active = ~retired
+    active, again = ~retired, np.zeros(len(arms), dtype=np.bool_)
     if run.stage == 2:
-        proven = policy.confidence.exceeds(*run._evidence())
-        active = active & ~np.any(proven & ~retired, axis=1)
+        again = run.met[:, arm]
+        run = _tested_again(run, again)
+        active = active & ~np.any(policy.confidence.exceeds(*run._evidence()) & ~retired, axis=1)
     # Proofs in a circle contradict each other: nothing follows.
     run = replace(run, retired=retired, active=active if active.any() else ~retired)
-    return _reopened(run, policy, arms)
+    return _tuned(_reopened(run, policy, arms), policy, arms, np.diag(again))
+
+
+def _tested_again(run: Run, again: Mask) -> Run:
+    """Start the tests of arms that have lost a rival again, at half of what is left of δ."""
+    diagonal, spent = np.diag(again), np.where(again, run.left / 2.0, 0.0)
+    return replace(
+        run,
+        totals=np.where(diagonal, 0.0, run.totals),
+        weights=np.where(diagonal, 0.0, run.weights),
+        variances=np.where(diagonal, 0.0, run.variances),
+        slack=np.where(diagonal, 0.0, run.slack),
+        alpha=np.where(diagonal, np.diag(spent), run.alpha),
+        left=run.left - spent,
+        met=run.met & ~again[:, np.newaxis],
+    )
 
 
 def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], seen: Seen) -> Run:
@@ -51,7 +68,9 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], seen: Seen
         gram=change.T @ run.gram @ change,
         moment=change.T @ run.moment,
         values=np.zeros(count),
-        alpha=_shared(run.alpha, count, policy.delta) if run.stage == 2 else np.full((count, count), 0.5),
+        alpha=_grown(run.alpha, count, 0.5),
+        left=np.append(run.left, np.full(count - before, policy.delta)),
+        met=_grown(run.met.astype(np.float64), count, 0.0) > 0,
         rho=_grown(run.rho, count, 1.0),
         scale=_grown(run.scale, count, 1.0),
         probabilities=np.zeros(count),
@@ -60,10 +79,9 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], seen: Seen
         variances=_grown(run.variances, count, 0.0),
         slack=_grown(run.slack, count, 0.0),
     )
-    run = _reopened(run, policy, arms)
-    if run.stage < 2 or run.declared >= 0:
-        return run
-    return _tuned(run, policy, arms, before)
+    run = _shared(run, before, shares(policy)) if run.stage == 2 else run
+    is_old = np.arange(count) < before
+    return _tuned(_reopened(run, policy, arms), policy, arms, ~(is_old[:, np.newaxis] & is_old))
 
 
 def _closed(run: Run, policy: Settings, arms: ArmSet, seen: Seen) -> Run:
@@ -91,25 +109,23 @@ def _grown(pairs: Array, count: int, fill: float) -> Array:
     return out
 
 
-def _shared(alpha: Array, count: int, delta: float) -> Array:
-    """Give new pairs half of what each row has left; a new arm's row is split evenly."""
-    before = len(alpha)
-    out = np.full((count, count), (1.0 - RESERVE) * delta / (count - 1))
-    out[:before, :before] = alpha
-    left = delta - (alpha.sum(axis=1) - np.diagonal(alpha))
-    out[:before, before:] = (left / 2.0 / (count - before))[:, np.newaxis]
-    np.fill_diagonal(out, 0.5)
-    return out
+def _shared(run: Run, before: int, own: tuple[float, float]) -> Run:
+    """Give new pairs of old arms half of what each row has left, and new arms what all had at first."""
+    count, for_arms, for_pairs = len(run.left), *own
+    alpha, spent = run.alpha.copy(), np.full(count, for_arms + for_pairs)
+    spent[:before] = run.left[:before] / 2.0
+    alpha[:before, before:] = (spent[:before] / (count - before))[:, np.newaxis]
+    alpha[before:] = for_pairs / (count - 1)
+    new = np.arange(before, count)
+    alpha[new, new] = for_arms
+    return replace(run, alpha=alpha, left=run.left - spent)
 
 
-def _tuned(run: Run, policy: Settings, arms: ArmSet, before: int) -> Run:
-    """Tune the boundaries of new pairs, whose counted rounds begin now; the others keep theirs."""
-    confidence, geometry = policy.confidence, PairGeometry.of(arms.positions, run.probabilities)
-    reach = geometry.reach(run.probabilities) if confidence.is_exact else np.ones_like(geometry.variance)
-    gaps = cautious_gaps(run._estimates(arms), geometry.variance, run.noise, max(run.length, 1))
-    tuning = tuned(run.alpha, gaps, geometry, reach, confidence, (run.noise, run.rounds))
-    is_old = np.arange(len(arms)) < before
-    kept = is_old[:, np.newaxis] & is_old
-    return replace(
-        run, rho=np.where(kept, run.rho, tuning.rho), scale=np.where(kept, run.scale, tuning.scale)
-    )
+def _tuned(run: Run, policy: Settings, arms: ArmSet, fresh: Mask) -> Run:
+    """Tune the boundaries of fresh entries (K, K), whose counted rounds begin now; the others keep theirs."""
+    if run.stage < 2 or run.declared >= 0 or not fresh.any():
+        return run
+    variance = PairGeometry.of(arms.positions, run.probabilities).variance
+    gaps = cautious_gaps(run._estimates(arms), variance, run.noise, max(run.length, 1))
+    anew = run.tuned(policy.confidence, arms, gaps)
+    return replace(run, rho=np.where(fresh, anew.rho, run.rho), scale=np.where(fresh, anew.scale, run.scale))

@@ -20,7 +20,9 @@ Array = NDArray[np.float64]
 PILOT = {"identify": 10, "earn": 7}
 SHORTEST = 10  # rounds of a batch
 RIDGE = 0.1  # of the regression, in units of one round's information
-RESERVE = 0.05  # of δ that is kept for arms that are added later
+RESERVE = 0.05  # of δ that is kept for arms that come and go
+# Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
+PAIRS = {True: 0.5, False: 0.1}
 PLANNING = Asymptotic()  # the mode that plans go by; claims go by the mode that was asked for
 REDESIGN = 1.5  # a distribution serves until there are this many times the rounds it was made from
 
@@ -44,9 +46,20 @@ class Settings(Protocol):
     def pilot(self) -> int | None: ...
 
 
+def shares(policy: Settings) -> tuple[float, float]:
+    """Return what each arm's row spends of δ on its test and on its bounds."""
+    spent, part = (1.0 - RESERVE) * policy.delta, PAIRS[policy.epsilon > 0]
+    return (1.0 - part) * spent, part * spent
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The state of one replication, without its tally; names and shapes as in the policy's state."""
+    """The state of one replication, without its tally; names and shapes as in the policy's state.
+
+    Evidence on the pair (i, j) bounds (x_i − x_j)ᵀθ. On the diagonal it is a test of the claim that arm i is
+    best: in every batch against one rival, fixed before, than which it would be no worse. So arm i needs no
+    union over rivals, whichever they are.
+    """
 
     active: NDArray[np.bool_]
     retired: NDArray[np.bool_]
@@ -67,6 +80,8 @@ class Run:
     alpha: Array
     rho: Array
     scale: Array
+    left: Array
+    met: NDArray[np.bool_]
     leader: int
     declared: int
     epsilon: float
@@ -97,6 +112,8 @@ class Run:
             alpha=np.full((k, k), 0.5),
             rho=np.ones((k, k)),
             scale=np.ones((k, k)),
+            left=np.full(k, policy.delta),
+            met=np.zeros((k, k), dtype=np.bool_),
             leader=0,
             declared=-1,
             epsilon=np.inf,
@@ -120,15 +137,17 @@ class Run:
         gaps = None
         if run.stage == 1:
             gaps = cautious_gaps(run._estimates(arms), geometry.variance, run.noise, int(counts.sum()))
-            alpha = split_delta((1.0 - RESERVE) * policy.delta, gaps, geometry.variance, run.noise)
-            run = replace(run, alpha=alpha, stage=2)
+            for_arms, for_pairs = shares(policy)
+            alpha = split_delta(for_pairs, gaps, geometry.variance, run.noise)
+            np.fill_diagonal(alpha, for_arms)
+            run = replace(run, alpha=alpha, left=run.left - for_arms - for_pairs, stage=2)
         else:
             run = run._eliminated(policy.confidence)
         run = run._led(arms, policy)
         if run.declared >= 0:
             return run
         run = run._planned(policy, arms, self)
-        return run if gaps is None else run._tuned(policy.confidence, arms, gaps)
+        return run if gaps is None else run.tuned(policy.confidence, arms, gaps)
 
     def _absorbed(
         self,
@@ -144,24 +163,38 @@ class Run:
     def _counted(
         self, confidence: Confidence, geometry: PairGeometry, counts: Array, sums: Array, squares: Array
     ) -> "Run":
-        """Add a batch to the evidence on all pairs that its plan could estimate."""
-        known = np.isfinite(geometry.variance)
-        weight = np.where(known, 1.0 / np.where(known, geometry.variance, 1.0), 0.0)
+        """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
+        factor = self._with_rivals(geometry.variance)
+        known = np.isfinite(factor)
+        weight = np.where(known, 1.0 / np.where(known, factor, 1.0), 0.0)
         slack, rounds = self.slack, counts.sum()
         if confidence.is_exact:
-            reach = confidence.limit * np.maximum(geometry.reach(self.probabilities), 1e-300)
-            weight = np.minimum(weight, self.scale / reach)
-            slack = slack + confidence.bias * rounds * weight * np.sqrt(
-                np.where(known, geometry.variance, 0.0)
-            )
-        totals, variances = geometry.sums(counts, sums, squares, self.values)
+            reach = self._with_rivals(geometry.reach(self.probabilities))
+            weight = np.minimum(weight, self.scale / (confidence.limit * np.maximum(reach, 1e-300)))
+            slack = slack + confidence.bias * rounds * weight * np.sqrt(np.where(known, factor, 0.0))
+        totals, variances = map(self._with_rivals, geometry.sums(counts, sums, squares, self.values))
+        met = self.met.copy()
+        met[np.arange(len(met)), self._rivals()] = True
         return replace(
             self,
+            met=met,
             totals=self.totals + weight * totals,
             weights=self.weights + weight * rounds,
             variances=self.variances + weight**2 * variances,
             slack=slack,
         )
+
+    def _rivals(self) -> NDArray[np.int64]:
+        """Return the arm (K,) that each is tested against in this batch: the leader, or its runner-up."""
+        behind = self.active & (np.arange(len(self.active)) != self.leader)
+        second = int(np.argmax(np.where(behind, self.values, -np.inf)))
+        return np.where(np.arange(len(self.active)) == self.leader, second, self.leader)
+
+    def _with_rivals(self, pairs: Array) -> Array:
+        """Return entries (K, K) of pairs with those of each arm and its rival on the diagonal."""
+        out = pairs.copy()
+        np.fill_diagonal(out, pairs[np.arange(len(pairs)), self._rivals()])
+        return out
 
     def _regressed(self, arms: ArmSet, counts: Array, sums: Array, squares: Array) -> "Run":
         """Add a batch to the regression, weighted by what its residuals scatter."""
@@ -236,7 +269,7 @@ class Run:
         others = survivors[np.any(arms.positions[survivors] != arms.positions[self.leader], axis=1)]
         gaps = np.maximum(self.values[self.leader] - self.values[others], 0.0)
         lead = self._upper_bounds(PLANNING, others, self.leader)
-        wanted = Wanted.of(self.leader, others, gaps, lead, self.alpha[others, self.leader])
+        wanted = Wanted.of(self.leader, others, gaps, lead)
         if policy.goal == "earn":
             scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
             p = earning_plan(arms, self.active, wanted, self.gram, RIDGE * scale)
@@ -244,10 +277,12 @@ class Run:
             p = identifying_plan(arms, wanted, policy.mixing, self.probabilities, self.retired)
         return replace(run, probabilities=p, designed=self.rounds)
 
-    def _tuned(self, confidence: Confidence, arms: ArmSet, gaps: Array) -> "Run":
+    def tuned(self, confidence: Confidence, arms: ArmSet, gaps: Array) -> "Run":
+        """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
         geometry = PairGeometry.of(arms.positions, self.probabilities)
         reach = geometry.reach(self.probabilities) if confidence.is_exact else np.ones_like(gaps)
-        tuning = tuned(self.alpha, gaps, geometry, reach, confidence, (self.noise, self.rounds))
+        variance, reach, gaps = map(self._with_rivals, (geometry.variance, reach, gaps))
+        tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
         return replace(self, rho=tuning.rho, scale=tuning.scale)
 
 

@@ -29,8 +29,8 @@ class Wanted:
     gaps: Array
 
     @classmethod
-    def of(cls, leader: int, others: NDArray[np.int64], gaps: Array, lead: Array, alpha: Array) -> "Wanted":
-        """Weigh each pair by the rounds it takes: log(1/α)/target², the largest being 1.
+    def of(cls, leader: int, others: NDArray[np.int64], gaps: Array, lead: Array) -> "Wanted":
+        """Weigh each pair by the rounds it takes: 1/target², the largest being 1.
 
         The target is the gap, but nothing finer than half the interval of the pair, and half of the most
         that any arm may lead the leader by (`lead`, m): near ties wait until the leader is surely good.
@@ -39,9 +39,8 @@ class Wanted:
         known = np.where(np.isfinite(lead), lead, 0.0)
         target = np.maximum(gaps, np.maximum((known + gaps) / 2.0, known.max() / 2.0))
         target = np.maximum(target, 1e-3 * max(float(target.max()), TINY))
-        weights = -np.log(alpha) / (target / target.min()) ** 2
         pairs = np.column_stack([np.full(len(others), leader), others])
-        return cls(pairs, weights / weights.max(), gaps)
+        return cls(pairs, (target.min() / target) ** 2, gaps)
 
 
 def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:

@@ -50,6 +50,10 @@ class AnytimeState:
         Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
     alpha, rho, scale : (..., K, K) arrays
         Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
+    left : (..., K) array
+        What is left of δ for each arm, should it be the best.
+    met : (..., K, K) array of bool
+        Rivals that each arm was tested against.
     leader, declared : (...) arrays of int
     epsilon : (...) array
         The leader is within this of the best arm.
@@ -76,6 +80,8 @@ class AnytimeState:
     alpha: Array
     rho: Array
     scale: Array
+    left: Array
+    met: NDArray[np.bool_]
     leader: Integers
     declared: Integers
     epsilon: Array
@@ -322,6 +328,8 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     return {
         "active": (np.bool_, arm),
         "retired": (np.bool_, arm),
+        "met": (np.bool_, pair),
+        "left": (np.float64, arm),
         **whole,
         **real,
         **dict.fromkeys(pairs, (np.float64, pair)),

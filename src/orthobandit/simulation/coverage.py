@@ -15,7 +15,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Misses:
-    """When some bound in the row of the best arm was wrong: without that, the arm is never dropped.
+    """When the best arm was dropped, or some bound on what it is better by was wrong.
 
     Attributes
     ----------
@@ -74,7 +74,9 @@ def misses(
         rounds = np.minimum(plan.rounds, left)
         if not rounds.any():
             return Misses(early, late, player.memory.clock.copy())
+        was_active = state.active[:, best]
         state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
         wrong = np.any(truth > policy.upper_bounds(state)[:, best], axis=1) & (rounds > 0)
+        wrong |= was_active & ~state.active[:, best]
         late[wrong] = player.memory.clock[wrong]
         early = np.where(early < 0, late, early)

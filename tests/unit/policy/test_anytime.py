@@ -76,20 +76,65 @@ def test_what_the_exact_modes_rest_on(name, shift, goal, confidence, noise):
             geometry = PairGeometry.of(arms.positions, p)
             weight = (after.weights[r] - before.weights[r]) / before.length[r]
             most = np.abs(geometry.inner[:, np.newaxis, p > 0] - geometry.inner[:, p > 0]).max(axis=2)
+            # Each arm's own test, on the diagonal, is that of its rival in this batch.
+            np.fill_diagonal(most, most[np.arange(len(arms)), rivals(before, r)])
             used = weight * most * confidence.limit
-            np.fill_diagonal(used, 0.0)
             # Differences of sums that have grown are rounded.
             room = 1e-9 + 1e-12 * before.weights[r] / max(before.length[r], 1) * most * confidence.limit
             assert np.all(used <= before.scale[r] * (1 + 1e-9) + room)
             slack = (after.slack[r] - before.slack[r]) / before.length[r]
-            mean_size = p @ np.abs(geometry.inner[:, np.newaxis] - geometry.inner).transpose(2, 0, 1).reshape(
-                len(arms), -1
-            )
-            assert np.all(
-                slack + 1e-12 >= weight * confidence.bias * mean_size.reshape(weight.shape) * (weight > 0)
-            )
-            shares = after.alpha[r] - np.diag(np.diag(after.alpha[r]))
-            assert np.all(shares.sum(axis=1) <= policy.delta)
+            mean_size = np.abs(geometry.inner[:, np.newaxis] - geometry.inner) @ p
+            np.fill_diagonal(mean_size, mean_size[np.arange(len(arms)), rivals(before, r)])
+            assert np.all(slack + 1e-12 >= weight * confidence.bias * mean_size * (weight > 0))
+            assert np.all(after.alpha[r].sum(axis=1) + after.left[r] <= policy.delta * (1 + 1e-12))
+
+
+def rivals(state, r):
+    """Return the arm that each is tested against in the next batch: the leader, or the second for it."""
+    leader, count = state.leader[r], state.active.shape[1]
+    others = [i for i in range(count) if state.active[r, i] and i != leader]
+    second = max(others, key=lambda i: state.values[r, i]) if others else 0
+    return np.array([second if i == leader else leader for i in range(count)])
+
+
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+def test_an_arm_is_tested_against_the_leader_of_before_the_batch(goal):
+    # The leader changes in these runs; a test adds up, batch by batch, the estimates against its rival.
+    policy = AnytimeElimination(0.05, goal=goal, baseline=NoBaseline(), growth=0.3)
+    given = environment(ARMS["many"], PushLeader(), Gaussian(2.0), 0.2)
+    leaders = set()
+    for before, plan, tally, after in steps(policy, given, size=1):
+        if before.stage[0] < 2:
+            continue
+        leaders.add(int(before.leader[0]))
+        if after.plans[0] == before.plans[0]:
+            continue
+        rival, every = rivals(before, 0), np.arange(len(given.arms))
+        geometry = PairGeometry.of(given.arms.positions, plan.probabilities[0])
+        totals, variances = geometry.sums(
+            tally.counts[0].astype(float), tally.sums[0], tally.squares[0], before.values[0]
+        )
+        weight = np.where(np.isfinite(geometry.variance), 1.0 / geometry.variance, 0.0)[every, rival]
+        gained = np.diag(after.totals[0]) - np.diag(before.totals[0])
+        assert gained == pytest.approx(weight * totals[every, rival], rel=1e-9, abs=1e-9)
+        gained = np.diag(after.variances[0]) - np.diag(before.variances[0])
+        assert gained == pytest.approx(weight**2 * variances[every, rival], rel=1e-6, abs=1e-9)
+        assert after.met[0][every, rival].all()
+    assert len(leaders) > 1
+
+
+def test_bounds_on_pairs_are_those_of_their_evidence():
+    policy = AnytimeElimination(0.1, confidence=SubGaussian(-3.0, 3.0), baseline=NoBaseline())
+    for _, _, _, after in steps(policy, environment(ARMS["many"], Sine(), Gaussian(1.0)), 2, 1000):
+        bounds = policy.upper_bounds(after)
+        assert np.all(np.diagonal(bounds, axis1=1, axis2=2) == 0)
+        # What i is better by, and j is better by, cannot both be negative.
+        assert np.all(bounds + bounds.transpose(0, 2, 1) >= 0)
+        epsilon = policy.decide(after).epsilon
+        for r in np.flatnonzero((after.stage == 2) & (after.declared < 0)):
+            others = after.active[r] & (np.arange(12) != after.leader[r])
+            assert epsilon[r] == pytest.approx(max(bounds[r, others, after.leader[r]].max(), 0.0))
+    assert np.isfinite(bounds).any()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -155,8 +200,8 @@ def test_equal_arms_take_no_share_of_delta():
     for _, _, _, after in steps(policy, environment(ARMS["repeated"], Sine(), Gaussian(1e6)), 1, 400):
         if after.stage[0] == 2:
             alpha = after.alpha[0]
-            assert alpha[1, 2] == pytest.approx(0.2 * 0.95 * 0.1 / 4, rel=1e-6)
-            assert (alpha.sum(axis=1) - np.diag(alpha) <= 0.1).all()
+            assert alpha[1, 2] == pytest.approx(0.2 * 0.1 * 0.95 * 0.1 / 4, rel=1e-6)
+            assert np.all(alpha.sum(axis=1) <= 0.1)
 
 
 def test_equal_survivors_settle_the_matter():

@@ -54,6 +54,23 @@ def test_arms_that_only_the_retired_one_had_beaten_come_back():
     assert play(rule, again, rng, 20_000).declared == 1
 
 
+def test_tests_that_a_retired_arm_took_part_in_start_again_and_the_others_go_on():
+    rule, rng = policy(), np.random.default_rng(2)
+    state = play(rule, rule.start(THREE), rng, 150)
+    assert state.stage == 2
+    met, spent = state.met[:, 0], np.diag(state.alpha)
+    assert met.any()
+    after = rule.retire(state, 0)
+    assert np.all(np.diag(after.weights)[met] == 0)
+    assert np.all(np.diag(after.weights)[~met] >= np.diag(state.weights)[~met])
+    # Both the tests that ended and the new ones are paid for.
+    again = np.diag(after.alpha)
+    assert again[met] == pytest.approx(state.left[met] / 2)
+    assert np.array_equal(again[~met], spent[~met])
+    pairs = after.alpha.sum(axis=1) - again
+    assert np.all(pairs + again + np.where(met, spent, 0.0) + after.left <= rule.delta * (1 + 1e-12))
+
+
 @pytest.mark.parametrize("confidence", [Asymptotic(), SubGaussian(-1.0, 2.2, 0.5)])
 @pytest.mark.parametrize("rounds", [0, 7, 50, 333, 20_000])
 def test_a_better_arm_that_is_added_is_found(confidence, rounds):
@@ -63,8 +80,7 @@ def test_a_better_arm_that_is_added_is_found(confidence, rounds):
     assert state.active[3]
     assert not state.weights[3].any()
     if state.stage == 2:
-        shares = state.alpha - np.diag(np.diag(state.alpha))
-        assert np.all(shares.sum(axis=1) <= rule.delta)
+        assert np.all(state.alpha.sum(axis=1) + state.left <= rule.delta * (1 + 1e-12))
         assert np.array_equal(state.rho[:3, :3], before.rho)
         assert np.array_equal(state.alpha[:3, :3], before.alpha)
     assert play(rule, state, rng, 20_000).declared == 3
@@ -76,9 +92,9 @@ def test_reserves_never_run_out():
     state = play(rule, rule.start(ArmSet(arms[:3])), rng, 200)
     for count in range(4, 13):
         state = rule.extend(state, ArmSet(arms[:count]))
-        shares = state.alpha - np.diag(np.diag(state.alpha))
-        assert np.all(shares.sum(axis=1) <= rule.delta)
+        assert np.all(state.alpha.sum(axis=1) + state.left <= rule.delta * (1 + 1e-12))
         assert np.all(state.alpha > 0)
+        assert np.all(state.left > 0)
 
 
 def test_the_regression_is_the_same_in_the_new_basis():

@@ -9,23 +9,22 @@ from orthobandit.simulation import LogAlternating
 from orthobandit.simulation.instances import exact_gap
 
 OTHERS = np.array([1, 2])
-ALPHA = np.full(2, 0.01)
 
 
 def test_a_pair_weighs_as_the_rounds_it_takes():
-    wanted = Wanted.of(0, OTHERS, np.array([0.1, 0.4]), np.array([-0.05, -0.3]), ALPHA)
+    wanted = Wanted.of(0, OTHERS, np.array([0.1, 0.4]), np.array([-0.05, -0.3]))
     np.testing.assert_allclose(wanted.weights, [1.0, 1.0 / 16.0])
     assert wanted.pairs.tolist() == [[0, 1], [0, 2]]
 
 
 def test_near_ties_wait_until_no_arm_may_be_far_better():
     # Arm 1 is tied with the leader and well known; arm 2 seems worse but may be better by 3.
-    wanted = Wanted.of(0, OTHERS, np.array([0.0, 0.4]), np.array([0.02, 3.0]), ALPHA)
+    wanted = Wanted.of(0, OTHERS, np.array([0.0, 0.4]), np.array([0.02, 3.0]))
     assert wanted.weights.min() > 0.5
 
 
 def test_pairs_without_evidence_weigh_by_their_gaps():
-    wanted = Wanted.of(0, OTHERS, np.array([0.1, 0.2]), np.full(2, np.inf), ALPHA)
+    wanted = Wanted.of(0, OTHERS, np.array([0.1, 0.2]), np.full(2, np.inf))
     np.testing.assert_allclose(wanted.weights, [1.0, 0.25])
 
 
