@@ -121,6 +121,25 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
 
 def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
     """Draw one row a name with a dot for each of its numbers, on a logarithmic axis."""
+    figure, axis, kinds = _dotted(rows, label)
+    axis.set_xscale("log")
+    _plain_logarithms(axis.xaxis)
+    figure.legend(loc="outside lower center", ncols=len(kinds), frameon=False)
+    return figure
+
+
+def share_rows(rows: Mapping[str, Mapping[str, float]], label: str, limit: float, name: str) -> "Figure":
+    """Draw one row a name with a dot for each of its shares, and the limit that they have to stay below."""
+    figure, axis, kinds = _dotted(rows, label)
+    axis.axvline(limit, color=INK, lw=1.2, ls=(0, (6, 3)), label=f"{name} = {limit:g}")
+    most = max(value for numbers in rows.values() for value in numbers.values())
+    axis.set_xlim(-0.02 * limit, 1.08 * max(limit, most))
+    figure.legend(loc="outside lower center", ncols=len(kinds) + 1, frameon=False)
+    return figure
+
+
+def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figure, Axes, list[str]]":
+    """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
     figure = blank_figure(8.0, 1.3 + 0.42 * len(rows))
     axis = figure.add_subplot()
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
@@ -128,15 +147,13 @@ def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
         known = [(numbers[kind], -row) for row, numbers in enumerate(rows.values()) if kind in numbers]
         points = np.array(known, dtype=float)
         axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
-    axis.set(xscale="log", xlabel=label, ylim=(0.6 - len(rows), 0.4))
-    _plain_logarithms(axis.xaxis)
+    axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")
     axis.set_axisbelow(True)
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(axis="y", length=0)
-    figure.legend(loc="outside lower center", ncols=len(kinds), frameon=False)
-    return figure
+    return figure, axis, kinds
 
 
 def _panels(titles: Mapping[str, Any], height: float = 3.9) -> "tuple[Figure, list[Axes]]":

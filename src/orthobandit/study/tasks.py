@@ -8,7 +8,7 @@ import numpy as np
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
-from orthobandit.simulation import Environment, explore, simulate
+from orthobandit.simulation import Environment, explore, misses, simulate, within
 from orthobandit.study.cells import Tables
 from orthobandit.study.makers import make
 
@@ -78,6 +78,27 @@ def track_error(settings: dict[str, Any]) -> Tables:
             "round": np.tile(checkpoints, count).tolist(),
             "error": errors.reshape(-1).tolist(),
             "pair_error": pairs.reshape(-1).tolist(),
+        }
+    }
+
+
+def track_misses(settings: dict[str, Any]) -> Tables:
+    """Note when claims of anytime elimination first and last failed, with the shift within a limit."""
+    environment = environment_of(settings)
+    found = misses(
+        _part("policy", settings["policy"]),
+        environment.moved(within(environment.shift, settings["limit"])),
+        horizon=settings["horizon"],
+        replications=settings["replications"],
+        seed=settings["seed"],
+        first=settings["first"],
+    )
+    return {
+        "misses": {
+            "replication": list(range(settings["first"], settings["first"] + settings["replications"])),
+            "first_miss": found.first.tolist(),
+            "last_miss": found.last.tolist(),
+            "rounds": found.rounds.tolist(),
         }
     }
 

@@ -57,7 +57,7 @@ class SampleTable:
     published: Mapping[str, Published] = field(default_factory=dict)
     is_close: Mapping[str, float] = field(default_factory=dict)
     order: tuple[str, str] | None = None
-    ours: tuple[str, ...] = ()
+    reach: Mapping[str, float] = field(default_factory=dict)
 
     def setting(self, scope: Scope) -> str:
         """Return what is run."""
@@ -101,7 +101,7 @@ class SampleTable:
             Verdict(
                 name=f"{label} error",
                 claim=f"{label} declares a wrong arm with probability at most δ",
-                source="here" if label in self.ours else "successor",
+                source="here" if label in self.reach else "successor",
                 statistic="share of wrong declarations, lower 99 % confidence limit",
                 value=lower_limit(_wrong(columns), len(columns["declared"])),
                 relation="≤",
@@ -120,6 +120,19 @@ class SampleTable:
                     value=max(ratio, 1 / ratio),
                     relation="≤",
                     bound=factor,
+                )
+            )
+        for label, bound in self.reach.items():
+            samples = _samples(runs[label])
+            found.append(
+                Verdict(
+                    name=f"{label} samples",
+                    claim=f"{label} needs at most {bound:,.0f} samples on average",
+                    source="here",
+                    statistic="mean samples less 2.3 standard errors",
+                    value=float(samples.mean() - 2.3 * samples.std(ddof=1) / np.sqrt(samples.size)),
+                    relation="≤",
+                    bound=bound,
                 )
             )
         if self.order is not None:

@@ -1,0 +1,150 @@
+"""A policy against a reference on the same instances: the ratio of their means, and what it should be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orthobandit.study.cells import Cell
+from orthobandit.study.charts import dot_rows
+from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.tables import Columns, distinct, where
+
+
+@dataclass(frozen=True)
+class RatioTable:
+    """Mean regret or mean samples of several policies, divided by those of a reference.
+
+    Attributes
+    ----------
+    contenders : dict of Part
+        The first is the reference.
+    reach : dict of float
+        Largest ratio that is claimed, by policy.
+    measure : {"regret", "samples"}
+    shifts : tuple of str
+    rounds : int
+        The horizon, or where runs are given up.
+    sets, runs : (int, int)
+        Random arm sets and runs on each, quick and full.
+    """
+
+    name: str
+    title: str
+    group: str
+    about: str
+    claims: str
+    instance: Part
+    contenders: Mapping[str, Part]
+    reach: Mapping[str, float]
+    measure: str
+    shifts: tuple[str, ...]
+    rounds: int
+    sets: tuple[int, int]
+    runs: tuple[int, int]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> str:
+        """The policy that others are compared with."""
+        return next(iter(self.contenders))
+
+    def setting(self, scope: Scope) -> str:
+        """Return what is run."""
+        sets, runs = scope.pick(*self.sets), scope.pick(*self.runs)
+        many = f"{runs} runs on each of {sets} arm sets" if sets > 1 else f"{runs} runs"
+        return f"{self.about}; {many}, with the same seeds for all policies."
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        """Return every policy on every instance under every shift."""
+        runs = scope.pick(*self.runs)
+        return [
+            cell
+            for label, policy in self.contenders.items()
+            for cell in Sweep(
+                policies={label: policy},
+                instances={
+                    f"arms {number + 1}": Part(
+                        self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
+                    )
+                    for number in range(scope.pick(*self.sets))
+                },
+                shifts={shift: Part(shift) for shift in self.shifts},
+                horizon=self.rounds,
+                replications=runs,
+                seeds=(scope.seed,),
+                checkpoints=(self.rounds,),
+                stop_when_declared=self.measure == "samples",
+                batch=runs,
+                seconds_a_round=self.seconds.get(label, 0.2) / self.rounds,
+                labels={"limit": self.rounds},
+            ).cells()
+        ]
+
+    def verdicts(self, data: Data) -> list[Verdict]:
+        """Return whether ratios are as small as claimed."""
+        return [
+            Verdict(
+                name=f"{label}, {shift}",
+                claim=f"under the shift {shift}, {label} has at most {bound:g} of the {self.measure} of"
+                f" {self.reference}",
+                source="here",
+                statistic=f"mean {self.measure}, {label} / {self.reference}",
+                value=float(self._means(data, shift)[label] / self._means(data, shift)[self.reference]),
+                relation="≤",
+                bound=bound,
+            )
+            for label, bound in self.reach.items()
+            for shift in self.shifts
+        ]
+
+    def grids(self, data: Data) -> list[Grid]:
+        """Return means, ratios and errors."""
+        rows = []
+        for shift in self.shifts:
+            means = self._means(data, shift)
+            for label, mean in means.items():
+                found = where(data["runs"], policy=label, shift=shift)
+                values = self._values(found)
+                error = values.std(ddof=1) / np.sqrt(values.size)
+                wrong = np.mean((found["declared"] >= 0) & ~found["is_correct"].astype(bool))
+                ratio = mean / means[self.reference]
+                reach = f"≤ {self.reach[label]:g}" if label in self.reach else "–"
+                rows.append(
+                    [
+                        shift,
+                        label,
+                        f"{mean:,.0f}",
+                        f"{error:,.0f}",
+                        f"{ratio:.3f}",
+                        reach,
+                        f"{wrong:.0%}",
+                        str(values.size),
+                    ]
+                )
+        head = ["shift", "policy", f"mean {self.measure}", "± s.e.", "ratio", "claimed", "wrong", "runs"]
+        return [Grid(f"Mean {self.measure}, and its ratio to that of {self.reference}.", head, rows)]
+
+    def charts(self, data: Data) -> list[Chart]:
+        """Return means by policy and shift."""
+        rows = {
+            label: {f"shift {shift}": float(self._means(data, shift)[label]) for shift in self.shifts}
+            for label in self.contenders
+        }
+        caption = f"Mean {self.measure}, on a logarithmic axis."
+        unit = "rounds" if self.measure == "samples" else "units of reward"
+        return [Chart("means", caption, lambda: dot_rows(rows, f"{self.measure} ({unit})"))]
+
+    def _means(self, data: Data, shift: str) -> dict[str, float]:
+        of_shift = where(data["runs"], shift=shift)
+        return {
+            label: float(self._values(where(of_shift, policy=label)).mean())
+            for (label,) in distinct(of_shift, "policy")
+        }
+
+    def _values(self, columns: Columns) -> np.ndarray:
+        if self.measure == "regret":
+            return np.asarray(columns["regret"], dtype=np.float64)
+        stopped = np.where(columns["stop_time"] < 0, columns["limit"], columns["stop_time"])
+        return np.asarray(stopped, dtype=np.float64)
