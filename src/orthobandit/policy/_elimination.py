@@ -24,7 +24,7 @@ RESERVE = 0.05  # of δ that is kept for arms that come and go
 # Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
 PAIRS = {True: 0.5, False: 0.1}
 PLANNING = Asymptotic()  # the mode that plans go by; claims go by the mode that was asked for
-REDESIGN = 1.5  # a distribution serves until there are this many times the rounds it was made from
+REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
 
 
 class Settings(Protocol):

@@ -157,7 +157,7 @@ SECTIONS: Mapping[str, Section] = {
             name="coverage",
             title="How often claims ever fail",
             group=BEYOND,
-            instance=Part("exact-gap", {"dimension": 3, "count": 5, "gap": 0.02, "seed": 1}),
+            instance=Part("exact-gap", {"dimension": 3, "count": 5, "gap": 0.001, "seed": 1}),
             modes={
                 "bounded rewards": Mode(
                     {"confidence": "bounded", "low": -3.0, "high": 3.0, "goal": "earn", "lags": 4}, "uniform"

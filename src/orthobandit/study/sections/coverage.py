@@ -20,6 +20,7 @@ LIMIT = 1.0  # of the shift
 ROUNDS = (3_000, 100_000)
 RUNS = (40, 1000)
 PIECE = 250  # runs of a cell
+GROWTH = 0.2  # of batches: half as many looks as by default, for the time they take
 QUICK = ("none", "sine", "log-alternating", "random-walk", "cancel-best", "push-leader", "react-to-last")
 LEVEL = 1e-3  # at which a count of runs refutes a claim
 SECONDS = 1e-6  # a round, with its share of plans
@@ -67,7 +68,7 @@ class Coverage:
             Cell(
                 task=TASK,
                 settings={
-                    "policy": Part("anytime", {"delta": DELTA, **mode.settings}).plain(),
+                    "policy": Part("anytime", {"delta": DELTA, "growth": GROWTH, **mode.settings}).plain(),
                     "instance": self.instance.plain(),
                     "shift": Part(shift).plain(),
                     "noise": Part(mode.noise).plain(),
