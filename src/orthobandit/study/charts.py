@@ -76,7 +76,7 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
             )
             colour = COLOURS[place % len(COLOURS)]
             axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
-            axis.plot(rounds, mean, DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+            axis.plot(rounds, mean, ls=DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
         axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
         _thousands(axis)
         axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
@@ -110,7 +110,7 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
             looks = _looks(place, line.name) | {"ls": "none"}
             axis.errorbar(line.x, line.y, line.spread, **looks)
             if line.fit is not None:
-                axis.plot(line.x, line.fit, DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
+                axis.plot(line.x, line.fit, ls=DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
         has_fit = any(line.fit is not None for line in series)
         axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
         for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
@@ -144,7 +144,9 @@ def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figur
     axis = figure.add_subplot()
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
     for place, kind in enumerate(kinds):
-        known = [(numbers[kind], -row) for row, numbers in enumerate(rows.values()) if kind in numbers]
+        # Dots of a row stand above each other, so that none hides another.
+        lift = 0.16 * ((len(kinds) - 1) / 2 - place)
+        known = [(numbers[kind], lift - row) for row, numbers in enumerate(rows.values()) if kind in numbers]
         points = np.array(known, dtype=float)
         axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
     axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito (2008), without yellow, which is too pale for a line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 
 BAND = (0.05, 0.95)  # levels of the band around a mean
 
@@ -49,7 +49,7 @@ def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -
             np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
         )
         axes.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
-        axes.plot(rounds, mean, dashes, color=colour, linewidth=1.8, label=curve.name)
+        axes.plot(rounds, mean, ls=dashes, color=colour, linewidth=1.8, label=curve.name)
     axes.set_xlabel("rounds t")
     axes.set_ylabel("cumulative regret (units of reward)")
     axes.set_xlim(0, max(int(curve.rounds[-1]) for curve in curves))

@@ -1,0 +1,96 @@
+"""Sections that go beyond the paper: what their tables and verdicts make of given numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orthobandit.study.paper import SECTIONS
+from orthobandit.study.report import build, derive
+from orthobandit.study.sections import Scope
+from orthobandit.study.sections.coverage import DELTA
+
+COVERAGE, EARNING = SECTIONS["coverage"], SECTIONS["earning"]
+
+
+def misses_of(failed, runs=1000, last=50):
+    """Return data in which so many runs of each mode fail at round `last` under one shift."""
+    first = np.concatenate([np.where(np.arange(runs) < count, last, -1) for count in failed.values()])
+    mode = np.repeat(list(failed), runs)
+    return {
+        "misses": {
+            "mode": mode,
+            "shift": np.full(mode.size, "sine"),
+            "first_miss": first,
+            "last_miss": first,
+            "rounds": np.full(mode.size, 100),
+        }
+    }
+
+
+@pytest.mark.parametrize(("failed", "holds"), [(0, True), (100, True), (120, True), (140, False)])
+def test_a_mode_is_refuted_only_by_surely_too_many_failures(failed, holds):
+    counts = dict.fromkeys(COVERAGE.modes, 0) | {"asymptotic": failed}
+    verdicts = {verdict.name: verdict.holds for verdict in COVERAGE.verdicts(misses_of(counts))}
+    assert verdicts["asymptotic coverage"] is holds
+    assert verdicts["bounded rewards coverage"]
+
+
+def test_the_round_from_which_a_mode_held():
+    allowed = int(DELTA * 1000)
+    counts = dict.fromkeys(COVERAGE.modes, allowed) | {"asymptotic": allowed + 1}
+    grid = COVERAGE.grids(misses_of(counts))[0]
+    last = dict(zip(grid.head, grid.rows[-1], strict=True))
+    assert last["bounded rewards"] == "the first"
+    assert last["asymptotic"] == "51"
+
+
+def test_every_run_of_a_mode_has_its_own_number():
+    cells = COVERAGE.cells(Scope(is_quick=False, seed=1))
+    of_one = [c for c in cells if c.labels == {"mode": "asymptotic", "shift": "cancel-best"}]
+    assert [c.settings["first"] for c in of_one] == [0, 250, 500, 750]
+    assert sum(c.settings["replications"] for c in of_one) == 1000
+    assert len({c.labels["shift"] for c in cells}) == 13
+
+
+def runs_of(means):
+    """Return data with two runs a policy around a mean regret, under both shifts."""
+    policies = np.repeat(list(means), 4)
+    shifts = np.tile(["sine", "sine", "log-alternating", "log-alternating"], len(means))
+    regret = np.concatenate([mean * np.array([0.9, 1.1, 0.9, 1.1]) for mean in means.values()])
+    size = regret.size
+    return {
+        "runs": {
+            "policy": policies,
+            "shift": shifts,
+            "regret": regret,
+            "stop_time": np.full(size, 10),
+            "declared": np.zeros(size, dtype=int),
+            "is_correct": np.ones(size, dtype=bool),
+            "limit": np.full(size, 100),
+        }
+    }
+
+
+def test_ratios_are_of_means_on_the_same_shift():
+    first, second = list(EARNING.reach)
+    data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
+    verdicts = {verdict.name: verdict for verdict in EARNING.verdicts(data)}
+    assert verdicts[f"{first}, sine"].value == pytest.approx(0.2)
+    assert verdicts[f"{first}, sine"].holds
+    assert not verdicts[f"{second}, log-alternating"].holds
+    assert EARNING.grids(data)[0].rows[1][4] == "0.200"
+
+
+def test_small_forms_are_built_and_derived_again(tmp_path):
+    modes = {"asymptotic": COVERAGE.modes["asymptotic"]}
+    sections = [
+        replace(EARNING, rounds=300, sets=(1, 1), runs=(2, 2)),
+        replace(SECTIONS["robustness"], rounds=3000, sets=(1, 1), runs=(2, 2)),
+        replace(COVERAGE, modes=modes),
+    ]
+    found = build(sections, tmp_path, Scope(seed=3), jobs=2)
+    assert derive(sections, tmp_path, Scope(seed=3)) == found
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Beyond the paper" in text
+    assert (tmp_path / "charts" / "coverage-misses.png").stat().st_size > 5000
