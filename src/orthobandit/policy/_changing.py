@@ -30,7 +30,7 @@ def without(run: Run, policy: Settings, arms: ArmSet, seen: Seen, arm: int) -> R
     if run.stage == 2:
         again = run.met[:, arm]
         run = _tested_again(run, again)
-        active = active & ~np.any(policy.confidence.exceeds(*run._evidence()) & ~retired, axis=1)
+        active = active & ~np.any(policy.confidence.exceeds(*run.evidence()) & ~retired, axis=1)
     # Proofs in a circle contradict each other: nothing follows.
     run = replace(run, retired=retired, active=active if active.any() else ~retired)
     return _tuned(_reopened(run, policy, arms), policy, arms, np.diag(again))
@@ -89,13 +89,13 @@ def _closed(run: Run, policy: Settings, arms: ArmSet, seen: Seen) -> Run:
     rounds = int(seen[0].sum())
     if not rounds or run.declared >= 0:
         return run
-    run = run._absorbed(policy.confidence, arms, PairGeometry.of(arms.positions, run.probabilities), seen)
+    run = run.absorbed(policy.confidence, arms, PairGeometry.of(arms.positions, run.probabilities), seen)
     return replace(run, length=run.length - rounds) if run.stage < 2 else run
 
 
 def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     """Play the wide design until the next batch ends, unless the matter is settled."""
-    run = replace(run, declared=-1, epsilon=np.inf)._led(arms, policy)
+    run = replace(run, declared=-1, epsilon=np.inf).led(arms, policy)
     if run.declared >= 0:
         return run
     length = run.length if run.stage < 2 else max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
@@ -126,6 +126,6 @@ def _tuned(run: Run, policy: Settings, arms: ArmSet, fresh: Mask) -> Run:
     if run.stage < 2 or run.declared >= 0 or not fresh.any():
         return run
     variance = PairGeometry.of(arms.positions, run.probabilities).variance
-    gaps = cautious_gaps(run._estimates(arms), variance, run.noise, max(run.length, 1))
+    gaps = cautious_gaps(run.estimates(arms), variance, run.noise, max(run.length, 1))
     anew = run.tuned(policy.confidence, arms, gaps)
     return replace(run, rho=np.where(fresh, anew.rho, run.rho), scale=np.where(fresh, anew.scale, run.scale))

@@ -131,25 +131,25 @@ class Run:
             np.asarray(part[place], dtype=np.float64) for part in (tally.counts, tally.sums, tally.squares)
         )
         geometry = PairGeometry.of(arms.positions, self.probabilities)
-        run = self._absorbed(policy.confidence, arms, geometry, (counts, sums, squares))
+        run = self.absorbed(policy.confidence, arms, geometry, (counts, sums, squares))
         if run.stage == 0:
-            return replace(run, stage=1, values=_fitted(run._estimates(arms), policy.confidence))
+            return replace(run, stage=1, values=_fitted(run.estimates(arms), policy.confidence))
         gaps = None
         if run.stage == 1:
-            gaps = cautious_gaps(run._estimates(arms), geometry.variance, run.noise, int(counts.sum()))
+            gaps = cautious_gaps(run.estimates(arms), geometry.variance, run.noise, int(counts.sum()))
             for_arms, for_pairs = shares(policy)
             alpha = split_delta(for_pairs, gaps, geometry.variance, run.noise)
             np.fill_diagonal(alpha, for_arms)
             run = replace(run, alpha=alpha, left=run.left - for_arms - for_pairs, stage=2)
         else:
             run = run._eliminated(policy.confidence)
-        run = run._led(arms, policy)
+        run = run.led(arms, policy)
         if run.declared >= 0:
             return run
         run = run._planned(policy, arms, self)
         return run if gaps is None else run.tuned(policy.confidence, arms, gaps)
 
-    def _absorbed(
+    def absorbed(
         self,
         confidence: Confidence,
         arms: ArmSet,
@@ -209,26 +209,26 @@ class Run:
             noise=noise,
         )
 
-    def _estimates(self, arms: ArmSet) -> Array:
+    def estimates(self, arms: ArmSet) -> Array:
         scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
         return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, RIDGE * scale))
 
-    def _evidence(self) -> tuple[Evidence, Tuning]:
+    def evidence(self) -> tuple[Evidence, Tuning]:
         """Return the evidence for j over i, and its tuning, in entry (i, j)."""
         evidence = Evidence(-self.totals, self.weights, self.variances, self.slack)
         return evidence, Tuning(self.alpha, self.rho, self.scale)
 
     def _eliminated(self, confidence: Confidence) -> "Run":
         """Drop every arm that some survivor is proven better than."""
-        proven = confidence.exceeds(*self._evidence())
+        proven = confidence.exceeds(*self.evidence())
         pairs = self.active[:, np.newaxis] & self.active
         left = self.active & ~np.any(proven & pairs, axis=1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         return replace(self, active=left) if left.any() else self
 
-    def _led(self, arms: ArmSet, policy: Settings) -> "Run":
+    def led(self, arms: ArmSet, policy: Settings) -> "Run":
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
-        values = self._estimates(arms)
+        values = self.estimates(arms)
         leader = int(np.argmax(np.where(self.active, values, -np.inf)))
         run = replace(self, leader=leader, values=_fitted(values - values[leader], policy.confidence))
         survivors = np.flatnonzero(self.active)
@@ -242,7 +242,7 @@ class Run:
 
     def _upper_bounds(self, confidence: Confidence, others: NDArray[np.int64], leader: int) -> Array:
         """Return the most that each of the others can be better than the leader."""
-        evidence, tuning = self._evidence()
+        evidence, tuning = self.evidence()
         at = (others, np.full(len(others), leader))
         part = Evidence(*(getattr(evidence, field.name)[at] for field in fields(Evidence)))
         width = confidence.width(part, Tuning(*(getattr(tuning, field.name)[at] for field in fields(Tuning))))

@@ -12,9 +12,10 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
 from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
+from orthobandit.policy._anytime_state import AnytimeState, dump, load, stacked
 from orthobandit.policy._changing import extended, part, without
 from orthobandit.policy._elimination import Run
-from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
+from orthobandit.policy._states import check_observed, clear
 from orthobandit.policy.base import FOREVER, Decision
 
 Array = NDArray[np.float64]
@@ -23,83 +24,17 @@ Integers = NDArray[np.int64]
 GOALS = ("identify", "earn")
 
 
-@dataclass(frozen=True, eq=False)
-class AnytimeState:
-    """The memory of :class:`AnytimeElimination`; leading axes (...) are replications.
-
-    Attributes
-    ----------
-    arms : ArmSet
-    active : (..., K) array of bool
-        Survivors.
-    retired : (..., K) array of bool
-        Arms that the user has taken out.
-    stage : (...) array of int
-        0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
-    length, rounds, designed, plans : (...) arrays of int
-        Rounds of the plan in force, rounds since the start and when its distribution was made, plans so far.
-    probabilities, values : (..., K) arrays
-        The plan in force and the estimated rewards that its residuals are taken from.
-    tally : Tally
-        Residuals under the plan in force.
-    gram, moment : (..., r, r), (..., r) arrays
-        Sums of the weighted regression behind `values`.
-    noise : (...) array
-        Variance of a residual.
-    totals, weights, variances, slack : (..., K, K) arrays
-        Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
-    alpha, rho, scale : (..., K, K) arrays
-        Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
-    left : (..., K) array
-        What is left of δ for each arm, should it be the best.
-    met : (..., K, K) array of bool
-        Rivals that each arm was tested against.
-    leader, declared : (...) arrays of int
-    epsilon : (...) array
-        The leader is within this of the best arm.
-    """
-
-    arms: ArmSet
-    active: NDArray[np.bool_]
-    retired: NDArray[np.bool_]
-    stage: Integers
-    length: Integers
-    rounds: Integers
-    designed: Integers
-    plans: Integers
-    probabilities: Array
-    values: Array
-    tally: Tally
-    gram: Array
-    moment: Array
-    noise: Array
-    totals: Array
-    weights: Array
-    variances: Array
-    slack: Array
-    alpha: Array
-    rho: Array
-    scale: Array
-    left: Array
-    met: NDArray[np.bool_]
-    leader: Integers
-    declared: Integers
-    epsilon: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
-
-
 @dataclass(frozen=True)
 class AnytimeElimination:
     """Drop arms as soon as they are proven worse, at any time, under any shift.
 
     Rounds come in batches that grow by a constant factor. Every batch adds to unbiased estimates of all
     pairs (:mod:`orthobandit.estimate.augmented`), whose intervals hold at all times at once
-    (:mod:`orthobandit.estimate.confidence`); arm i is dropped when some survivor is proven better, and the
+    (:mod:`orthobandit.estimate.confidence`). Every arm is tested against the leader of the moment: if it is
+    best, it is no worse than any rival, whichever the past suggests. Arms that fail are dropped, and the
     next batch is planned for the pairs that are still open. The first two batches, which warm up the
     baseline and tune the boundaries, are not counted. Beyond the paper (Kim, Kim & Oh 2025): no unknown
-    constants, and the failure probability is split by what the pilot saw.
+    constants, and no union over rivals.
 
     Parameters
     ----------
@@ -163,7 +98,7 @@ class AnytimeElimination:
     ) -> AnytimeState:
         """Return the state before the first round; the policy draws no random numbers."""
         run = Run.fresh(arms, self)
-        return _stacked(
+        return stacked(
             arms, [run] * int(np.prod(batch, dtype=np.int64)), batch, Tally.zeros(len(arms), batch)
         )
 
@@ -187,7 +122,7 @@ class AnytimeElimination:
         for place in np.ndindex(batch):
             run = Run.of(state, place)
             runs.append(run.advanced(self, state.arms, merged, place) if done[place] else run)
-        return _stacked(state.arms, runs, batch, clear(merged, done))
+        return stacked(state.arms, runs, batch, clear(merged, done))
 
     def decide(self, state: AnytimeState) -> Decision:
         """Return what is known now.
@@ -220,8 +155,9 @@ class AnytimeElimination:
     def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
-        Rounds of the plan in force that were observed count; later ones under it are refused. Arms that
-        only the retired one was proven better than come back. From now on the claims are about the best of
+        Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
+        arm took part in start again, with half of what is left of the 5 % of δ kept in reserve, and arms
+        that only they had dropped come back. From now on the claims are about the best of
         the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
         on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
         arms that could have become the best of the rest.
@@ -242,14 +178,14 @@ class AnytimeElimination:
             for place in np.ndindex(state.stage.shape)
         ]
         batch = state.stage.shape
-        return _stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
+        return stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
 
     def extend(self, state: AnytimeState, arms: ArmSet) -> AnytimeState:
         """Add arms to the race; all that is known about the others stays.
 
-        Evidence on new pairs starts now, with boundaries tuned by the data so far. Failure probability for
-        them comes from 5 % of δ that every row keeps in reserve, half of what is left at each extension; a
-        new arm's own row has δ less the same reserve. So the claims are about the best of all arms, new
+        Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
+        Failure probability for bounds of old arms on new ones comes from the 5 % of δ kept in reserve, half
+        of what is left at each extension. So the claims are about the best of all arms, new
         ones included, with probability 1 − δ; see :meth:`retire` if the choice depends on rewards.
 
         Parameters
@@ -265,25 +201,15 @@ class AnytimeElimination:
             extended(Run.of(state, place), self, (state.arms, arms), part(state.tally, place))
             for place in np.ndindex(state.stage.shape)
         ]
-        return _stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+        return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
 
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        # JSON has no infinity: an epsilon that is not yet known is null.
-        known = state.epsilon.astype(np.object_)
-        known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
-        return {**dump_state(state), "epsilon": known}
+        return dump(state)
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
-        active = load_array(data, "active", np.bool_)
-        batch = active.shape[:-1]
-        shapes = _shapes(arms)
-        arrays = {
-            name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in shapes.items()
-        }
-        arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
-        return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)
+        return load(arms, data)
 
     def _check_residuals(self, tally: Tally) -> None:
         """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
@@ -308,37 +234,3 @@ class AnytimeElimination:
             limit=self.confidence.limit,
             rewards=self.confidence.reward_range,
         )
-
-
-def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
-    """Return type and shape, without the batch, of every array of a state."""
-    k, r = len(arms), arms.dimension
-    arm, pair = (k,), (k, k)
-    numbers = ("stage", "length", "rounds", "designed", "plans", "leader", "declared")
-    whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
-    real: dict[str, tuple[type, tuple[int, ...]]] = {
-        "probabilities": (np.float64, arm),
-        "values": (np.float64, arm),
-        "gram": (np.float64, (r, r)),
-        "moment": (np.float64, (r,)),
-        "noise": (np.float64, ()),
-        "epsilon": (np.float64, ()),
-    }
-    pairs = ("totals", "weights", "variances", "slack", "alpha", "rho", "scale")
-    return {
-        "active": (np.bool_, arm),
-        "retired": (np.bool_, arm),
-        "met": (np.bool_, pair),
-        "left": (np.float64, arm),
-        **whole,
-        **real,
-        **dict.fromkeys(pairs, (np.float64, pair)),
-    }
-
-
-def _stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
-    arrays: dict[str, Any] = {
-        name: np.array([getattr(run, name) for run in runs], dtype=kind).reshape((*batch, *shape))
-        for name, (kind, shape) in _shapes(arms).items()
-    }
-    return AnytimeState(arms=arms, tally=tally, **arrays)

@@ -218,7 +218,7 @@ def test_proofs_in_a_circle_drop_nothing():
     run = Run.fresh(ArmSet.one_hot(3), policy)
     circle = 1e6 * (np.roll(np.eye(3), 1, axis=1) - np.roll(np.eye(3), -1, axis=1))
     run = replace(run, totals=circle, weights=np.ones((3, 3)))
-    assert policy.confidence.exceeds(*run._evidence()).any(axis=1).all()
+    assert policy.confidence.exceeds(*run.evidence()).any(axis=1).all()
     assert run._eliminated(policy.confidence).active.tolist() == [True] * 3
 
 

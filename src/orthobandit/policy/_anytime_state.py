@@ -1,0 +1,135 @@
+"""The memory of anytime elimination: one array a quantity, replications along the leading axes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Tally
+from orthobandit.policy._elimination import Run
+from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AnytimeState:
+    """The memory of :class:`AnytimeElimination`; leading axes (...) are replications.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    active : (..., K) array of bool
+        Survivors.
+    retired : (..., K) array of bool
+        Arms that the user has taken out.
+    stage : (...) array of int
+        0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
+    length, rounds, designed, plans : (...) arrays of int
+        Rounds of the plan in force, rounds since the start and when its distribution was made, plans so far.
+    probabilities, values : (..., K) arrays
+        The plan in force and the estimated rewards that its residuals are taken from.
+    tally : Tally
+        Residuals under the plan in force.
+    gram, moment : (..., r, r), (..., r) arrays
+        Sums of the weighted regression behind `values`.
+    noise : (...) array
+        Variance of a residual.
+    totals, weights, variances, slack : (..., K, K) arrays
+        Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
+    alpha, rho, scale : (..., K, K) arrays
+        Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
+    left : (..., K) array
+        What is left of δ for each arm, should it be the best.
+    met : (..., K, K) array of bool
+        Rivals that each arm was tested against.
+    leader, declared : (...) arrays of int
+    epsilon : (...) array
+        The leader is within this of the best arm.
+    """
+
+    arms: ArmSet
+    active: NDArray[np.bool_]
+    retired: NDArray[np.bool_]
+    stage: Integers
+    length: Integers
+    rounds: Integers
+    designed: Integers
+    plans: Integers
+    probabilities: Array
+    values: Array
+    tally: Tally
+    gram: Array
+    moment: Array
+    noise: Array
+    totals: Array
+    weights: Array
+    variances: Array
+    slack: Array
+    alpha: Array
+    rho: Array
+    scale: Array
+    left: Array
+    met: NDArray[np.bool_]
+    leader: Integers
+    declared: Integers
+    epsilon: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
+    """Return type and shape, without the batch, of every array of a state."""
+    k, r = len(arms), arms.dimension
+    arm, pair = (k,), (k, k)
+    numbers = ("stage", "length", "rounds", "designed", "plans", "leader", "declared")
+    whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
+    real: dict[str, tuple[type, tuple[int, ...]]] = {
+        "probabilities": (np.float64, arm),
+        "values": (np.float64, arm),
+        "gram": (np.float64, (r, r)),
+        "moment": (np.float64, (r,)),
+        "noise": (np.float64, ()),
+        "epsilon": (np.float64, ()),
+    }
+    pairs = ("totals", "weights", "variances", "slack", "alpha", "rho", "scale")
+    return {
+        "active": (np.bool_, arm),
+        "retired": (np.bool_, arm),
+        "met": (np.bool_, pair),
+        "left": (np.float64, arm),
+        **whole,
+        **real,
+        **dict.fromkeys(pairs, (np.float64, pair)),
+    }
+
+
+def stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
+    arrays: dict[str, Any] = {
+        name: np.array([getattr(run, name) for run in runs], dtype=kind).reshape((*batch, *shape))
+        for name, (kind, shape) in _shapes(arms).items()
+    }
+    return AnytimeState(arms=arms, tally=tally, **arrays)
+
+
+def dump(state: AnytimeState) -> dict[str, Any]:
+    """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
+    # JSON has no infinity: an epsilon that is not yet known is null.
+    known = state.epsilon.astype(np.object_)
+    known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
+    return {**dump_state(state), "epsilon": known}
+
+
+def load(arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
+    """Invert :func:`dump`."""
+    active = load_array(data, "active", np.bool_)
+    batch = active.shape[:-1]
+    arrays = {
+        name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in _shapes(arms).items()
+    }
+    arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
+    return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)
