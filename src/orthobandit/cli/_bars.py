@@ -1,4 +1,4 @@
-"""Progress on the terminal: a line that rewrites itself, and nothing where nobody is watching."""
+"""Progress of long work: a line that rewrites itself on a terminal, one a minute in a log."""
 
 import sys
 import time
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 EVERY = 0.1  # seconds between two updates of the line
+LOGGED = 60.0  # seconds between two lines where stderr is not a terminal
+SETTLED = 1.0  # seconds in which what an earlier run left finished comes in
 
 
 @contextmanager
@@ -14,18 +16,8 @@ def counter(step: str, value: str) -> Iterator[Callable[[int, float], None] | No
     if not sys.stderr.isatty():
         yield None
         return
-    shown = 0.0
-
-    def show(number: int, measure: float) -> None:
-        nonlocal shown
-        if time.monotonic() - shown > EVERY:
-            shown = time.monotonic()
-            print(f"\r{step} {number}, {value} {measure:.1e}", end="\033[K", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    with _line(EVERY) as write:
+        yield lambda number, measure: write(f"{step} {number}, {value} {measure:.1e}", is_last=False)
 
 
 @contextmanager
@@ -34,53 +26,54 @@ def bar(total: int) -> Iterator[Callable[[str, int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    start, shown = (time.monotonic(), 0), 0.0
-
-    def show(name: str, done: int) -> None:
-        nonlocal start, shown
-        now = time.monotonic()
-        if not shown and now - start[0] < 1:
-            start = (now, done)  # what an earlier run left finished says nothing about speed
-        if now - shown > EVERY or done == total:
-            shown = now
-            full = round(20 * done / total)
-            drawn = "#" * full + "." * (20 - full)
-            line = f"{name}  [{drawn}] {done / total:4.0%}{_left(start, (now, done), total)}"
-            print(f"\r{line}", end="\033[K", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    with steps_left() as show:
+        yield lambda name, done: show(done, total, f"{name}  ")
 
 
 @contextmanager
-def steps_left() -> Iterator[Callable[[float, float], None] | None]:
-    """Show ``[#####.....]  50 %  0:12 left`` for callbacks (done, total); None as for :func:`counter`."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    start = time.monotonic()
+def steps_left() -> Iterator[Callable[..., None]]:
+    """Show ``[#####.....]  50 %  0:12 left`` for callbacks (done, total, prefix); in a log, once a minute."""
+    start, now = time.monotonic(), (0.0, 0.0)  # seconds after the start, and what was done then
+    with _line(EVERY if sys.stderr.isatty() else LOGGED) as write:
 
-    def show(done: float, total: float) -> None:
-        share = done / total if total else 1.0
-        full = round(20 * share)
-        left = _left((start, 0), (time.monotonic(), done), total)
-        line = f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}{left}"
-        print(f"\r{line}", end="\033[K", file=sys.stderr, flush=True)
+        def show(done: float, total: float, prefix: str = "") -> None:
+            nonlocal now
+            seconds, share = time.monotonic() - start, done / total if total else 1.0
+            if seconds < SETTLED:
+                now = (seconds, done)
+            full = round(20 * share)
+            drawn = f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}"
+            left = _left(seconds - now[0], done - now[1], total - done)
+            write(f"{prefix}{drawn}{left}", is_last=done >= total)
+
+        yield show
+
+
+@contextmanager
+def _line(every: float) -> Iterator[Callable[..., None]]:
+    """Yield a function that shows a text if the last was shown so many seconds ago; clear it at the end."""
+    is_terminal = sys.stderr.isatty()
+    shown = -float("inf") if is_terminal else time.monotonic()
+
+    def write(text: str, *, is_last: bool) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= every or (is_last and is_terminal):
+            shown = time.monotonic()
+            ends = ("\r", "\033[K") if is_terminal else ("", "\n")
+            print(f"{ends[0]}{text}", end=ends[1], file=sys.stderr, flush=True)
 
     try:
-        yield show
+        yield write
     finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if is_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _left(start: tuple[float, float], now: tuple[float, float], total: float) -> str:
-    """Return the time left at the speed between two moments (seconds, done), as text."""
-    done = now[1] - start[1]
+def _left(seconds: float, done: float, remaining: float) -> str:
+    """Return the time left, as text, if so much was done in so many seconds."""
     if done <= 0:
         return ""
-    seconds = round((now[0] - start[0]) / done * (total - now[1]))
-    hours, minutes = divmod(seconds // 60, 60)
-    clock = f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
+    left = round(seconds / done * remaining)
+    hours, minutes = divmod(left // 60, 60)
+    clock = f"{hours}:{minutes:02d}:{left % 60:02d}" if hours else f"{minutes}:{left % 60:02d}"
     return f"  {clock} left"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.cli._bars import _left
 from orthobandit.simulation import RunResult
 
 FAST = ["--dimension", "2", "--arms", "4", "--horizon", "400", "--replications", "6"]
@@ -173,12 +172,6 @@ def test_a_terminal_sees_a_bar(capsys, monkeypatch):
     drawn = capsys.readouterr().err
     assert "sbe  [" in drawn
     assert "[####################] 100%" in drawn
-
-
-def test_time_left_is_told_from_the_speed_so_far():
-    assert _left((10.0, 50), (20.0, 60), 130) == "  1:10 left"
-    assert _left((0.0, 0), (60.0, 1), 101) == "  1:40:00 left"
-    assert _left((10.0, 50), (20.0, 50), 130) == ""
 
 
 SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"
