@@ -140,15 +140,15 @@ def share_rows(rows: Mapping[str, Mapping[str, float]], label: str, limit: float
 
 def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figure, Axes, list[str]]":
     """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
-    figure = blank_figure(8.0, 1.3 + 0.42 * len(rows))
+    figure = blank_figure(8.0, 1.3 + 0.45 * len(rows))
     axis = figure.add_subplot()
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
     for place, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
-        lift = 0.16 * ((len(kinds) - 1) / 2 - place)
+        lift = 0.24 * ((len(kinds) - 1) / 2 - place)
         known = [(numbers[kind], lift - row) for row, numbers in enumerate(rows.values()) if kind in numbers]
         points = np.array(known, dtype=float)
-        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 8})
+        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 7})
     axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")

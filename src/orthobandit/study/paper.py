@@ -134,8 +134,8 @@ SECTIONS: Mapping[str, Section] = {
             measure="regret",
             shifts=("sine", "log-alternating"),
             rounds=20_000,
-            sets=(5, 10),
-            runs=(2, 10),
+            sets=(10, 10),
+            runs=(4, 10),
         ),
         RatioTable(
             name="robustness",

@@ -165,6 +165,7 @@ class RegretFigure:
                 [
                     size,
                     label,
+                    means.pop(UNTUNED),
                     *(f"{mean}{' ←' if scale == chosen else ''}" for scale, mean in means.items()),
                     f"{np.mean(runs['is_correct']):.0%}",
                     str(len(runs["regret"])),
