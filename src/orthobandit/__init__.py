@@ -9,6 +9,7 @@ from orthobandit.errors import OrthobanditError
 from orthobandit.estimate import (
     Asymptotic,
     Bounded,
+    ContrastSequence,
     Estimate,
     Moments,
     OrthogonalRegression,
@@ -27,6 +28,7 @@ __all__ = [
     "ArmSet",
     "Asymptotic",
     "Bounded",
+    "ContrastSequence",
     "Decision",
     "Design",
     "Environment",

@@ -7,13 +7,13 @@ exact mode fails with probability at most δ a run; each test raises a false ala
 to it here because it kept it in every measurement.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from orthobandit import ArmSet, Environment, Tally
+from orthobandit import ArmSet, ContrastSequence, Environment, Plan, Tally
 from orthobandit.estimate import (
     Asymptotic,
     AutoRegression,
@@ -24,6 +24,7 @@ from orthobandit.estimate import (
 )
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import SHIFTS, Gaussian, misses, named_shift, within
+from orthobandit.simulation._player import Player
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import Uniform
 
@@ -160,3 +161,37 @@ def test_wrong_declarations_stay_rare_when_arms_come_and_go(confidence):
             state, clock = rule.observe(state, plan, tally), clock + size
         wrong += int(state.declared >= 0 and state.declared != 3) + int(not state.active[3])
     assert wrong <= most_failures(40)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "noise"),
+    [
+        (Asymptotic(), Gaussian(1.0)),
+        (Bounded(-2.0, 2.0), Uniform(1.0)),
+        (SubGaussian(-1.0, 1.0), Gaussian(1.0)),
+    ],
+)
+@pytest.mark.parametrize("shift", ["cancel-best", "react-to-last", "log-alternating"])
+def test_two_sided_intervals_of_any_contrast_rarely_ever_miss(confidence, noise, shift):
+    # Plans change with every batch, by chance; the shift answers them. All contrasts at once at level δ.
+    runs, rng = 60, np.random.default_rng(11)
+    coefficients = np.array([[1.0, -1.0, 0.0, 0.0], [0.5, 0.5, -1.0, 0.0], [0.2, 0.3, 0.5, -1.0]])
+    environment = Environment(ARMS, [0.0, 0.0], bounded_shift(shift), noise)
+    player = Player(environment, np.array([4000]), 5, np.arange(runs), NoBaseline())
+    start = ContrastSequence.start(ARMS, coefficients, confidence, DELTA / 3)
+    sequences, failed, size = [start] * runs, np.zeros(runs, dtype=bool), 40
+    one = start.centre()
+    centre = replace(
+        one, values=np.zeros((runs, 4)), low=np.full(runs, one.low), high=np.full(runs, one.high)
+    )
+    while player.memory.clock[0] + size <= 4000:
+        p = 0.5 * rng.dirichlet(np.ones(4), runs) + 0.125
+        p /= p.sum(axis=1, keepdims=True)
+        tally = player.play(p, np.full(runs, size), centre)
+        for run in range(runs):
+            alone = Tally(tally.counts[run], tally.sums[run], tally.squares[run])
+            sequences[run] = sequences[run].add(Plan(p[run], size, one), alone)
+            low, high = sequences[run].intervals()
+            failed[run] |= bool(np.any((low > 0) | (high < 0)))
+        size = int(1.3 * size)
+    assert failed.sum() <= most_failures(runs)

@@ -16,6 +16,7 @@ from orthobandit.estimate.baseline import (
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence, Evidence, SubGaussian, Tuning
 from orthobandit.estimate.orthogonal import Estimate, Moments, OrthogonalRegression
 from orthobandit.estimate.plan import Centre, Plan
+from orthobandit.estimate.sequence import ContrastSequence
 from orthobandit.estimate.tally import Tally
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Bounded",
     "Centre",
     "Confidence",
+    "ContrastSequence",
     "CovariateRegression",
     "Estimate",
     "Evidence",

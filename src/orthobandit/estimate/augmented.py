@@ -34,9 +34,7 @@ class PairGeometry:
     @classmethod
     def of(cls, positions: Array, probabilities: Array) -> "PairGeometry":
         """Compute from positions (K, r) and probabilities (K,)."""
-        centred = positions - probabilities @ positions
-        factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
-        white = factor.whiten(centred)
+        white, _ = whitened(positions, probabilities)
         outside = np.asarray(np.isinf(white).any(axis=1))
         white = np.where(outside[:, np.newaxis], 0.0, white)
         inner = white @ white.T
@@ -60,6 +58,13 @@ class PairGeometry:
         totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
         seen = squares > 0
         return totals, _squares(self.inner[:, seen], squares[seen])
+
+
+def whitened(positions: Array, probabilities: Array) -> tuple[Array, RangeFactor]:
+    """Return centred positions (K, r) in units of their covariance, +inf outside its range; its factor."""
+    centred = positions - probabilities @ positions
+    factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
+    return factor.whiten(centred), factor
 
 
 @compiled

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import erfc
 
 from orthobandit._checks import check_fraction, check_positive
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate._boundaries import gamma_mixture, log_gamma_mixture, normal_mixture
+from orthobandit.estimate.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -88,6 +89,17 @@ class Confidence(ABC):
     def bias(self) -> float:
         """Most that clipping can move the mean of a residual."""
         return 0.0
+
+    def check_residuals(self, tally: Tally) -> None:
+        """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
+        most = self.limit**2 * tally.counts if np.isfinite(self.limit) else np.inf
+        wrong = tally.squares > most * (1.0 + 1e-9)
+        if np.any(wrong):
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise RewardError(
+                f"residuals of arm {place[-1]} exceed the limit {self.limit:g} of the declared range;"
+                " tally what `plan.centre.residuals` returns, not rewards"
+            )
 
     @abstractmethod
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:

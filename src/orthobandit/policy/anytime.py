@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError, RewardError
+from orthobandit.errors import ParameterError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
 from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
@@ -111,7 +111,7 @@ class AnytimeElimination:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
         check_observed(state.probabilities, left, plan, tally)
-        self._check_residuals(tally)
+        self.confidence.check_residuals(tally)
         merged = state.tally + tally
         state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
         done = np.asarray((state.declared < 0) & (merged.rounds == state.length))
@@ -210,17 +210,6 @@ class AnytimeElimination:
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
         return load(arms, data)
-
-    def _check_residuals(self, tally: Tally) -> None:
-        """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
-        most = self.confidence.limit**2 * tally.counts if np.isfinite(self.confidence.limit) else np.inf
-        wrong = tally.squares > most * (1.0 + 1e-9)
-        if np.any(wrong):
-            place = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise RewardError(
-                f"residuals of arm {place[-1]} exceed the limit {self.confidence.limit:g} of the declared"
-                " range; tally what `plan.centre.residuals` returns, not rewards"
-            )
 
     def _centre(self, state: AnytimeState) -> Centre:
         low, high = self.confidence.range

@@ -1,0 +1,247 @@
+"""Intervals for any contrasts that hold at all times at once, from (plan, tally) pairs alone."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError, TallyError
+from orthobandit.estimate._boundaries import tightest_rho
+from orthobandit.estimate.augmented import whitened
+from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
+from orthobandit.estimate.plan import Centre, Plan
+from orthobandit.estimate.tally import Tally
+
+Array = NDArray[np.float64]
+
+SIDES = (1, 2)
+LINEAR = 1e-8  # part of their spread that values may be off a linear function of the features by
+
+
+@dataclass(frozen=True, eq=False)
+class ContrastSequence:
+    """A confidence sequence for each of m contrasts of arms, whatever plans are played and whatever shifts.
+
+    Each contrast is Σ_a c_a x_aᵀθ with Σ_a c_a = 0. Begin with :meth:`start`, add every plan with its tally,
+    and look at :meth:`intervals` as often as you like.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    coefficients : (m, K) array
+    confidence : Confidence
+    tuning : Tuning
+        α of a boundary, ρ and, in exact modes, the scale; the last two are fixed by the first plan that can
+        estimate a contrast.
+    evidence : Evidence
+    sides : {1, 2}
+    tightest : (float, int)
+        Standard deviation of a residual, and rounds, that boundaries are made tightest for.
+
+    Examples
+    --------
+    >>> arms = ArmSet.one_hot(3)
+    >>> sequence = ContrastSequence.start(arms, [[1, 0], [2, 0]])
+    >>> plan = Plan([0.4, 0.3, 0.3], rounds=6)
+    >>> sequence = sequence.add(plan, Tally.of([0, 1, 2, 0, 1, 2], [0.0, 1.0, 2.0, 0.1, 1.1, 1.9], 3))
+    >>> sequence.evidence.estimates.round(3).tolist()
+    [1.125, 2.125]
+    """
+
+    arms: ArmSet
+    coefficients: Array
+    confidence: Confidence
+    tuning: Tuning
+    evidence: Evidence
+    sides: int
+    tightest: tuple[float, int]
+
+    @classmethod
+    def start(
+        cls,
+        arms: ArmSet,
+        contrasts: ArrayLike,
+        confidence: Confidence | None = None,
+        alpha: ArrayLike = 0.05,
+        *,
+        sides: int = 2,
+        noise: float = 1.0,
+        rounds: int = 1000,
+    ) -> "ContrastSequence":
+        """Return the sequence before the first round.
+
+        Parameters
+        ----------
+        arms : ArmSet
+        contrasts : array-like
+            Pairs (i, j) of arms (m, 2) of int, for x_i − x_j, or coefficients (m, K) of float whose rows
+            sum to 0.
+        confidence : Confidence, optional
+            :class:`Asymptotic` by default.
+        alpha : float or (m,)
+            Probability of ever being wrong, for each contrast; divide by m for all of them at once.
+        sides : {1, 2}
+            1 for lower bounds alone, which are narrower.
+        noise, rounds : float, int
+            Guesses of the standard deviation of residuals and of the rounds it will take. Intervals are
+            tightest there, and valid whatever they are.
+        """
+        coefficients = _coefficients(arms, np.asarray(contrasts))
+        if sides not in SIDES:
+            raise ParameterError(f"sides={sides!r} must be 1 or 2")
+        check_positive("noise", noise)
+        check_whole("rounds", rounds)
+        levels = np.broadcast_to(np.asarray(alpha, dtype=np.float64), len(coefficients))
+        for level in levels:
+            check_fraction("alpha", float(level))
+        zeros = np.zeros(len(coefficients))
+        return cls(
+            arms,
+            coefficients,
+            Asymptotic() if confidence is None else confidence,
+            Tuning(levels / sides, zeros, zeros),
+            Evidence(zeros, zeros, zeros, zeros),
+            sides,
+            (noise, rounds),
+        )
+
+    def centre(self, values: ArrayLike | None = None) -> Centre:
+        """Return what a plan of yours should carry so that residuals keep to the declared range.
+
+        Parameters
+        ----------
+        values : array-like (K,), optional
+            Estimated rewards, linear in the features and known before the plan begins; 0 by default.
+        """
+        given = np.zeros(len(self.arms)) if values is None else np.asarray(values, dtype=np.float64)
+        low, high = self.confidence.range
+        if np.ptp(given) > high - low:
+            raise ParameterError(f"values spread by {np.ptp(given):g}, more than the declared range allows")
+        return Centre(
+            values=given,
+            low=np.asarray(low - given.min()),
+            high=np.asarray(high - given.max()),
+            limit=self.confidence.limit,
+            rewards=self.confidence.reward_range,
+        )
+
+    def add(self, plan: Plan, tally: Tally) -> "ContrastSequence":
+        """Return the sequence with these rounds; a contrast that the plan cannot estimate learns nothing.
+
+        Parameters
+        ----------
+        plan : Plan
+            Fixed before its rounds; exact modes need one with :meth:`centre`, or that of a policy in the same
+            mode.
+        tally : Tally
+            Of rewards or, if the plan has a centre, of ``plan.centre.residuals``.
+        """
+        count = len(self.arms)
+        if plan.probabilities.shape != (count,) or tally.counts.shape != (count,):
+            raise TallyError(
+                f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
+                f" one replication of {count} arms, ({count},), is needed"
+            )
+        if np.any((tally.counts > 0) & (plan.probabilities == 0)):
+            raise TallyError("counts name an arm that the plan does not play")
+        values = _linear_values(self.arms, plan.centre)
+        if self.confidence.is_exact:
+            _check_centre(self.confidence, plan)
+        self.confidence.check_residuals(tally)
+        white, factor = whitened(self.arms.positions, plan.probabilities)
+        played = plan.probabilities > 0
+        seen = factor.whiten(self.coefficients @ self.arms.positions)
+        known = np.isfinite(seen).all(axis=1) & np.any(seen != 0, axis=1)
+        seen = np.where(known[:, np.newaxis], seen, 0.0)
+        pull = seen @ white[played].T
+        variance = np.where(known, np.einsum("ij,ij->i", seen, seen), 1.0)
+        reach = np.maximum(np.abs(pull).max(axis=1, initial=0.0), 1e-300)
+        tuning = self._tuned(known, variance, reach)
+        weight = np.where(known, 1.0 / variance, 0.0)
+        if self.confidence.is_exact:
+            weight = np.minimum(weight, tuning.scale / (self.confidence.limit * reach))
+        rounds, before = float(tally.rounds), self.evidence
+        estimates = rounds * (self.coefficients @ values) + pull @ tally.sums[played]
+        squares = pull**2 @ tally.squares[played]
+        bias = self.confidence.bias * rounds * np.sqrt(variance)
+        evidence = Evidence(
+            before.totals + weight * estimates,
+            before.weights + weight * rounds,
+            before.variances + weight**2 * squares,
+            before.slack + weight * bias,
+        )
+        return replace(self, tuning=tuning, evidence=evidence)
+
+    def intervals(self) -> tuple[Array, Array]:
+        """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""
+        # A contrast that no plan could estimate yet has no boundary, and needs none.
+        ready = self.tuning.rho > 0
+        tuning = replace(self.tuning, rho=np.where(ready, self.tuning.rho, 1.0))
+        tuning = replace(tuning, scale=np.where(tuning.scale > 0, tuning.scale, 1.0))
+        width, estimates = self.confidence.width(self.evidence, tuning), self.evidence.estimates
+        high = estimates + width if self.sides == 2 else np.full(len(estimates), np.inf)
+        return estimates - width, np.asarray(high)
+
+    def _tuned(self, known: NDArray[np.bool_], variance: Array, reach: Array) -> Tuning:
+        """Fix the boundaries of contrasts whose first counted rounds these are."""
+        old, (noise, rounds) = self.tuning, self.tightest
+        fresh = known & (old.rho == 0)
+        rho = tightest_rho(rounds * noise**2 / variance, old.alpha)
+        scale = self.confidence.limit * reach / variance if self.confidence.is_exact else np.ones(len(rho))
+        return Tuning(old.alpha, np.where(fresh, rho, old.rho), np.where(fresh, scale, old.scale))
+
+
+def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
+    """Return the values of a centre, zeros without one; refuse those that would leave a bias."""
+    if centre is None:
+        return np.zeros(len(arms))
+    values = np.asarray(centre.values, dtype=np.float64)
+    lifted = np.column_stack([np.ones(len(arms)), arms.positions])
+    off = values - lifted @ np.linalg.lstsq(lifted, values, rcond=None)[0]
+    if np.abs(off).max() > LINEAR * float(np.abs(values).max()):
+        raise ParameterError(
+            "values of the plan's centre must be linear in the features, or estimates are biased"
+        )
+    return values
+
+
+def _check_centre(confidence: Confidence, plan: Plan) -> None:
+    """Refuse plans whose residuals need not keep to what an exact mode was told."""
+    centre, (low, high) = plan.centre, confidence.range
+    fits = centre is not None and centre.limit == confidence.limit
+    if centre is not None:
+        values = centre.values[plan.probabilities > 0]
+        room = 1e-9 * (high - low)
+        fits = fits and bool(
+            centre.low >= low - values.min() - room and centre.high <= high - values.max() + room
+        )
+    if not fits:
+        raise ParameterError(
+            f"the mode {confidence.name!r} needs residuals that keep to the declared range; give the plan"
+            " `centre=sequence.centre()`"
+        )
+
+
+def _coefficients(arms: ArmSet, given: NDArray[np.generic]) -> Array:
+    """Return contrasts as coefficients (m, K) of the arms."""
+    count = len(arms)
+    if given.ndim == 2 and len(given) and given.dtype.kind in "iu" and given.shape[1] == 2:
+        pairs = given.astype(np.int64)
+        if np.any((pairs < 0) | (pairs >= count)):
+            raise ParameterError(f"contrasts name an arm outside 0 to {count - 1}")
+        every = np.eye(count)
+        return np.asarray(every[pairs[:, 0]] - every[pairs[:, 1]])
+    if given.ndim != 2 or not len(given) or given.dtype.kind != "f" or given.shape[1] != count:
+        raise ParameterError(
+            f"contrasts have shape {given.shape} and type {given.dtype}; pairs of arms (m, 2) of int or"
+            f" coefficients (m, {count}) of float are needed"
+        )
+    rows = given.astype(np.float64)
+    sizes = np.abs(rows).sum(axis=1)
+    if not np.all(np.isfinite(rows)) or np.any(np.abs(rows.sum(axis=1)) > 1e-12 * sizes):
+        raise ParameterError(
+            "contrasts must have finite coefficients that sum to 0: the shift is in all rewards"
+        )
+    return rows

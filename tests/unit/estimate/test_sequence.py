@@ -1,0 +1,136 @@
+"""Confidence sequences for any contrasts, from plans and tallies."""
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, ContrastSequence, Plan, Tally
+from orthobandit.errors import ParameterError, RewardError, TallyError
+from orthobandit.estimate import Asymptotic, Bounded, Centre, SubGaussian
+
+RNG = np.random.default_rng(0)
+ARMS = ArmSet(RNG.standard_normal((5, 3)))
+PAIRS = [[1, 0], [4, 2]]
+
+
+def batch(arms, p, rewards):
+    """Return a plan of so many rounds from p, and the tally of arms drawn from it."""
+    drawn = RNG.choice(len(p), len(rewards), p=p)
+    return Plan(p, len(rewards)), Tally.of(drawn, rewards, len(arms))
+
+
+@pytest.mark.parametrize("values", [None, 0.7])
+def test_estimates_are_exactly_unbiased_for_any_contrast(values):
+    # One round in which each arm is drawn with its probability: the mean over arms is the truth.
+    theta, level = RNG.standard_normal(3), 5.0
+    p = RNG.dirichlet(np.ones(5))
+    coefficients = RNG.standard_normal((4, 5))
+    coefficients -= coefficients.mean(axis=1, keepdims=True)
+    guess = np.zeros(5) if values is None else 3.0 + ARMS.features @ RNG.standard_normal(3)
+    unbounded = (np.array(-np.inf), np.array(np.inf))
+    start = ContrastSequence.start(ARMS, coefficients)
+    mean = np.zeros(4)
+    for arm in range(5):
+        reward = float(ARMS.features[arm] @ theta) + level
+        plan = Plan(p, 1, Centre(guess, *unbounded))
+        residual = plan.centre.residuals(np.array([arm]), [reward], 1.3)
+        mean += p[arm] * start.add(plan, Tally.of([arm], residual, 5)).evidence.estimates
+    assert mean == pytest.approx(coefficients @ ARMS.features @ theta, abs=1e-9)
+
+
+def test_pairs_are_coefficients_and_two_sides_cost_half_of_alpha():
+    plan, tally = batch(ARMS, np.full(5, 0.2), RNG.standard_normal(300))
+    by_pairs = ContrastSequence.start(ARMS, PAIRS, alpha=0.1).add(plan, tally)
+    every = np.eye(5)
+    rows = np.array([every[1] - every[0], every[4] - every[2]])
+    by_rows = ContrastSequence.start(ARMS, rows, alpha=0.1).add(plan, tally)
+    assert np.array_equal(by_pairs.intervals()[0], by_rows.intervals()[0])
+    one_sided = ContrastSequence.start(ARMS, PAIRS, alpha=0.05, sides=1).add(plan, tally)
+    assert one_sided.intervals()[0] == pytest.approx(by_pairs.intervals()[0])
+    assert np.all(np.isinf(one_sided.intervals()[1]))
+    low, high = by_pairs.intervals()
+    assert (low + high) / 2 == pytest.approx(by_pairs.evidence.estimates)
+
+
+def test_plans_are_weighted_by_what_they_tell():
+    # Two plans with variance factors v: estimates are pooled with weights 1/v.
+    arms = ArmSet.one_hot(2)
+    sequence, sums, weights = ContrastSequence.start(arms, [[1, 0]]), 0.0, 0.0
+    for p in (0.5, 0.2):
+        plan, tally = batch(arms, np.array([1 - p, p]), RNG.standard_normal(40))
+        sequence = sequence.add(plan, tally)
+        v = 1 / p + 1 / (1 - p)
+        sums += (tally.sums[1] / p - tally.sums[0] / (1 - p)) / v
+        weights += 40 / v
+    assert sequence.evidence.estimates[0] == pytest.approx(sums / weights)
+
+
+def test_what_a_plan_cannot_estimate_stays_unknown_until_one_can():
+    arms = ArmSet.one_hot(3)
+    sequence = ContrastSequence.start(arms, [[1, 0], [2, 0]])
+    assert np.all(np.isinf(sequence.intervals()[0]))
+    sequence = sequence.add(*batch(arms, np.array([0.5, 0.5, 0.0]), RNG.standard_normal(20)))
+    low, high = sequence.intervals()
+    assert np.isfinite([low[0], high[0]]).all()
+    assert low[1] == -np.inf
+    assert high[1] == np.inf
+    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(20)))
+    assert np.isfinite(sequence.intervals()).all()
+
+
+def test_increments_keep_to_the_scale_of_the_first_plan():
+    arms, confidence = ArmSet.one_hot(3), Bounded(0.0, 1.0)
+    sequence = ContrastSequence.start(arms, [[1, 0], [2, 1]], confidence)
+    first = None
+    for p in ([0.4, 0.3, 0.3], [0.98, 0.01, 0.01], [0.1, 0.1, 0.8]):
+        plan = Plan(p, 50, sequence.centre())
+        drawn = RNG.choice(3, 50, p=p)
+        residuals = plan.centre.residuals(drawn, RNG.random(50), 0.5)
+        before, sequence = sequence, sequence.add(plan, Tally.of(drawn, residuals, 3))
+        first = sequence.tuning.scale if first is None else first
+        assert np.array_equal(sequence.tuning.scale, first)
+        weight = (sequence.evidence.weights - before.evidence.weights) / 50
+        pull = np.array([[1 / p[0], 1 / p[1], 0], [0, 1 / p[1], 1 / p[2]]])
+        assert np.all(weight[:, np.newaxis] * pull * confidence.limit <= first[:, np.newaxis] * (1 + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "settings", "message"),
+    [
+        ([[0, 5]], {}, "outside 0 to 4"),
+        ([[0.5, 0.5, 0.0, 0.0, 0.0]], {}, "sum to 0"),
+        ([0, 1], {}, r"shape \(2,\)"),
+        (np.zeros((0, 2), dtype=int), {}, r"shape \(0, 2\)"),
+        (PAIRS, {"alpha": 0.0}, "alpha=0.0"),
+        (PAIRS, {"sides": 3}, "sides=3"),
+        (PAIRS, {"noise": 0.0}, "noise=0.0"),
+        (PAIRS, {"rounds": 0}, "rounds=0"),
+    ],
+)
+def test_wrong_settings_are_refused(contrasts, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        ContrastSequence.start(ARMS, contrasts, **settings)
+
+
+def test_wrong_rounds_are_refused():
+    sequence = ContrastSequence.start(ARMS, PAIRS)
+    with pytest.raises(TallyError, match="one replication of 5 arms"):
+        sequence.add(Plan([0.5, 0.5], 2), Tally.of([0, 1], [1.0, 2.0], 2))
+    with pytest.raises(TallyError, match="does not play"):
+        sequence.add(Plan([0.5, 0.5, 0.0, 0.0, 0.0], 1), Tally.of([3], [1.0], 5))
+    bent = Centre(np.arange(5.0) ** 2, np.array(-np.inf), np.array(np.inf))
+    with pytest.raises(ParameterError, match="linear in the features"):
+        sequence.add(Plan(np.full(5, 0.2), 1, bent), Tally.of([3], [1.0], 5))
+
+
+def test_exact_modes_need_residuals_within_the_range():
+    sequence = ContrastSequence.start(ARMS, PAIRS, SubGaussian(-1.0, 1.0, 0.5))
+    p, tally = np.full(5, 0.2), Tally.of([3], [0.5], 5)
+    with pytest.raises(ParameterError, match=r"sequence\.centre"):
+        sequence.add(Plan(p, 1), tally)
+    with pytest.raises(ParameterError, match=r"sequence\.centre"):
+        sequence.add(Plan(p, 1, ContrastSequence.start(ARMS, PAIRS, Asymptotic()).centre()), tally)
+    with pytest.raises(RewardError, match="exceed the limit"):
+        sequence.add(Plan(p, 1, sequence.centre()), Tally.of([3], [50.0], 5))
+    with pytest.raises(ParameterError, match="values spread by"):
+        sequence.centre(ARMS.features @ [9.0, 0.0, 0.0])
+    assert sequence.add(Plan(p, 1, sequence.centre()), tally).evidence.weights.all()
