@@ -89,6 +89,10 @@ class PhasedPolicy(ABC):
 
     carries = 0  # how many sums over earlier phases are kept for each arm
 
+    def rows(self, arms: ArmSet) -> int:  # noqa: ARG002
+        """Return how many rows (K,) of sums are carried from phase to phase."""
+        return self.carries
+
     @abstractmethod
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the design (K,) of a phase and how many rounds it lasts."""
@@ -106,7 +110,7 @@ class PhasedPolicy(ABC):
     ) -> PhasedState:
         """Return the state before the first round; nothing is randomised."""
         del seed, replications
-        every, none = np.ones(len(arms), dtype=np.bool_), np.zeros((self.carries, len(arms)))
+        every, none = np.ones(len(arms), dtype=np.bool_), np.zeros((self.rows(arms), len(arms)))
         probabilities, length, declared = self._next(Ahead(arms, 1, every, none))
         zeros = np.zeros(batch, dtype=np.int64)
         return PhasedState(
@@ -147,7 +151,7 @@ class PhasedPolicy(ABC):
             active=load_array(data, "active", np.bool_, shape),
             probabilities=load_array(data, "probabilities", np.float64, shape),
             tally=load_tally(data, "tally", shape),
-            carried=load_array(data, "carried", np.float64, (*batch, self.carries, len(arms))),
+            carried=load_array(data, "carried", np.float64, (*batch, self.rows(arms), len(arms))),
             **{name: load_array(data, name, np.int64, batch) for name in names},
         )
 

@@ -51,8 +51,26 @@ def test_a_verdict_and_its_error_by_hand():
     tally = Tally.of([0, 0, 1, 1], [2.0, 4.0, 1.0, 1.0], 2)
     state = policy.observe(state, policy.plan(state), tally)
     assert state.declared == 0
-    # Level 2: residuals 0, 2, −1, −1; standard error √(4·6)/4; difference 2·(2 + 2)/4 = 2.
-    assert policy.error(state) == pytest.approx(norm.sf(2.0 / (np.sqrt(24.0) / 4)))
+    # Level 2: residuals 0, 2, −1, −1; standard error √(4·6)/4; difference 2·(2 + 2)/4 = 2. 4096 draws.
+    assert policy.error(state) == pytest.approx(norm.sf(2.0 / (np.sqrt(24.0) / 4)), abs=0.015)
+    assert policy.error(policy.start(arms)) == 0.5
+
+
+def test_the_error_sees_how_estimates_vary_together():
+    # A third arm near the first: its own estimate is poor, the difference between the two is not.
+    arms = ArmSet([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    policy, rng = FixedBudget(400), np.random.default_rng(5)
+    state = policy.start(arms)
+    while state.declared < 0:
+        plan = policy.plan(state)
+        drawn = rng.choice(3, int(plan.rounds), p=plan.probabilities / plan.probabilities.sum())
+        rewards = np.array([0.0, 1.0, 1.3])[drawn] + rng.standard_normal(drawn.size)
+        state = policy.observe(state, plan, Tally.of(drawn, rewards, 3))
+    gram, moment = state.carried[2:, :2], state.carried[1, :2]
+    theta = rng.multivariate_normal(np.linalg.solve(gram, moment), np.linalg.inv(gram), 200_000)
+    values = theta @ arms.positions.T
+    expected = np.mean(values.argmax(axis=1) != state.declared)
+    assert policy.error(state) == pytest.approx(expected, abs=0.03)
 
 
 def test_nothing_is_claimed_and_the_mode_says_so():
