@@ -46,6 +46,8 @@ class SampleTable:
         The contender that ours are compared with.
     reach : dict of str to float
         Mean samples that our own contenders claim not to exceed.
+    unclaimed : tuple of str
+        Contenders that promise nothing about their errors here.
     """
 
     name: str
@@ -63,6 +65,7 @@ class SampleTable:
     order: tuple[str, str] | None = None
     rival: str = ""
     reach: Mapping[str, float] = field(default_factory=dict)
+    unclaimed: tuple[str, ...] = ()
 
     def setting(self, scope: Scope) -> str:
         """Return what is run."""
@@ -113,6 +116,7 @@ class SampleTable:
                 bound=DELTA,
             )
             for label, columns in runs.items()
+            if label not in self.unclaimed
         ]
         for label, factor in self.is_close.items():
             ratio = float(_samples(runs[label]).mean() / self.published[label].samples)
