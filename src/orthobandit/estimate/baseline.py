@@ -62,9 +62,9 @@ class _Compiled(ABC):
     def recipe(self) -> Recipe:
         """What the compiled step does."""
 
-    def forecaster(self) -> "CompiledForecaster":
-        """Return a forecaster that has seen nothing."""
-        return CompiledForecaster(self.recipe)
+    def forecaster(self, memory: Sequence[float] | None = None) -> "CompiledForecaster":
+        """Return a forecaster that has seen nothing, or one that goes on from what ``to_json`` returned."""
+        return CompiledForecaster(self.recipe, memory)
 
 
 class CompiledForecaster(Forecaster):

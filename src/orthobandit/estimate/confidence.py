@@ -98,7 +98,7 @@ class Confidence(ABC):
             place = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise RewardError(
                 f"residuals of arm {place[-1]} exceed the limit {self.limit:g} of the declared range;"
-                " tally what `plan.centre.residuals` returns, not rewards"
+                " tally what `plan.residuals` returns, not rewards"
             )
 
     @abstractmethod

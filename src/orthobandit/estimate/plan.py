@@ -108,6 +108,25 @@ class Plan:
         """Number of arms K."""
         return int(self.probabilities.shape[-1])
 
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """What the centre takes for each arm's reward (..., K), up to a common level; 0 without a centre."""
+        return np.zeros_like(self.probabilities) if self.centre is None else self.centre.values
+
+    def residuals(
+        self, arms: NDArray[np.int64], rewards: ArrayLike, forecasts: ArrayLike = 0.0
+    ) -> NDArray[np.float64]:
+        """Return what is to be tallied of rounds (n,): as :meth:`Centre.residuals`, or rewards without one.
+
+        Examples
+        --------
+        >>> Plan([0.5, 0.5], rounds=2).residuals(np.array([0, 1]), [2.0, 3.0]).tolist()
+        [2.0, 3.0]
+        """
+        if self.centre is None:
+            return np.asarray(rewards, dtype=np.float64)
+        return self.centre.residuals(arms, rewards, forecasts)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly; a centre belongs to the policy's state."""
         return {"probabilities": self.probabilities.tolist(), "rounds": self.rounds.tolist()}

@@ -136,7 +136,7 @@ class ContrastSequence:
             Fixed before its rounds; exact modes need one with :meth:`centre`, or that of a policy in the same
             mode.
         tally : Tally
-            Of rewards or, if the plan has a centre, of ``plan.centre.residuals``.
+            Of rewards or, if the plan has a centre, of ``plan.residuals``.
         """
         count = len(self.arms)
         if plan.probabilities.shape != (count,) or tally.counts.shape != (count,):
