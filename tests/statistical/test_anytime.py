@@ -130,7 +130,7 @@ def test_a_hostile_forecast_profits_only_if_made_after_the_draw(peeks):
             for _ in range(int(plan.rounds)):
                 arm = int(rng.random() < plan.probabilities[1])
                 forecast = hostile_forecast(arm if peeks else last)
-                sums.append((arm, plan.centre.residuals(np.array(arm), rng.standard_normal(), forecast)))
+                sums.append((arm, plan.residuals(np.array(arm), rng.standard_normal(), forecast)))
                 last = arm
             drawn, residuals = zip(*sums, strict=True)
             state = policy.observe(state, plan, Tally.of(drawn, np.array(residuals), 2))
@@ -157,7 +157,7 @@ def test_wrong_declarations_stay_rare_when_arms_come_and_go(confidence):
             arms = rng.choice(plan.count, size, p=plan.probabilities / plan.probabilities.sum())
             level = np.sin(2.0 * np.arange(clock, clock + size))
             rewards = means[arms] + level + 0.5 * rng.standard_normal(size)
-            tally = Tally.of(arms, plan.centre.residuals(arms, rewards), plan.count)
+            tally = Tally.of(arms, plan.residuals(arms, rewards), plan.count)
             state, clock = rule.observe(state, plan, tally), clock + size
         wrong += int(state.declared >= 0 and state.declared != 3) + int(not state.active[3])
     assert wrong <= most_failures(40)

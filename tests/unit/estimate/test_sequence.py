@@ -32,7 +32,7 @@ def test_estimates_are_exactly_unbiased_for_any_contrast(values):
     for arm in range(5):
         reward = float(ARMS.features[arm] @ theta) + level
         plan = Plan(p, 1, Centre(guess, *unbounded))
-        residual = plan.centre.residuals(np.array([arm]), [reward], 1.3)
+        residual = plan.residuals(np.array([arm]), [reward], 1.3)
         mean += p[arm] * start.add(plan, Tally.of([arm], residual, 5)).evidence.estimates
     assert mean == pytest.approx(coefficients @ ARMS.features @ theta, abs=1e-9)
 
@@ -84,7 +84,7 @@ def test_increments_keep_to_the_scale_of_the_first_plan():
     for p in ([0.4, 0.3, 0.3], [0.98, 0.01, 0.01], [0.1, 0.1, 0.8]):
         plan = Plan(p, 50, sequence.centre())
         drawn = RNG.choice(3, 50, p=p)
-        residuals = plan.centre.residuals(drawn, RNG.random(50), 0.5)
+        residuals = plan.residuals(drawn, RNG.random(50), 0.5)
         before, sequence = sequence, sequence.add(plan, Tally.of(drawn, residuals, 3))
         first = sequence.tuning.scale if first is None else first
         assert np.array_equal(sequence.tuning.scale, first)

@@ -26,7 +26,7 @@ def play(rule, state, rng, rounds):
         size = int(min(plan.rounds, rounds))
         arms = rng.choice(plan.count, size, p=plan.probabilities / plan.probabilities.sum())
         rewards = MEANS[arms] + np.sin(np.arange(size)) + 0.5 * rng.standard_normal(size)
-        tally = Tally.of(arms, plan.centre.residuals(arms, rewards), plan.count)
+        tally = Tally.of(arms, plan.residuals(arms, rewards), plan.count)
         state, rounds = rule.observe(state, plan, tally), rounds - size
     return state
 
