@@ -23,7 +23,7 @@ def part(tally: Tally, place: tuple[int, ...]) -> Seen:
 
 
 def without(run: Run, policy: Settings, arms: ArmSet, seen: Seen, arm: int) -> Run:
-    """Return the run without an arm; arms that only it was proven better than come back."""
+    """Return the run without an arm; arms that only it, or tests against it, had dropped come back."""
     run = _closed(run, policy, arms, seen)
     retired = run.retired | (np.arange(len(arms)) == arm)
     active, again = ~retired, np.zeros(len(arms), dtype=np.bool_)

@@ -210,8 +210,12 @@ class Run:
         )
 
     def estimates(self, arms: ArmSet) -> Array:
-        scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
-        return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, RIDGE * scale))
+        """Return estimated rewards (K,), up to a common level."""
+        return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, self._ridge))
+
+    @property
+    def _ridge(self) -> float:
+        return RIDGE * max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
 
     def evidence(self) -> tuple[Evidence, Tuning]:
         """Return the evidence for j over i, and its tuning, in entry (i, j)."""
@@ -219,7 +223,7 @@ class Run:
         return evidence, Tuning(self.alpha, self.rho, self.scale)
 
     def _eliminated(self, confidence: Confidence) -> "Run":
-        """Drop every arm that some survivor is proven better than."""
+        """Drop every arm that fails its test, or that some survivor is proven better than."""
         proven = confidence.exceeds(*self.evidence())
         pairs = self.active[:, np.newaxis] & self.active
         left = self.active & ~np.any(proven & pairs, axis=1)
@@ -271,8 +275,7 @@ class Run:
         lead = self._upper_bounds(PLANNING, others, self.leader)
         wanted = Wanted.of(self.leader, others, gaps, lead)
         if policy.goal == "earn":
-            scale = max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
-            p = earning_plan(arms, self.active, wanted, self.gram, RIDGE * scale)
+            p = earning_plan(arms, self.active, wanted, self.gram, self._ridge)
         else:
             p = identifying_plan(arms, wanted, policy.mixing, self.probabilities, self.retired)
         return replace(run, probabilities=p, designed=self.rounds)
