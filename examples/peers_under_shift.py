@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit.estimate import SubGaussian
 from orthobandit.policy import (
     BOSE,
     P1RAGE,
@@ -15,6 +16,7 @@ from orthobandit.policy import (
     SPBAI,
     UCB1,
     ActionCentredTS,
+    AnytimeElimination,
     FarthestPair,
     LinTS,
     LinUCB,
@@ -30,6 +32,10 @@ from orthobandit.simulation import CancelBest, Environment, exact_gap, simulate
 ROUNDS, RUNS = 3000, 30
 POLICIES: dict[str, dict[str, Policy[Any]]] = {
     "orthogonal to the shift": {
+        "anytime elimination, earn": AnytimeElimination(goal="earn"),
+        "anytime elimination, earn, exact": AnytimeElimination(
+            goal="earn", confidence=SubGaussian(-2.0, 2.0)
+        ),
         "SBE": SBE(),
         "BOSE, λ = 1, c = ½": BOSE(ROUNDS, ridge=1.0, scale=0.5),
         "farthest pair, λ = 1, c = ½": FarthestPair(ROUNDS, ridge=1.0, scale=0.5),

@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, StudyError
 from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation._group import Job, play_group
 from orthobandit.simulation._parts import Parts
@@ -119,7 +120,7 @@ def _played(job: Job, groups: list[Whole], n_jobs: int) -> Generator[RunResult, 
     try:
         futures: list[Future[RunResult]] = [pool.submit(play_group, job, group) for group in groups]
         for future in as_completed(futures):
-            yield future.result()
+            yield _result(future)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for worker in set(multiprocessing.active_children()) - others:
@@ -127,6 +128,16 @@ def _played(job: Job, groups: list[Whole], n_jobs: int) -> Generator[RunResult, 
         raise
     finally:
         pool.shutdown()
+
+
+def _result(future: Future[RunResult]) -> RunResult:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise StudyError(
+            "a worker process ended before its work was done: it was killed, or it could not import the"
+            " script; call simulate below `if __name__ == '__main__':`, or with n_jobs=1"
+        ) from None
 
 
 def _ignore_interrupt() -> None:
