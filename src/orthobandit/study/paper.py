@@ -43,14 +43,15 @@ def _exact(low: float, high: float, **settings: float | str) -> Part:
 
 
 def _regret(name: str, title: str, shift: str, span: tuple[float, float], reported: str) -> RegretFigure:
+    parts = {
+        OURS: (Part("anytime", {"delta": 0.05, "goal": "earn"}), 1.0),
+        EXACT: (_exact(*span, delta=0.05, goal="earn"), 1.2),
+    }
     earn = {
         label: Contender(
-            part.kind, part.settings, runs=(1, 3), seconds_a_round=1e-5, scales=(UNTUNED,), margin=1.0
+            part.kind, part.settings, runs=(4, 4), seconds_a_round=1e-5, scales=(UNTUNED,), margin=margin
         )
-        for label, part in {
-            OURS: Part("anytime", {"delta": 0.05, "goal": "earn"}),
-            EXACT: _exact(*span, delta=0.05, goal="earn"),
-        }.items()
+        for label, (part, margin) in parts.items()
     }
     return RegretFigure(name, title, PAPER, shift, {**CONTENDERS, **earn}, SIZES, reported)
 
