@@ -2,16 +2,13 @@
 
 import argparse
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
-from orthobandit.cli._bars import steps_left
+from orthobandit.cli._cells import add_run_options, resumable
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import build, chosen
 from orthobandit.study.sections import Scope
-from orthobandit.study.sweep import BACKENDS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,37 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
 
-def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
-    """Add what every command that runs cells shares."""
-    cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=int, default=cores, help="processes (default: all cores, %(default)s)")
-    parser.add_argument(
-        "--backend",
-        choices=BACKENDS,
-        default="processes",
-        help="where to run; ray uses the cluster at RAY_ADDRESS, or a local one (default %(default)s)",
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", default=out, help="where to write, and to go on from (default %(default)s)"
-    )
-
-
 def run(options: argparse.Namespace) -> None:
     """Run, write, and print what holds."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
-    try:
-        with steps_left() as progress:
-            found = build(
-                sections,
-                options.out,
-                scope,
-                jobs=options.jobs,
-                backend=options.backend,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        print("stopped on the way; run the same command again to go on", file=sys.stderr)
-        raise
+    with resumable() as progress:
+        found = build(
+            sections, options.out, scope, jobs=options.jobs, backend=options.backend, progress=progress
+        )
     if options.json:
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
         return

@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-from orthobandit.cli._bars import steps_left
-from orthobandit.cli.reproduce import add_run_options
+from orthobandit.cli._cells import add_run_options, resumable
 from orthobandit.study.cache import Cache
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import compared, join, pyarrow, text_table, write_parquet
@@ -30,18 +28,9 @@ def run(options: argparse.Namespace) -> None:
     cells = read_spec(options.spec).cells()
     pyarrow()
     folder = Path(options.out)
-    try:
-        with steps_left() as progress:
-            results = run_cells(
-                cells,
-                Cache(folder / "cells"),
-                jobs=options.jobs,
-                backend=options.backend,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        print("stopped on the way; run the same command again to go on", file=sys.stderr)
-        raise
+    with resumable() as progress:
+        cache = Cache(folder / "cells")
+        results = run_cells(cells, cache, jobs=options.jobs, backend=options.backend, progress=progress)
     tables = join(cells, results)
     files = [folder / f"{name}.parquet" for name in tables]
     for path, columns in zip(files, tables.values(), strict=True):

@@ -11,6 +11,7 @@ from scipy.special import erfc
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate._boundaries import gamma_mixture, log_gamma_mixture, normal_mixture
+from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
 
 Array = NDArray[np.float64]
@@ -89,6 +90,19 @@ class Confidence(ABC):
     def bias(self) -> float:
         """Most that clipping can move the mean of a residual."""
         return 0.0
+
+    def centre(self, values: Array, played: NDArray[np.bool_]) -> Centre:
+        """Return the centre that keeps residuals to the declared range, for values (..., K) of the arms."""
+        low, high = self.range
+        least = np.min(np.where(played, values, np.inf), axis=-1)
+        most = np.max(np.where(played, values, -np.inf), axis=-1)
+        return Centre(
+            values=values,
+            low=np.asarray(low - least),
+            high=np.asarray(np.maximum(high - most, low - least)),
+            limit=self.limit,
+            rewards=self.reward_range,
+        )
 
     def check_residuals(self, tally: Tally) -> None:
         """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""

@@ -119,13 +119,7 @@ class ContrastSequence:
         low, high = self.confidence.range
         if np.ptp(given) > high - low:
             raise ParameterError(f"values spread by {np.ptp(given):g}, more than the declared range allows")
-        return Centre(
-            values=given,
-            low=np.asarray(low - given.min()),
-            high=np.asarray(high - given.max()),
-            limit=self.confidence.limit,
-            rewards=self.confidence.reward_range,
-        )
+        return self.confidence.centre(given, np.ones(len(given), dtype=np.bool_))
 
     def add(self, plan: Plan, tally: Tally) -> "ContrastSequence":
         """Return the sequence with these rounds; a contrast that the plan cannot estimate learns nothing.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import Centre, Plan, Tally
+from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline
 from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.policy._anytime_state import AnytimeState, dump, load, stacked
@@ -105,7 +105,7 @@ class AnytimeElimination:
     def plan(self, state: AnytimeState) -> Plan:
         """Return the plan in force, with the rounds that are left of it."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
-        return Plan(state.probabilities, left, self._centre(state))
+        return Plan(state.probabilities, left, self.confidence.centre(state.values, state.probabilities > 0))
 
     def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
@@ -210,16 +210,3 @@ class AnytimeElimination:
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
         return load(arms, data)
-
-    def _centre(self, state: AnytimeState) -> Centre:
-        low, high = self.confidence.range
-        can = state.probabilities > 0
-        least = np.min(np.where(can, state.values, np.inf), axis=-1)
-        most = np.max(np.where(can, state.values, -np.inf), axis=-1)
-        return Centre(
-            values=state.values,
-            low=np.asarray(low - least),
-            high=np.asarray(np.maximum(high - most, low - least)),
-            limit=self.confidence.limit,
-            rewards=self.confidence.reward_range,
-        )

@@ -54,6 +54,16 @@ def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], NDArra
     return places, np.asarray(columns[value][order], dtype=np.float64).reshape(places.size, -1)
 
 
+def samples_of(runs: Columns) -> NDArray[np.float64]:
+    """Return the rounds (n,) played until a declaration, or until the run was given up at its limit."""
+    return np.where(runs["stop_time"] < 0, runs["limit"], runs["stop_time"]).astype(np.float64)
+
+
+def share_wrong(runs: Columns) -> float:
+    """Return the share of runs that declared a wrong arm."""
+    return float(np.mean((runs["declared"] >= 0) & ~runs["is_correct"].astype(bool)))
+
+
 def compared(runs: Columns) -> list[dict[str, Any]]:
     """Return one row for each policy, instance and shift: mean regret, declarations, stop time."""
     names = ("policy", "instance", "shift")

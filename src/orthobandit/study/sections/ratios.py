@@ -1,7 +1,7 @@
 """A policy against a reference on the same instances: the ratio of their means, and what it should be."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +9,9 @@ from orthobandit.study.cells import Cell
 from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import Columns, distinct, where
+from orthobandit.study.tables import Columns, distinct, samples_of, share_wrong, where
+
+SECONDS = 0.2  # of a run, roughly
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,6 @@ class RatioTable:
     rounds: int
     sets: tuple[int, int]
     runs: tuple[int, int]
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -77,13 +78,14 @@ class RatioTable:
                 checkpoints=(self.rounds,),
                 stop_when_declared=self.measure == "samples",
                 batch=runs,
-                seconds_a_round=self.seconds.get(label, 0.2) / self.rounds,
+                seconds_a_round=SECONDS / self.rounds,
                 labels={"limit": self.rounds},
             ).cells()
         ]
 
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether ratios are as small as claimed."""
+        means = {shift: self._means(data, shift) for shift in self.shifts}
         return [
             Verdict(
                 name=f"{label}, {shift}",
@@ -91,7 +93,7 @@ class RatioTable:
                 f" {self.reference}",
                 source="here",
                 statistic=f"mean {self.measure}, {label} / {self.reference}",
-                value=float(self._means(data, shift)[label] / self._means(data, shift)[self.reference]),
+                value=means[shift][label] / means[shift][self.reference],
                 relation="≤",
                 bound=bound,
             )
@@ -108,7 +110,6 @@ class RatioTable:
                 found = where(data["runs"], policy=label, shift=shift)
                 values = self._values(found)
                 error = values.std(ddof=1) / np.sqrt(values.size)
-                wrong = np.mean((found["declared"] >= 0) & ~found["is_correct"].astype(bool))
                 ratio = mean / means[self.reference]
                 reach = f"≤ {self.reach[label]:g}" if label in self.reach else "–"
                 rows.append(
@@ -119,7 +120,7 @@ class RatioTable:
                         f"{error:,.0f}",
                         f"{ratio:.3f}",
                         reach,
-                        f"{wrong:.0%}",
+                        f"{share_wrong(found):.0%}",
                         str(values.size),
                     ]
                 )
@@ -146,5 +147,4 @@ class RatioTable:
     def _values(self, columns: Columns) -> np.ndarray:
         if self.measure == "regret":
             return np.asarray(columns["regret"], dtype=np.float64)
-        stopped = np.where(columns["stop_time"] < 0, columns["limit"], columns["stop_time"])
-        return np.asarray(stopped, dtype=np.float64)
+        return samples_of(columns)

@@ -11,7 +11,7 @@ from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.fits import lower_limit
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import Columns, distinct, where
+from orthobandit.study.tables import distinct, samples_of, share_wrong, where
 
 DELTA = 0.1
 FEWER = 0.25  # of the rival's samples, for ours
@@ -111,7 +111,7 @@ class SampleTable:
                 claim=f"{label} declares a wrong arm with probability at most δ",
                 source="here" if label in self.reach else "successor",
                 statistic="share of wrong declarations, lower 99 % confidence limit",
-                value=lower_limit(_wrong(columns), len(columns["declared"])),
+                value=lower_limit(share_wrong(columns), len(columns["declared"])),
                 relation="≤",
                 bound=DELTA,
             )
@@ -119,7 +119,7 @@ class SampleTable:
             if label not in self.unclaimed
         ]
         for label, factor in self.is_close.items():
-            ratio = float(_samples(runs[label]).mean() / self.published[label].samples)
+            ratio = float(samples_of(runs[label]).mean() / self.published[label].samples)
             found.append(
                 Verdict(
                     name=f"{label} as published",
@@ -132,7 +132,9 @@ class SampleTable:
                 )
             )
         for label, bound in self.reach.items():
-            found += self._reached(label, bound, {name: _samples(columns) for name, columns in runs.items()})
+            found += self._reached(
+                label, bound, {name: samples_of(columns) for name, columns in runs.items()}
+            )
         if self.order is not None:
             first, second = self.order
             found.append(
@@ -141,7 +143,7 @@ class SampleTable:
                     claim=f"{first} needs fewer samples than {second}",
                     source="successor",
                     statistic=f"mean samples, {first} / {second}",
-                    value=float(_samples(runs[first]).mean() / _samples(runs[second]).mean()),
+                    value=float(samples_of(runs[first]).mean() / samples_of(runs[second]).mean()),
                     relation="≤",
                     bound=1.0,
                 )
@@ -199,12 +201,12 @@ class SampleTable:
 
     def _measured(self, data: Data, label: str) -> list[str]:
         columns = where(data["runs"], policy=label)
-        samples = _samples(columns)
+        samples = samples_of(columns)
         if not samples.size:
             return ["–"] * 5
         error = samples.std(ddof=1) / np.sqrt(samples.size) if samples.size > 1 else np.nan
         numbers = (samples.mean(), error, np.median(samples))
-        return [*(f"{number:,.0f}" for number in numbers), _share(_wrong(columns)), str(samples.size)]
+        return [*(f"{number:,.0f}" for number in numbers), _share(share_wrong(columns)), str(samples.size)]
 
     def charts(self, data: Data) -> list[Chart]:
         """Return means and medians beside the published means."""
@@ -212,7 +214,7 @@ class SampleTable:
         for label in dict.fromkeys(
             [*(label for (label,) in distinct(data["runs"], "policy")), *self.published]
         ):
-            samples = _samples(where(data["runs"], policy=label))
+            samples = samples_of(where(data["runs"], policy=label))
             rows[label] = (
                 {"here, mean": float(samples.mean()), "here, median": float(np.median(samples))}
                 if samples.size
@@ -222,15 +224,6 @@ class SampleTable:
                 rows[label]["published mean"] = self.published[label].samples
         caption = "Samples until an arm is declared best, on a logarithmic axis."
         return [Chart("samples", caption, lambda: dot_rows(rows, "samples (rounds)"))]
-
-
-def _samples(columns: Columns) -> Any:
-    """Return the rounds (n,) played until a declaration, or until the run was given up."""
-    return np.where(columns["stop_time"] < 0, columns["limit"], columns["stop_time"])
-
-
-def _wrong(columns: Columns) -> float:
-    return float(np.mean((columns["declared"] >= 0) & ~columns["is_correct"].astype(bool)))
 
 
 def _share(share: float | None) -> str:

@@ -1,0 +1,36 @@
+"""What commands that run cells share: their options, progress, and that they can be stopped and go on."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from orthobandit.cli._bars import steps_left
+from orthobandit.study.sweep import BACKENDS
+
+
+def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
+    """Add what every command that runs cells shares."""
+    cores = os.cpu_count() or 1
+    parser.add_argument("--jobs", type=int, default=cores, help="processes (default: all cores, %(default)s)")
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="processes",
+        help="where to run; ray uses the cluster at RAY_ADDRESS, or a local one (default %(default)s)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default=out, help="where to write, and to go on from (default %(default)s)"
+    )
+
+
+@contextmanager
+def resumable() -> Iterator[Callable[..., None]]:
+    """Yield the progress of cells; after Ctrl-C say that the same command goes on."""
+    try:
+        with steps_left() as progress:
+            yield progress
+    except KeyboardInterrupt:
+        print("stopped on the way; run the same command again to go on", file=sys.stderr)
+        raise
