@@ -18,7 +18,6 @@ from orthobandit import (
     Environment,
     Plan,
     SubGaussian,
-    Tally,
     centred_design,
     simulate,
 )
@@ -145,8 +144,7 @@ def widths() -> None:
         ]
         centre = starts[0].centre()
         tally = player.play(p[np.newaxis], np.array([10_000]), _for_one(centre))
-        alone = Tally(tally.counts[0], tally.sums[0], tally.squares[0])
-        ends = [start.add(Plan(p, 10_000, centre), alone).intervals() for start in starts]
+        ends = [start.add(Plan(p, 10_000, centre), tally[0]).intervals() for start in starts]
         ratio = np.divide(*(high - low for low, high in ends))
         worst, median = max(worst, ratio.max()), max(median, float(np.median(ratio)))
     note = f"worst pair of both shifts; {median:.2f} in the median"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit import AnytimeElimination, ArmSet, Bounded, Tally
+from orthobandit import AnytimeElimination, ArmSet, Tally
 from orthobandit._random import stream
 from orthobandit.estimate import AutoRegression
 
@@ -18,7 +18,7 @@ PAGES = ArmSet.one_hot(4, labels=["as it is", "short form", "with video", "short
 LIFT = np.array([0.0, 0.06, 0.02, 0.12])
 VISITORS = 2_000  # a day
 BASELINE = AutoRegression(lags=4)
-POLICY = AnytimeElimination(delta=0.05, confidence=Bounded(0.0, 1.0), baseline=BASELINE, goal="earn")
+POLICY = AnytimeElimination(delta=0.05, rewards=(0.0, 1.0), baseline=BASELINE, goal="earn")
 
 
 def signs_up(visitor: int, page: int) -> float:
@@ -29,8 +29,8 @@ def signs_up(visitor: int, page: int) -> float:
 
 
 def one_day(
-    state: dict[str, Any], memory: list[float] | None, day: int
-) -> tuple[dict[str, Any], list[float]]:
+    state: dict[str, Any], memory: dict[str, Any] | None, day: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Serve a day's visitors; the policy's state and the forecaster's memory go in and out as plain JSON."""
     now, level, chance = POLICY.load(PAGES, state), BASELINE.forecaster(memory), stream(0, "pages", day)
     visitor, end = day * VISITORS, (day + 1) * VISITORS

@@ -265,11 +265,8 @@ def _seen(
 
 def _stacked(tallies: tuple[Tally, ...], batch: tuple[int, ...]) -> Tally:
     shape = (*batch, tallies[0].count)
-    return Tally(
-        np.stack([tally.counts for tally in tallies]).reshape(shape),
-        np.stack([tally.sums for tally in tallies]).reshape(shape),
-        np.stack([tally.squares for tally in tallies]).reshape(shape),
-    )
+    parts = ("counts", "sums", "squares", "largest")
+    return Tally(*(np.stack([getattr(tally, part) for tally in tallies]).reshape(shape) for part in parts))
 
 
 def _require(fact: bool, message: str) -> None:

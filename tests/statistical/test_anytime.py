@@ -189,8 +189,7 @@ def test_two_sided_intervals_of_any_contrast_rarely_ever_miss(confidence, noise,
         p /= p.sum(axis=1, keepdims=True)
         tally = player.play(p, np.full(runs, size), centre)
         for run in range(runs):
-            alone = Tally(tally.counts[run], tally.sums[run], tally.squares[run])
-            sequences[run] = sequences[run].add(Plan(p[run], size, one), alone)
+            sequences[run] = sequences[run].add(Plan(p[run], size, one), tally[run])
             low, high = sequences[run].intervals()
             failed[run] |= bool(np.any((low > 0) | (high < 0)))
         size = int(1.3 * size)

@@ -31,11 +31,12 @@ def test_halving_is_wrong_less_often_than_one_design_for_all_arms(environment, r
 
 def test_the_error_estimate_is_neither_twice_too_hopeful_nor_thrice_too_gloomy():
     policy, runs, budget = FixedBudget(1200), 300, 1200
-    player = Player(ENVIRONMENT, np.array([budget]), 5, np.arange(runs))
+    player = Player(ENVIRONMENT, np.array([budget]), 5, np.arange(runs), policy.baseline)
     state = policy.start(ENVIRONMENT.arms, (runs,))
     while np.any(state.declared < 0):
         plan = policy.plan(state)
-        state = policy.observe(state, plan, player.play(plan.probabilities, np.minimum(plan.rounds, budget)))
+        rounds = np.minimum(plan.rounds, budget)
+        state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
     claimed = float(policy.error(state).mean())
     mistakes = int(np.count_nonzero(state.declared != ENVIRONMENT.best))
     # A correct claim of at most twice the mean estimate fails here with probability below 10⁻⁶.

@@ -14,7 +14,14 @@ from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.errors import ParameterError
-from orthobandit.policy import POLICIES, Policy, named_policy, needs_horizon, policy_settings
+from orthobandit.policy import (
+    POLICIES,
+    Policy,
+    named_policy,
+    needs_horizon,
+    policy_settings,
+    range_settings,
+)
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.study import figures
 
@@ -57,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
     environment = chosen_environment(options)
-    policies = _policies(options)
+    policies = _policies(options, environment)
     if options.out is not None:
         _check_output(Path(options.out))
     results = _results(options, environment, policies)
@@ -81,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
         print("\nwrote " + "\n      ".join(files))
 
 
-def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
+def _policies(options: argparse.Namespace, environment: Environment) -> dict[str, Policy[Any]]:
     """Return the policies by what they were called; a flag must mean something to one of them."""
     wanted = options.policy or ["sbe"]
     given = {flag: getattr(options, flag) for flag in FLAGS if getattr(options, flag) is not None}
@@ -94,7 +101,8 @@ def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
         unused -= set(shared)
         if needs_horizon(name):
             shared["horizon"] = options.horizon
-        policies[text] = named_policy(name, **(shared | own))
+        known = range_settings(name, shared | own, environment.noise.rewards)
+        policies[text] = named_policy(name, **(shared | own | known))
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
     return policies

@@ -6,14 +6,14 @@ from orthobandit.estimate.baseline import (
     Baseline,
     CovariateRegression,
     ExponentialMean,
-    Forecast,
-    Forecaster,
     NoBaseline,
     OnlineRegression,
     RunningMean,
     SeasonalRegression,
 )
-from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence, Evidence, SubGaussian, Tuning
+from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence, SubGaussian
+from orthobandit.estimate.evidence import Evidence, Tuning
+from orthobandit.estimate.forecaster import Forecast, Forecaster
 from orthobandit.estimate.orthogonal import Estimate, Moments, OrthogonalRegression
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.sequence import ContrastSequence

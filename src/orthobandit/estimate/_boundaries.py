@@ -12,6 +12,8 @@ Array = NDArray[np.float64]
 
 STEPS = 100  # of Newton's method, which needs about ten
 TOLERANCE = 1e-9  # of the boundary; rounding of the log-mixture itself is of this order
+GRID = 1e3 ** np.arange(-2.0, 3.0)  # multiples of the guessed ρ
+SHARE = np.where(GRID == 1.0, 0.9, 0.025)  # of the mixture
 
 
 def tightest_rho(variance: ArrayLike, alpha: ArrayLike) -> Array:
@@ -23,15 +25,33 @@ def tightest_rho(variance: ArrayLike, alpha: ArrayLike) -> Array:
     return np.asarray(np.asarray(variance, dtype=np.float64) / (double + np.log1p(double)))
 
 
-def normal_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
-    """Return the one-sided Robbins boundary u(V) = √(2(V+ρ)·log(1 + √((V+ρ)/ρ)/(2α))).
+def chosen(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> tuple[Array, Array]:
+    """Return the α and ρ whose boundary is lowest at V, of a grid of ρ around the guess that share α.
 
-    Exact for Gaussian increments with known variance, asymptotic on an empirical V (Howard et al. 2021,
-    Eq. 14; Waudby-Smith et al. 2024).
+    A boundary is tightest near one V, which ρ stands for, and the guess may be wrong by orders of magnitude.
+    Each ρ of the grid has its own boundary and its own share of α, so by a union any of them may be used at
+    any time. A good guess costs log(1/0.9) in log(1/α), a bad one a few units and never more.
     """
+    v, a, r = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (variance, alpha, rho)))
+    grid, share = (one.reshape(-1, *[1] * v.ndim) for one in (GRID, SHARE))
+    best = np.argmin((v + grid * r) * normal_exponent(v, share * a, grid * r), axis=0)
+    return np.asarray(SHARE[best] * a), np.asarray(GRID[best] * r)
+
+
+def normal_exponent(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
+    """Return l = log(1 + √((V+ρ)/ρ)/(2α)), the exponent of :func:`normal_mixture`."""
     a, r = np.asarray(alpha, dtype=np.float64), np.asarray(rho, dtype=np.float64)
     total = np.asarray(variance, dtype=np.float64) + r
-    return np.asarray(np.sqrt(2.0 * total * np.log1p(np.sqrt(total / r) / (2.0 * a))))
+    return np.asarray(np.logaddexp(0.0, 0.5 * np.log(total / r) - np.log(2.0 * a)))
+
+
+def normal_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
+    """Return the one-sided Robbins boundary u(V) = √(2(V+ρ)·l), with l of :func:`normal_exponent`.
+
+    It holds if exp(λS − λ²V/2) is a supermartingale for every λ > 0 (Howard et al. 2021, Eq. 14).
+    """
+    v, r = np.asarray(variance, dtype=np.float64), np.asarray(rho, dtype=np.float64)
+    return np.asarray(np.sqrt(2.0 * (v + r) * normal_exponent(v, alpha, r)))
 
 
 def log_gamma_mixture(total: ArrayLike, variance: ArrayLike, rho: ArrayLike) -> Array:
@@ -43,9 +63,8 @@ def log_gamma_mixture(total: ArrayLike, variance: ArrayLike, rho: ArrayLike) -> 
     inequality it ever reaches 1/α with probability at most α. For another scale c divide S by c and V and
     ρ by c².
     """
-    r = np.asarray(rho, dtype=np.float64)
-    v = np.asarray(variance, dtype=np.float64)
-    return _mixture_and_slope(np.asarray(total, dtype=np.float64), v, r)[0]
+    parts = (np.asarray(one, dtype=np.float64) for one in (total, variance, rho))
+    return _mixture_and_slope(*parts)[0]
 
 
 def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
@@ -60,7 +79,7 @@ def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arra
         -np.log(np.asarray(alpha, dtype=np.float64)),
     )
     s = normal_mixture(v, np.exp(-goal), r) + goal
-    while np.any(short := log_gamma_mixture(s, v, r) < goal):
+    while np.any(short := _mixture_and_slope(s, v, r)[0] < goal):
         s = np.where(short, 2.0 * s, s)
     for _ in range(STEPS):
         value, slope = _mixture_and_slope(s, v, r)
@@ -72,10 +91,25 @@ def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arra
 
 
 def _mixture_and_slope(total: Array, v: Array, r: Array) -> tuple[Array, Array]:
-    """Return log m and d/dS log m = 1 − a/z + density/distribution of the gamma law with shape a at z."""
-    a, z = v + r, total + v + r
-    log_z, log_shape, log_inside = np.log(z), gammaln(a), np.log(gammainc(a, z))
-    constant = r * np.log(r) - gammaln(r) - np.log(gammainc(r, r))
-    value = constant + log_shape + log_inside - a * log_z + (total + v)
-    slope = 1.0 - a / z + np.exp((a - 1.0) * log_z - z - log_shape - log_inside)
-    return np.asarray(value), np.asarray(slope)
+    """Return log m and d/dS log m, in a form that keeps its digits.
+
+    With a = V + ρ, z = a + S and Stirling's remainder δ, log m = S − a·log(1 + S/a) + log(ρ/a)/2 + δ(a)
+    − δ(ρ) + log P(a, z) − log P(ρ, ρ): nothing of the size of V is added and taken away again. The slope is
+    1 − a/z + density/distribution of the gamma law with shape a at z.
+    """
+    a = v + r
+    z = a + total
+    far = total - a * np.log1p(total / a)
+    log_inside = np.log(gammainc(a, z))
+    value = far + 0.5 * np.log(r / a) + _stirling(a) - _stirling(r) + log_inside - np.log(gammainc(r, r))
+    log_density = 0.5 * np.log(a / (2.0 * np.pi)) - np.log(z) - far - _stirling(a)
+    return np.asarray(value), np.asarray(total / z + np.exp(log_density - log_inside))
+
+
+def _stirling(a: Array) -> Array:
+    """Return log Γ(a) − (a − ½)·log a + a − ½·log 2π."""
+    small = np.minimum(a, 20.0)
+    exact = gammaln(small) - (small - 0.5) * np.log(small) + small - 0.5 * np.log(2.0 * np.pi)
+    large = np.maximum(a, 20.0)
+    series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * large**2)) / large**2) / large
+    return np.asarray(np.where(a < 20.0, exact, series))

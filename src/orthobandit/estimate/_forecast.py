@@ -1,4 +1,7 @@
-"""Compiled forecasts of the baseline: one step before each draw, one after each reward."""
+"""Compiled forecasts of the baseline: one step before each draw, one after each reward.
+
+Multiplying all rewards by a constant multiplies all forecasts by it: nothing here has a unit of its own.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +13,16 @@ from orthobandit._compile import compiled
 Array = NDArray[np.float64]
 
 NOTHING, GIVEN, MEAN, EXPONENTIAL, REGRESSION = range(5)
+
+# The memory of a regression begins with what has been seen (SEEN, level, scatter, lowest, highest) and with
+# the origin and unit in which it works; then come coefficients (n,), the inverse of the Gram matrix (n, n)
+# and the last residuals (lags,).
+SEEN, LEVEL, SCATTER, LOWEST, HIGHEST, ORIGIN, UNIT, HEAD = range(8)
+
+# A regression begins after this many residuals, and twice as many as it has coefficients: with fewer it would
+# fit them all and forecast wildly. They give its origin and its unit.
+WARM_UP = 8
+FAR = 1e4  # units at which it starts again in larger ones, before rounding eats what it knows
 
 
 class Recipe(NamedTuple):
@@ -32,15 +45,11 @@ def regressor_count(recipe: Recipe) -> int:
 
 
 def fresh_memory(recipe: Recipe) -> Array:
-    """Return the memory of a forecaster that has seen nothing.
-
-    Means keep (level, weight). A regression keeps its coefficients (n,), the inverse of its Gram matrix
-    (n, n) and the last residuals (lags,), one after the other.
-    """
+    """Return the memory of a forecaster that has seen nothing; means keep (level, weight)."""
     if recipe.kind != REGRESSION:
         return np.zeros(2)
-    n = regressor_count(recipe)
-    return np.concatenate([np.zeros(n), np.eye(n).ravel() / recipe.rate, np.zeros(recipe.lags)])
+    n = int(regressor_count(recipe))
+    return np.zeros(HEAD + n + n * n + recipe.lags)
 
 
 @compiled
@@ -50,18 +59,39 @@ def forecast(recipe: Recipe, memory: Array, clock: int, regressors: Array) -> fl
         return float(memory[0])
     if recipe.kind != REGRESSION:
         return 0.0
-    n = regressor_count(recipe)
+    if memory[SEEN] == 0.0:
+        regressors[:] = 0.0  # nothing to regress on yet
+        return 0.0
     regressors[0] = 1.0
+    base = memory.size - recipe.lags
     for k in range(recipe.lags):
-        regressors[1 + k] = memory[n + n * n + k]
+        regressors[1 + k] = memory[base + k]
     for k in range(recipe.periods.size):
         angle = 2.0 * np.pi * ((clock / recipe.periods[k]) % 1.0)
         regressors[1 + recipe.lags + 2 * k] = np.sin(angle)
         regressors[2 + recipe.lags + 2 * k] = np.cos(angle)
+    return regressed(memory, regressors, recipe.lags)
+
+
+@compiled
+def regressed(memory: Array, regressors: Array, lags: int) -> float:
+    """Return the forecast of a regression, within the range of the residuals so far.
+
+    `regressors` (n,) are 1, then `lags` residuals as they came, then numbers that are no residuals; all 0 if
+    the forecast was made before any residual was seen.
+    """
+    if memory[UNIT] == 0.0:
+        return float(memory[LEVEL])
     value = 0.0
-    for k in range(n):
-        value += memory[k] * regressors[k]
-    return value
+    for k in range(regressors.size):
+        value += memory[HEAD + k] * _in_units(memory, regressors[k], 1 <= k <= lags)
+    value = memory[ORIGIN] + memory[UNIT] * value
+    return float(min(max(value, memory[LOWEST]), memory[HIGHEST]))
+
+
+@compiled
+def _in_units(memory: Array, number: float, is_residual: bool) -> float:
+    return (number - memory[ORIGIN]) / memory[UNIT] if is_residual else number
 
 
 @compiled
@@ -75,17 +105,64 @@ def learn(recipe: Recipe, memory: Array, regressors: Array, residual: float) -> 
         memory[1] = recipe.rate + (1.0 - recipe.rate) * memory[1]
         memory[0] += recipe.rate / memory[1] * (residual - memory[0])
     elif recipe.kind == REGRESSION:
-        _recursive_least_squares(memory, regressors, residual, regressor_count(recipe))
+        learn_regressed(memory, regressors, residual, recipe.lags, recipe.rate)
         base = memory.size - recipe.lags
         for k in range(recipe.lags - 1, 0, -1):
-            memory[base + k] = memory[base + k - 1]
+            memory[base + k] = residual if memory[SEEN] == 1.0 else memory[base + k - 1]
         if recipe.lags:
             memory[base] = residual
 
 
 @compiled
-def _recursive_least_squares(memory: Array, x: Array, y: float, n: int) -> None:
-    inverse = memory[n : n + n * n].reshape((n, n))
+def learn_regressed(memory: Array, regressors: Array, residual: float, lags: int, ridge: float) -> None:
+    """Take in a residual: note its size, and once there is a unit, regress it on the regressors."""
+    _note(memory, residual)
+    if regressors[0] == 0.0:
+        return
+    if memory[UNIT] == 0.0:
+        if memory[SEEN] >= max(WARM_UP, 2 * regressors.size) and memory[SCATTER] > 0.0:
+            _begin(memory, regressors.size, np.sqrt(memory[SCATTER] / memory[SEEN]), ridge)
+        return
+    target = (residual - memory[ORIGIN]) / memory[UNIT]
+    largest = abs(target)
+    scaled = np.empty(regressors.size)
+    for k in range(regressors.size):
+        scaled[k] = _in_units(memory, regressors[k], 1 <= k <= lags)
+        if 1 <= k <= lags:
+            largest = max(largest, abs(scaled[k]))
+    if largest > FAR:
+        _begin(memory, regressors.size, largest * memory[UNIT], ridge)
+        return
+    _recursive_least_squares(memory, scaled, target)
+
+
+@compiled
+def _note(memory: Array, residual: float) -> None:
+    """Update count, mean, squared scatter, lowest and highest (Welford)."""
+    if memory[SEEN] == 0.0:
+        memory[LOWEST], memory[HIGHEST] = residual, residual
+    memory[SEEN] += 1.0
+    change = residual - memory[LEVEL]
+    memory[LEVEL] += change / memory[SEEN]
+    memory[SCATTER] += change * (residual - memory[LEVEL])
+    memory[LOWEST], memory[HIGHEST] = min(memory[LOWEST], residual), max(memory[HIGHEST], residual)
+
+
+@compiled
+def _begin(memory: Array, n: int, unit: float, ridge: float) -> None:
+    """Begin the regression: origin at the mean so far, and the unit given."""
+    memory[ORIGIN], memory[UNIT] = memory[LEVEL], unit
+    for i in range(n):
+        memory[HEAD + i] = 0.0
+        for j in range(n):
+            memory[HEAD + n + i * n + j] = 1.0 / ridge if i == j else 0.0
+
+
+@compiled
+def _recursive_least_squares(memory: Array, x: Array, y: float) -> None:
+    n = x.size
+    coefficients = memory[HEAD : HEAD + n]
+    inverse = memory[HEAD + n : HEAD + n + n * n].reshape((n, n))
     gain = np.zeros(n)
     for i in range(n):
         for j in range(n):
@@ -93,8 +170,8 @@ def _recursive_least_squares(memory: Array, x: Array, y: float, n: int) -> None:
     denominator, error = 1.0, y
     for i in range(n):
         denominator += x[i] * gain[i]
-        error -= memory[i] * x[i]
+        error -= coefficients[i] * x[i]
     for i in range(n):
-        memory[i] += gain[i] * error / denominator
+        coefficients[i] += gain[i] * error / denominator
         for j in range(n):
             inverse[i, j] -= gain[i] * gain[j] / denominator

@@ -10,6 +10,8 @@ from orthobandit._linalg import RangeFactor
 
 Array = NDArray[np.float64]
 
+CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
+
 
 @dataclass(frozen=True, eq=False)
 class PairGeometry:
@@ -39,8 +41,10 @@ class PairGeometry:
         white = np.where(outside[:, np.newaxis], 0.0, white)
         inner = white @ white.T
         sizes = np.diagonal(inner)
-        variance = np.maximum(sizes[:, np.newaxis] + sizes - 2.0 * inner, 0.0)
-        unknown = outside[:, np.newaxis] | outside | (variance <= 1e-12 * sizes.max(initial=1.0))
+        variance = _distances(white)
+        # Nearer than this to each other, two arms differ by little more than rounding.
+        equal = variance <= CLOSEST**2 * np.maximum(sizes[:, np.newaxis], sizes)
+        unknown = outside[:, np.newaxis] | outside | equal
         variance = np.where(unknown, np.inf, variance)
         np.fill_diagonal(variance, 1.0)
         return cls(inner, variance)
@@ -65,6 +69,21 @@ def whitened(positions: Array, probabilities: Array) -> tuple[Array, RangeFactor
     centred = positions - probabilities @ positions
     factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
     return factor.whiten(centred), factor
+
+
+@compiled
+def _distances(white: Array) -> Array:
+    """Return ‖white_i − white_j‖² of all pairs, from differences: nothing cancels."""
+    count, r = white.shape
+    out = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i):
+            total = 0.0
+            for k in range(r):
+                total += (white[i, k] - white[j, k]) ** 2
+            out[i, j] = total
+            out[j, i] = total
+    return out
 
 
 @compiled

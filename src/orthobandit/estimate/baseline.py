@@ -1,7 +1,8 @@
 """Baselines: forecasts of the moving level, fixed before each arm is drawn.
 
-A forecast acts as a control variate. A good one shrinks intervals; a bad one, even a hostile one, only
-widens them: it is subtracted from the reward whatever arm comes next, so it cannot favour any.
+A forecast acts as a control variate. A good one shrinks intervals; a bad one, even a hostile one, widens them
+and does nothing else: it is subtracted from the reward whatever arm comes next, so it cannot favour any. All
+of this holds because it is made before the arm is drawn.
 """
 
 from abc import ABC, abstractmethod
@@ -12,37 +13,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
-from orthobandit.errors import ParameterError, RewardError
+from orthobandit.errors import ParameterError
 from orthobandit.estimate import _forecast
 from orthobandit.estimate._forecast import Recipe
-
-Covariates = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """A forecast that was made before its arm was drawn; only such a one can be learnt from."""
-
-    value: float
-    round: int
-    regressors: tuple[float, ...] = ()
-    features: tuple[tuple[str, float], ...] = ()
-
-
-class Forecaster(ABC):
-    """The running forecaster of one experiment."""
-
-    @abstractmethod
-    def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
-        """Forecast the level of the round after `round` rounds, before its arm is drawn."""
-
-    @abstractmethod
-    def learn(self, forecast: Forecast, residual: float) -> None:
-        """Take in reward − x_aᵀθ̂ of the round that was forecast."""
-
-    @abstractmethod
-    def to_json(self) -> Any:
-        """Return the memory as plain lists and numbers, if it can be kept."""
+from orthobandit.estimate.forecaster import (
+    CompiledForecaster,
+    Covariates,
+    Forecast,
+    Forecaster,
+    NumberedForecaster,
+    RememberingForecaster,
+)
 
 
 class Baseline(Protocol):
@@ -51,6 +32,12 @@ class Baseline(Protocol):
     def forecaster(self) -> Forecaster:
         """Return a forecaster that has seen nothing."""
         ...
+
+
+def check_baseline(baseline: object) -> None:
+    """Raise :class:`ParameterError` unless `baseline` makes forecasters."""
+    if not callable(getattr(baseline, "forecaster", None)):
+        raise ParameterError(f"baseline={baseline!r} must have a method `forecaster`")
 
 
 @dataclass(frozen=True)
@@ -62,33 +49,9 @@ class _Compiled(ABC):
     def recipe(self) -> Recipe:
         """What the compiled step does."""
 
-    def forecaster(self, memory: Sequence[float] | None = None) -> "CompiledForecaster":
+    def forecaster(self, memory: Mapping[str, Any] | None = None) -> "CompiledForecaster":
         """Return a forecaster that has seen nothing, or one that goes on from what ``to_json`` returned."""
         return CompiledForecaster(self.recipe, memory)
-
-
-class CompiledForecaster(Forecaster):
-    """The compiled step, one round at a time."""
-
-    def __init__(self, recipe: Recipe, memory: Sequence[float] | None = None) -> None:
-        self._recipe = recipe
-        fresh = _forecast.fresh_memory(recipe)
-        self._memory = fresh if memory is None else np.array(memory, dtype=np.float64)
-        if self._memory.shape != fresh.shape:
-            raise ParameterError(f"memory has {self._memory.size} numbers; this baseline keeps {fresh.size}")
-
-    def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002, ARG002, D102
-        regressors = np.zeros(_forecast.regressor_count(self._recipe))
-        value = _forecast.forecast(self._recipe, self._memory, round, regressors)
-        return Forecast(float(value), round, tuple(regressors.tolist()))
-
-    def learn(self, forecast: Forecast, residual: float) -> None:  # noqa: D102
-        if not np.isfinite(residual):
-            raise RewardError(f"residual={residual} of round {forecast.round} must be a finite number")
-        _forecast.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
-
-    def to_json(self) -> list[float]:  # noqa: D102
-        return [float(value) for value in self._memory]
 
 
 def _recipe(kind: int, rate: float = 1.0, lags: int = 0, periods: Sequence[float] = ()) -> Recipe:
@@ -137,12 +100,15 @@ class ExponentialMean(_Compiled):
 class AutoRegression(_Compiled):
     """Recursive least squares of each residual on the `lags` before it and a constant.
 
+    Residuals are taken from the mean of the first few and in units of their standard deviation, so that the
+    units of rewards do not matter; forecasts keep to the range of past residuals.
+
     Parameters
     ----------
     lags : int
         How many past residuals to look at.
     ridge : float
-        Penalty on the coefficients.
+        Penalty on the coefficients, in these units.
     """
 
     lags: int = 16
@@ -228,8 +194,9 @@ class OnlineRegression:
         return _OnlineForecaster(self.model(), self.lags)
 
 
-class _OnlineForecaster(Forecaster):
+class _OnlineForecaster(NumberedForecaster):
     def __init__(self, model: OnlineModel, lags: int) -> None:
+        super().__init__()
         self._model, self._last = model, [0.0] * lags
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
@@ -238,11 +205,10 @@ class _OnlineForecaster(Forecaster):
         value = self._model.predict_one(dict(features))
         if value is not None and not np.isfinite(value):
             raise ParameterError(f"the baseline model predicted {value} for round {round}; it must be finite")
-        return Forecast(float(value or 0.0), round, features=tuple(features.items()))
+        return Forecast(float(value or 0.0), round, features=tuple(features.items()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:
-        if not np.isfinite(residual):
-            raise RewardError(f"residual={residual} of round {forecast.round} must be a finite number")
+        self._settle(forecast, residual)
         self._model.learn_one(dict(forecast.features), residual)
         self._last = [residual, *self._last][: len(self._last)]
 
@@ -269,17 +235,16 @@ class CovariateRegression:
         object.__setattr__(self, "names", tuple(self.names))
         check_positive("ridge", self.ridge)
 
-    def forecaster(self) -> Forecaster:
-        """Return a forecaster that has seen nothing."""
-        return _CovariateForecaster(self.names, self.ridge)
+    def forecaster(self, memory: Mapping[str, Any] | None = None) -> Forecaster:
+        """Return a forecaster that has seen nothing, or one that goes on from what ``to_json`` returned."""
+        return _CovariateForecaster(self.names, self.ridge, memory)
 
 
-class _CovariateForecaster(Forecaster):
-    def __init__(self, names: tuple[str, ...], ridge: float) -> None:
-        # A regression whose lags are the covariates: same memory, other regressors.
-        self._names = names
-        self._recipe = _recipe(_forecast.REGRESSION, ridge, len(names))
-        self._memory = _forecast.fresh_memory(self._recipe)
+class _CovariateForecaster(RememberingForecaster):
+    def __init__(self, names: tuple[str, ...], ridge: float, memory: Mapping[str, Any] | None = None) -> None:
+        # As large as a regression on so many lags, but the covariates are no residuals.
+        super().__init__(_recipe(_forecast.REGRESSION, ridge, len(names)), memory)
+        self._names, self._ridge = names, ridge
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
         given = covariates or {}
@@ -287,13 +252,9 @@ class _CovariateForecaster(Forecaster):
             if name not in given or not np.isfinite(given[name]):
                 raise ParameterError(f"covariate {name!r} is missing or not finite in round {round}")
         regressors = np.array([1.0, *(float(given[name]) for name in self._names)])
-        value = float(self._memory[: regressors.size] @ regressors)
-        return Forecast(value, round, tuple(regressors.tolist()))
+        value = _forecast.regressed(self._memory, regressors, 0)
+        return Forecast(value, round, tuple(regressors.tolist()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:
-        if not np.isfinite(residual):
-            raise RewardError(f"residual={residual} of round {forecast.round} must be a finite number")
-        _forecast.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
-
-    def to_json(self) -> list[float]:
-        return [float(value) for value in self._memory]
+        self._settle(forecast, residual, 1 + len(self._names))
+        _forecast.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)

@@ -10,58 +10,15 @@ from scipy.special import erfc
 
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate._boundaries import gamma_mixture, log_gamma_mixture, normal_mixture
+from orthobandit.estimate._boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
+from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Sums of weighted contrast estimates; all arrays broadcast together.
-
-    Attributes
-    ----------
-    totals : array
-        Σ w·(ψ − truth) would be a martingale; this is Σ w·ψ.
-    weights : array
-        Σ w.
-    variances : array
-        Σ (w·ψ − predicted)².
-    slack : array
-        What clipping may have moved the totals by at most.
-    """
-
-    totals: Array
-    weights: Array
-    variances: Array
-    slack: Array
-
-    @property
-    def estimates(self) -> Array:
-        """Weighted means of the contrast estimates; 0 without evidence."""
-        out = np.zeros(np.broadcast(self.totals, self.weights).shape)
-        return np.divide(self.totals, self.weights, out=out, where=self.weights > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Tuning:
-    """How a boundary is tuned, fixed before the first counted round; all arrays broadcast.
-
-    Attributes
-    ----------
-    alpha : array
-        Probability of ever being wrong.
-    rho : array
-        Mixture parameter in the units of the variances.
-    scale : array
-        c ≥ |w·ψ − predicted| in every counted round.
-    """
-
-    alpha: Array
-    rho: Array
-    scale: Array
+EVENTS = 10.0  # sum of squares over the largest square, below which the asymptotic mode says nothing
 
 
 @dataclass(frozen=True)
@@ -132,13 +89,24 @@ def _per_weight(evidence: Evidence, boundary: Array) -> Array:
 
 @dataclass(frozen=True)
 class Asymptotic(Confidence):
-    """Normal mixture on the empirical variance: narrow, nothing to declare, valid for large samples only."""
+    """Normal mixture on estimated variances: nothing to declare; valid once the variances are known.
+
+    exp(λS − λ²(V + 2⟨S⟩)/6) is a supermartingale for every martingale S with squared increments V and
+    conditional variances ⟨S⟩ (Delyon 2009), whatever the size or the skewness of its increments. ⟨S⟩ is
+    estimated by the larger of V and `pooled`, which is exact if residuals are alike for all arms, and the
+    boundary is widened by peak·l for rare events, of which the arms may have different numbers. Nothing is
+    claimed while squared residuals add up to less than EVENTS times the largest of them.
+    """
 
     name: ClassVar[str] = "asymptotic"
     is_exact: ClassVar[bool] = False
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
-        return _per_weight(evidence, normal_mixture(evidence.variances, tuning.alpha, tuning.rho))
+        variance = (evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0
+        alpha, rho = chosen(variance, tuning.alpha, tuning.rho)
+        level = normal_exponent(variance, alpha, rho)
+        boundary = np.sqrt(2.0 * (variance + rho) * level) + evidence.peaks * level
+        return _per_weight(evidence, np.where(evidence.events >= EVENTS, boundary, np.inf))
 
 
 @dataclass(frozen=True)
@@ -149,14 +117,17 @@ class _Exact(Confidence):
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
         c = tuning.scale
-        boundary = gamma_mixture(evidence.variances / c**2, tuning.alpha, tuning.rho / c**2)
-        return _per_weight(evidence, c * boundary)
+        variance = evidence.variances / c**2
+        return _per_weight(
+            evidence, c * gamma_mixture(variance, *chosen(variance, tuning.alpha, tuning.rho / c**2))
+        )
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
         # Asking whether the mixture has reached 1/α needs no root: one evaluation where it is in doubt.
         total = (evidence.totals - evidence.slack) / tuning.scale
-        variance, rho = evidence.variances / tuning.scale**2, tuning.rho / tuning.scale**2
-        total, variance, rho, alpha = np.broadcast_arrays(total, variance, rho, tuning.alpha)
+        variance = evidence.variances / tuning.scale**2
+        alpha, rho = chosen(variance, tuning.alpha, tuning.rho / tuning.scale**2)
+        total, variance, rho, alpha = np.broadcast_arrays(total, variance, rho, alpha)
         out = np.zeros(total.shape, dtype=np.bool_)
         doubt = total > 0
         out[doubt] = log_gamma_mixture(total[doubt], variance[doubt], rho[doubt]) >= -np.log(alpha[doubt])

@@ -66,7 +66,8 @@ class Centre:
                 f"rewards row {row} is {given.flat[row]:g}, outside the declared range [{low:g}, {high:g}];"
                 " declare a range that holds all rewards"
             )
-        level = np.clip(np.asarray(forecasts, dtype=np.float64), self.low, self.high)
+        made = _checked_forecasts(forecasts, given.shape)
+        level = np.clip(made, self.low, self.high)
         return np.clip(given - level - self.values[arms], -self.limit, self.limit)
 
 
@@ -124,6 +125,8 @@ class Plan:
         [2.0, 3.0]
         """
         if self.centre is None:
+            if np.any(np.asarray(forecasts) != 0):
+                raise ParameterError("forecasts mean nothing to a plan without a centre; leave them out")
             return np.asarray(rewards, dtype=np.float64)
         return self.centre.residuals(arms, rewards, forecasts)
 
@@ -135,6 +138,17 @@ class Plan:
     def from_json(cls, data: dict[str, Any]) -> "Plan":
         """Invert :meth:`to_json`."""
         return cls(data["probabilities"], data["rounds"])
+
+
+def _checked_forecasts(forecasts: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return one finite forecast a round, or one for all."""
+    made = np.asarray(forecasts, dtype=np.float64)
+    if made.shape not in ((), shape):
+        raise ParameterError(f"forecasts have shape {made.shape} for rewards of shape {shape}; one a round")
+    if not np.all(np.isfinite(made)):
+        row = int(np.argmin(np.isfinite(made)))
+        raise ParameterError(f"forecasts row {row} is {made.flat[row]}; every forecast must be finite")
+    return made
 
 
 def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate._boundaries import tightest_rho
 from orthobandit.estimate.augmented import whitened
-from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
+from orthobandit.estimate.confidence import Asymptotic, Confidence
+from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 
@@ -18,6 +19,7 @@ Array = NDArray[np.float64]
 
 SIDES = (1, 2)
 LINEAR = 1e-8  # part of their spread that values may be off a linear function of the features by
+ROUNDING = 1e-15  # part of their size that rounding may take them off by
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,8 @@ class ContrastSequence:
     sides : {1, 2}
     tightest : (float, int)
         Standard deviation of a residual, and rounds, that boundaries are made tightest for.
+    sizes : Sizes
+        How large residuals were.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class ContrastSequence:
     evidence: Evidence
     sides: int
     tightest: tuple[float, int]
+    sizes: Sizes = Sizes()  # noqa: RUF009
 
     @classmethod
     def start(
@@ -152,21 +157,21 @@ class ContrastSequence:
         pull = seen @ white[played].T
         variance = np.where(known, np.einsum("ij,ij->i", seen, seen), 1.0)
         reach = np.maximum(np.abs(pull).max(axis=1, initial=0.0), 1e-300)
-        tuning = self._tuned(known, variance, reach)
-        weight = np.where(known, 1.0 / variance, 0.0)
-        if self.confidence.is_exact:
-            weight = np.minimum(weight, tuning.scale / (self.confidence.limit * reach))
-        rounds, before = float(tally.rounds), self.evidence
-        estimates = rounds * (self.coefficients @ values) + pull @ tally.sums[played]
-        squares = pull**2 @ tally.squares[played]
-        bias = self.confidence.bias * rounds * np.sqrt(variance)
-        evidence = Evidence(
-            before.totals + weight * estimates,
-            before.weights + weight * rounds,
-            before.variances + weight**2 * squares,
-            before.slack + weight * bias,
+        tuning, sizes = self._tuned(known, variance, reach), self.sizes.and_of(tally)
+        rounds = float(tally.rounds)
+        batch = Batch(
+            rounds=rounds,
+            squared=float(tally.squares.sum()),
+            excess=sizes.excess,
+            factor=np.where(known, variance, np.inf),
+            reach=reach,
+            estimates=rounds * (self.coefficients @ values) + pull @ tally.sums[played],
+            squares=pull**2 @ tally.squares[played],
         )
-        return replace(self, tuning=tuning, evidence=evidence)
+        evidence = replace(
+            self.evidence.and_of(batch, tuning, self.confidence), events=np.asarray(sizes.events)
+        )
+        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes)
 
     def intervals(self) -> tuple[Array, Array]:
         """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""
@@ -192,9 +197,10 @@ def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
     if centre is None:
         return np.zeros(len(arms))
     values = np.asarray(centre.values, dtype=np.float64)
-    lifted = np.column_stack([np.ones(len(arms)), arms.positions])
-    off = values - lifted @ np.linalg.lstsq(lifted, values, rcond=None)[0]
-    if np.abs(off).max() > LINEAR * float(np.abs(values).max()):
+    # A common level is no matter of linearity, and must not hide what is.
+    spread, sizes = values - values.mean(), arms.positions - arms.positions.mean(axis=0)
+    off = spread - sizes @ np.linalg.lstsq(sizes, spread, rcond=None)[0]
+    if np.abs(off).max() > LINEAR * np.ptp(values) + ROUNDING * float(np.abs(values).max()):
         raise ParameterError(
             "values of the plan's centre must be linear in the features, or estimates are biased"
         )

@@ -17,10 +17,11 @@ FINITE = f"every reward must be a finite number of magnitude at most {LARGEST:g}
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Per-arm counts, sums and sums of squares of (reward − baseline) under ONE plan.
+    """Per-arm counts, sums, sums of squares and largest sizes of (reward − baseline) under ONE plan.
 
-    While a plan is in force these three vectors are sufficient for the orthogonalised regression and for
-    every contrast built on it. Tallies of the same plan merge with ``+``, in any order.
+    While a plan is in force the first three vectors are sufficient for the orthogonalised regression and for
+    every contrast built on it; the fourth tells how much a single round may weigh in them. Tallies of the
+    same plan merge with ``+``, in any order.
 
     Parameters
     ----------
@@ -30,6 +31,10 @@ class Tally:
         Sum of what each arm returned.
     squares : array-like (..., K)
         Sum of the squares of what each arm returned.
+    largest : array-like (..., K), optional
+        The largest magnitude that each arm returned, or anything above it. Where it is not known,
+        √squares, the most that it can be: the whole tally then counts as one round where rounds are judged
+        by their size.
 
     Examples
     --------
@@ -43,10 +48,14 @@ class Tally:
     counts: NDArray[np.int64]
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]
+    largest: NDArray[np.float64]
 
-    def __init__(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> None:
+    def __init__(
+        self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, largest: ArrayLike | None = None
+    ) -> None:
         n, s, q = _checked(counts, sums, squares)
-        for name, array in (("counts", n), ("sums", s), ("squares", q)):
+        most = _checked_largest(largest, n, q)
+        for name, array in (("counts", n), ("sums", s), ("squares", q), ("largest", most)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
@@ -84,11 +93,13 @@ class Tally:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise TallyError(f"arms row {row} is {played[row]}; arms are numbered 0 to {count - 1}")
-        index = played.astype(np.int64)
+        index, largest = played.astype(np.int64), np.zeros(count)
+        np.maximum.at(largest, index, np.abs(values))
         return cls(
             np.bincount(index, minlength=count),
             np.bincount(index, values, minlength=count),
             np.bincount(index, values**2, minlength=count),
+            largest,
         )
 
     @property
@@ -109,7 +120,16 @@ class Tally:
                 f"tallies of shape {self.counts.shape} and {other.counts.shape} cannot be merged;"
                 " both must be of the same plan and arms"
             )
-        return Tally(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
+        return Tally(
+            self.counts + other.counts,
+            self.sums + other.sums,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+        )
+
+    def __getitem__(self, place: Any) -> "Tally":
+        """Return the tallies of some replications; `place` indexes the leading axes."""
+        return Tally(self.counts[place], self.sums[place], self.squares[place], self.largest[place])
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly."""
@@ -117,12 +137,13 @@ class Tally:
             "counts": self.counts.tolist(),
             "sums": self.sums.tolist(),
             "squares": self.squares.tolist(),
+            "largest": self.largest.tolist(),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Tally":
         """Invert :meth:`to_json`."""
-        return cls(data["counts"], data["sums"], data["squares"])
+        return cls(data["counts"], data["sums"], data["squares"], data.get("largest"))
 
 
 def _check_count(count: int) -> None:
@@ -173,6 +194,31 @@ def _checked(
     s, q = s.astype(np.float64), q.astype(np.float64)
     _check_possible(n, s, q)
     return n, s, q
+
+
+def _checked_largest(
+    largest: ArrayLike | None, n: NDArray[np.int64], q: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the largest magnitudes; refuse those that cannot belong to counts and squares."""
+    most = np.sqrt(q)
+    if largest is None:
+        return np.asarray(most)
+    try:
+        given = np.array(largest).astype(np.float64, casting="same_kind")
+    except (TypeError, ValueError):
+        raise TallyError("largest is not a table of real numbers; it must be (..., K)") from None
+    if given.shape != q.shape:
+        raise TallyError(f"largest has shape {given.shape} but squares {q.shape}; both must be (..., K)")
+    # The largest is at least the root mean square. What is larger than √squares is no news, and is cut.
+    least = most / np.sqrt(np.maximum(n, 1)) * (1 - 1e-9 - 4 * EPS * n)
+    wrong = ~(given >= least)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise TallyError(
+            f"{_where(place)} has largest {given[place]:g}, below the root mean square {least[place]:g};"
+            " largest is of magnitudes |value|, over all rounds of the tally"
+        )
+    return np.minimum(given, most)
 
 
 def _where(place: tuple[int, ...]) -> str:

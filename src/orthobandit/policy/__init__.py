@@ -5,7 +5,13 @@ from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE
 from orthobandit.policy.budget import FixedBudget
-from orthobandit.policy.catalogue import POLICIES, named_policy, needs_horizon, policy_settings
+from orthobandit.policy.catalogue import (
+    POLICIES,
+    named_policy,
+    needs_horizon,
+    policy_settings,
+    range_settings,
+)
 from orthobandit.policy.explore import PureExploration
 from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
@@ -47,4 +53,5 @@ __all__ = [
     "named_policy",
     "needs_horizon",
     "policy_settings",
+    "range_settings",
 ]

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit.estimate._boundaries import tightest_rho
-from orthobandit.estimate.confidence import Confidence, Tuning
+from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.evidence import Tuning
 
 Array = NDArray[np.float64]
 

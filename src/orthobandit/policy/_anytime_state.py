@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.policy._elimination import Run
+from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
 
 Array = NDArray[np.float64]
@@ -38,7 +38,11 @@ class AnytimeState:
         Sums of the weighted regression behind `values`.
     noise : (...) array
         Variance of a residual.
-    totals, weights, variances, slack : (..., K, K) arrays
+    watched, squared, scattered, largest, excess : (...) arrays
+        Sizes of residuals from the pilot on; see :class:`~orthobandit.estimate.evidence.Sizes`.
+    informed : (...) array
+        Events of all batches from the pilot on, each by itself.
+    totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
         Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
     alpha, rho, scale : (..., K, K) arrays
         Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
@@ -65,10 +69,18 @@ class AnytimeState:
     gram: Array
     moment: Array
     noise: Array
+    watched: Integers
+    squared: Array
+    scattered: Array
+    largest: Array
+    excess: Array
+    informed: Array
     totals: Array
     weights: Array
     variances: Array
     slack: Array
+    pooled: Array
+    peaks: Array
     alpha: Array
     rho: Array
     scale: Array
@@ -86,17 +98,18 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     """Return type and shape, without the batch, of every array of a state."""
     k, r = len(arms), arms.dimension
     arm, pair = (k,), (k, k)
-    numbers = ("stage", "length", "rounds", "designed", "plans", "leader", "declared")
+    numbers = ("stage", "length", "rounds", "designed", "plans", "watched", "leader", "declared")
     whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
     real: dict[str, tuple[type, tuple[int, ...]]] = {
         "probabilities": (np.float64, arm),
         "values": (np.float64, arm),
         "gram": (np.float64, (r, r)),
         "moment": (np.float64, (r,)),
-        "noise": (np.float64, ()),
-        "epsilon": (np.float64, ()),
+        **dict.fromkeys(
+            ("noise", "squared", "scattered", "largest", "excess", "informed", "epsilon"), (np.float64, ())
+        ),
     }
-    pairs = ("totals", "weights", "variances", "slack", "alpha", "rho", "scale")
+    pairs = (*EVIDENCE, "alpha", "rho", "scale")
     return {
         "active": (np.bool_, arm),
         "retired": (np.bool_, arm),

@@ -13,24 +13,17 @@ from orthobandit.policy._replanning import wide_plan
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Seen = tuple[Array, Array, Array]
 
 
-def part(tally: Tally, place: tuple[int, ...]) -> Seen:
-    """Return counts, sums and squares (K,) of one replication."""
-    counts = np.asarray(tally.counts[place], dtype=np.float64)
-    return counts, tally.sums[place], tally.squares[place]
-
-
-def without(run: Run, policy: Settings, arms: ArmSet, seen: Seen, arm: int) -> Run:
+def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) -> Run:
     """Return the run without an arm; arms that only it, or tests against it, had dropped come back."""
-    run = _closed(run, policy, arms, seen)
+    run = _closed(run, policy, arms, tally)
     retired = run.retired | (np.arange(len(arms)) == arm)
     active, again = ~retired, np.zeros(len(arms), dtype=np.bool_)
     if run.stage == 2:
         again = run.met[:, arm]
         run = _tested_again(run, again)
-        active = active & ~np.any(policy.confidence.exceeds(*run.evidence()) & ~retired, axis=1)
+        active = active & ~np.any(run.proven(policy.confidence) & ~retired, axis=1)
     # Proofs in a circle contradict each other: nothing follows.
     run = replace(run, retired=retired, active=active if active.any() else ~retired)
     return _tuned(_reopened(run, policy, arms), policy, arms, np.diag(again))
@@ -40,29 +33,25 @@ def _tested_again(run: Run, again: Mask) -> Run:
     """Start the tests of arms that have lost a rival again, at half of what is left of δ."""
     diagonal, spent = np.diag(again), np.where(again, run.left / 2.0, 0.0)
     return replace(
-        run,
-        totals=np.where(diagonal, 0.0, run.totals),
-        weights=np.where(diagonal, 0.0, run.weights),
-        variances=np.where(diagonal, 0.0, run.variances),
-        slack=np.where(diagonal, 0.0, run.slack),
+        run.with_evidence(lambda pairs: np.where(diagonal, 0.0, pairs)),
         alpha=np.where(diagonal, np.diag(spent), run.alpha),
         left=run.left - spent,
         met=run.met & ~again[:, np.newaxis],
     )
 
 
-def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], seen: Seen) -> Run:
+def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tally) -> Run:
     """Return the run with the arms of the second set, which begins with those of the first."""
     old, arms = sets
     before, count = len(old), len(arms)
-    run = _closed(run, policy, old, seen)
+    run = _closed(run, policy, old, tally)
     # Differences of positions in the old basis, mapped to the new one.
     centre = arms.positions[:before].mean(axis=0)
     change = np.linalg.lstsq(
         old.positions - old.positions.mean(axis=0), arms.positions[:before] - centre, rcond=None
     )[0]
     run = replace(
-        run,
+        run.with_evidence(lambda pairs: _grown(pairs, count, 0.0)),
         active=np.append(run.active, np.ones(count - before, dtype=np.bool_)),
         retired=np.append(run.retired, np.zeros(count - before, dtype=np.bool_)),
         gram=change.T @ run.gram @ change,
@@ -74,22 +63,18 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], seen: Seen
         rho=_grown(run.rho, count, 1.0),
         scale=_grown(run.scale, count, 1.0),
         probabilities=np.zeros(count),
-        totals=_grown(run.totals, count, 0.0),
-        weights=_grown(run.weights, count, 0.0),
-        variances=_grown(run.variances, count, 0.0),
-        slack=_grown(run.slack, count, 0.0),
     )
     run = _shared(run, before, shares(policy)) if run.stage == 2 else run
     is_old = np.arange(count) < before
     return _tuned(_reopened(run, policy, arms), policy, arms, ~(is_old[:, np.newaxis] & is_old))
 
 
-def _closed(run: Run, policy: Settings, arms: ArmSet, seen: Seen) -> Run:
+def _closed(run: Run, policy: Settings, arms: ArmSet, tally: Tally) -> Run:
     """Count the rounds so far of the plan in force; what is left of a pilot goes on under another plan."""
-    rounds = int(seen[0].sum())
+    rounds = int(tally.rounds)
     if not rounds or run.declared >= 0:
         return run
-    run = run.absorbed(policy.confidence, arms, PairGeometry.of(arms.positions, run.probabilities), seen)
+    run = run.absorbed(policy.confidence, arms, PairGeometry.of(arms.positions, run.probabilities), tally)
     return replace(run, length=run.length - rounds) if run.stage < 2 else run
 
 

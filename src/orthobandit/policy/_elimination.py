@@ -1,5 +1,6 @@
 """One replication of anytime elimination: what a finished batch changes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -9,8 +10,10 @@ from numpy.typing import NDArray
 from orthobandit._linalg import solve_ridge
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
+from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
-from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
+from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
 from orthobandit.policy._allocation import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy._replanning import Wanted, earning_plan, identifying_plan, wide_plan
 
@@ -19,12 +22,18 @@ Array = NDArray[np.float64]
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}
 SHORTEST = 10  # rounds of a batch
+INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
+LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
+SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
 RESERVE = 0.05  # of δ that is kept for arms that come and go
 # Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
 PAIRS = {True: 0.5, False: 0.1}
-PLANNING = Asymptotic()  # the mode that plans go by; claims go by the mode that was asked for
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
+
+
+# Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
+EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
 
 
 class Settings(Protocol):
@@ -73,10 +82,18 @@ class Run:
     gram: Array
     moment: Array
     noise: float
+    watched: int
+    squared: float
+    scattered: float
+    largest: float
+    excess: float
+    informed: float
     totals: Array
     weights: Array
     variances: Array
     slack: Array
+    pooled: Array
+    peaks: Array
     alpha: Array
     rho: Array
     scale: Array
@@ -91,12 +108,11 @@ class Run:
         """Return the run before the first round."""
         k, r = len(arms), arms.dimension
         pairs = np.zeros((k, k))
-        pilot = policy.pilot if policy.pilot is not None else 2 * PILOT[policy.goal] * (r + 1)
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),
             stage=0,
-            length=max(pilot // 2, 1),
+            length=1,
             rounds=0,
             designed=0,
             plans=1,
@@ -105,10 +121,18 @@ class Run:
             gram=np.zeros((r, r)),
             moment=np.zeros(r),
             noise=0.0,
+            watched=0,
+            squared=0.0,
+            scattered=0.0,
+            largest=0.0,
+            excess=0.0,
+            informed=0.0,
             totals=pairs,
             weights=pairs,
             variances=pairs,
             slack=pairs,
+            pooled=pairs,
+            peaks=pairs,
             alpha=np.full((k, k), 0.5),
             rho=np.ones((k, k)),
             scale=np.ones((k, k)),
@@ -120,23 +144,29 @@ class Run:
         )
         return run if r else replace(run, epsilon=0.0)._settled(0)
 
+    def with_evidence(self, change: Callable[[Array], Array]) -> "Run":
+        """Return the run with every array of evidence changed in the same way."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in EVIDENCE}
+        return replace(self, **changed)
+
     @classmethod
     def of(cls, state: Any, place: tuple[int, ...]) -> "Run":
         """Take one replication out of a batch."""
         return cls(**{field.name: getattr(state, field.name)[place] for field in fields(cls)})
 
-    def advanced(self, policy: Settings, arms: ArmSet, tally: Tally, place: tuple[int, ...]) -> "Run":
-        """Return the run after a complete batch."""
-        counts, sums, squares = (
-            np.asarray(part[place], dtype=np.float64) for part in (tally.counts, tally.sums, tally.squares)
-        )
+    def advanced(self, policy: Settings, arms: ArmSet, tally: Tally) -> "Run":
+        """Return the run after a complete batch, tallied as residuals (K,)."""
         geometry = PairGeometry.of(arms.positions, self.probabilities)
-        run = self.absorbed(policy.confidence, arms, geometry, (counts, sums, squares))
+        run = self.absorbed(policy.confidence, arms, geometry, tally)
+        if run.rounds == 1:
+            return replace(run, length=max(_warm_up(policy, arms) - 1, 1))
         if run.stage == 0:
-            return replace(run, stage=1, values=_fitted(run.estimates(arms), policy.confidence))
+            return run._warmed(policy, arms)
         gaps = None
         if run.stage == 1:
-            gaps = cautious_gaps(run.estimates(arms), geometry.variance, run.noise, int(counts.sum()))
+            if run.informed < INFORMED:
+                return replace(run, length=max(int(np.ceil(LONGER * run.rounds)), SHORTEST))
+            gaps = cautious_gaps(run.estimates(arms), geometry.variance, run.noise, run.watched)
             for_arms, for_pairs = shares(policy)
             alpha = split_delta(for_pairs, gaps, geometry.variance, run.noise)
             np.fill_diagonal(alpha, for_arms)
@@ -149,40 +179,68 @@ class Run:
         run = run._planned(policy, arms, self)
         return run if gaps is None else run.tuned(policy.confidence, arms, gaps)
 
-    def absorbed(
-        self,
-        confidence: Confidence,
-        arms: ArmSet,
-        geometry: PairGeometry,
-        seen: tuple[Array, Array, Array],
-    ) -> "Run":
-        """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
-        run = self._counted(confidence, geometry, *seen) if self.stage == 2 else self
-        return run._regressed(arms, *seen)
+    def _warmed(self, policy: Settings, arms: ArmSet) -> "Run":
+        """Begin the pilot, with estimates to take residuals from.
 
-    def _counted(
-        self, confidence: Confidence, geometry: PairGeometry, counts: Array, sums: Array, squares: Array
-    ) -> "Run":
-        """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
-        factor = self._with_rivals(geometry.variance)
-        known = np.isfinite(factor)
-        weight = np.where(known, 1.0 / np.where(known, factor, 1.0), 0.0)
-        slack, rounds = self.slack, counts.sum()
-        if confidence.is_exact:
-            reach = self._with_rivals(geometry.reach(self.probabilities))
-            weight = np.minimum(weight, self.scale / (confidence.limit * np.maximum(reach, 1e-300)))
-            slack = slack + confidence.bias * rounds * weight * np.sqrt(np.where(known, factor, 0.0))
-        totals, variances = map(self._with_rivals, geometry.sums(counts, sums, squares, self.values))
-        met = self.met.copy()
-        met[np.arange(len(met)), self._rivals()] = True
+        Residuals of the warm-up held the differences between arms, and its forecasts swung with them: of the
+        largest, only what exceeds twice their spread is remembered.
+        """
+        values = _fitted(self.estimates(arms), arms, policy.confidence)
+        largest = max(self.largest - 2.0 * float(np.ptp(values)), 0.0)
+        return replace(self, stage=1, length=_warm_up(policy, arms), values=values, largest=largest)
+
+    def absorbed(self, confidence: Confidence, arms: ArmSet, geometry: PairGeometry, tally: Tally) -> "Run":
+        """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
+        run = self._watched(tally)
+        run = run._counted(confidence, geometry, tally) if self.stage == 2 else run
+        return run._regressed(arms, tally)
+
+    def _sizes(self) -> Sizes:
+        return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
+
+    def _watched(self, tally: Tally) -> "Run":
+        """Note how large residuals are; of the warm-up, only how large one can be.
+
+        The first round of all, whose forecast knows nothing of the level, is left out.
+        """
+        if not self.stage:
+            most = float(tally.largest.max()) if self.rounds > tally.rounds else 0.0
+            return replace(self, largest=max(self.largest, most))
+        alone, before, informed = Sizes().and_of(tally), self._sizes(), self.informed
+        if SETTLED * alone.largest < before.largest <= 2.0 * float(np.ptp(self.values)):
+            # What was large were differences between arms, before they were known: nothing that noise did.
+            before, informed = Sizes(), 0.0
+        sizes = before.and_of(tally)
         return replace(
             self,
-            met=met,
-            totals=self.totals + weight * totals,
-            weights=self.weights + weight * rounds,
-            variances=self.variances + weight**2 * variances,
-            slack=slack,
+            watched=sizes.rounds,
+            squared=sizes.squared,
+            scattered=sizes.scattered,
+            largest=sizes.largest,
+            excess=sizes.excess,
+            informed=informed + alone.events,
         )
+
+    def _counted(self, confidence: Confidence, geometry: PairGeometry, tally: Tally) -> "Run":
+        """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
+        counts = np.asarray(tally.counts, dtype=np.float64)
+        sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
+        factor, reach, estimates, squares = map(
+            self._with_rivals, (geometry.variance, geometry.reach(self.probabilities), *sums)
+        )
+        batch = Batch(
+            rounds=float(counts.sum()),
+            squared=float(tally.squares.sum()),
+            excess=self.excess,
+            factor=factor,
+            reach=reach,
+            estimates=estimates,
+            squares=squares,
+        )
+        now = self.evidence().and_of(batch, self.tuning(), confidence)
+        met = self.met.copy()
+        met[np.arange(len(met)), self._rivals()] = True
+        return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
 
     def _rivals(self) -> NDArray[np.int64]:
         """Return the arm (K,) that each is tested against in this batch: the leader, or its runner-up."""
@@ -196,16 +254,21 @@ class Run:
         np.fill_diagonal(out, pairs[np.arange(len(pairs)), self._rivals()])
         return out
 
-    def _regressed(self, arms: ArmSet, counts: Array, sums: Array, squares: Array) -> "Run":
-        """Add a batch to the regression, weighted by what its residuals scatter."""
-        centred = arms.positions - self.probabilities @ arms.positions
-        rounds = counts.sum()
-        scatter = max(float(squares.sum() / rounds), TINY)
-        noise = scatter if self.stage < 2 else 0.7 * self.noise + 0.3 * scatter
+    def _regressed(self, arms: ArmSet, tally: Tally) -> "Run":
+        """Add a batch to the regression, weighted by what its residuals scatter.
+
+        A quiet batch counts no more than the batches before: where events are rare it has seen none.
+        """
+        centred, counts = arms.positions - self.probabilities @ arms.positions, tally.counts
+        scatter = float(tally.squares.sum() / tally.rounds)
+        noise = 0.7 * self.noise + 0.3 * scatter if self.stage == 2 else scatter
+        if self.stage == 1:
+            noise = self.squared / self.watched
+        unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
         return replace(
             self,
-            gram=self.gram + (centred * counts[:, np.newaxis]).T @ centred / scatter,
-            moment=self.moment + centred.T @ (sums + counts * self.values) / scatter,
+            gram=self.gram + (centred * counts[:, np.newaxis]).T @ centred / unit,
+            moment=self.moment + centred.T @ (tally.sums + counts * self.values) / unit,
             noise=noise,
         )
 
@@ -217,16 +280,24 @@ class Run:
     def _ridge(self) -> float:
         return RIDGE * max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
 
-    def evidence(self) -> tuple[Evidence, Tuning]:
-        """Return the evidence for j over i, and its tuning, in entry (i, j)."""
-        evidence = Evidence(-self.totals, self.weights, self.variances, self.slack)
-        return evidence, Tuning(self.alpha, self.rho, self.scale)
+    def evidence(self) -> Evidence:
+        """Return the evidence for i over j in entry (i, j)."""
+        events = np.asarray(self._sizes().events)
+        return Evidence(**{name: getattr(self, name) for name in EVIDENCE}, events=events)
+
+    def tuning(self) -> Tuning:
+        """Return the tuning of all entries."""
+        return Tuning(self.alpha, self.rho, self.scale)
+
+    def proven(self, confidence: Confidence) -> NDArray[np.bool_]:
+        """Tell in entry (i, j) if j is proven better than i; on the diagonal, if i fails its test."""
+        evidence = self.evidence()
+        return confidence.exceeds(replace(evidence, totals=-evidence.totals), self.tuning())
 
     def _eliminated(self, confidence: Confidence) -> "Run":
         """Drop every arm that fails its test, or that some survivor is proven better than."""
-        proven = confidence.exceeds(*self.evidence())
         pairs = self.active[:, np.newaxis] & self.active
-        left = self.active & ~np.any(proven & pairs, axis=1)
+        left = self.active & ~np.any(self.proven(confidence) & pairs, axis=1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         return replace(self, active=left) if left.any() else self
 
@@ -234,7 +305,7 @@ class Run:
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
         values = self.estimates(arms)
         leader = int(np.argmax(np.where(self.active, values, -np.inf)))
-        run = replace(self, leader=leader, values=_fitted(values - values[leader], policy.confidence))
+        run = replace(self, leader=leader, values=_fitted(values, arms, policy.confidence))
         survivors = np.flatnonzero(self.active)
         if np.all(arms.positions[survivors] == arms.positions[survivors[0]]):
             return replace(run, epsilon=0.0)._settled(int(survivors[0]))
@@ -246,11 +317,18 @@ class Run:
 
     def _upper_bounds(self, confidence: Confidence, others: NDArray[np.int64], leader: int) -> Array:
         """Return the most that each of the others can be better than the leader."""
-        evidence, tuning = self.evidence()
         at = (others, np.full(len(others), leader))
-        part = Evidence(*(getattr(evidence, field.name)[at] for field in fields(Evidence)))
-        width = confidence.width(part, Tuning(*(getattr(tuning, field.name)[at] for field in fields(Tuning))))
-        return np.asarray(width - part.estimates)
+        evidence = self.evidence()
+        part = replace(evidence, **{name: getattr(evidence, name)[at] for name in EVIDENCE})
+        tuning = Tuning(self.alpha[at], self.rho[at], self.scale[at])
+        return np.asarray(part.estimates + confidence.width(part, tuning))
+
+    def _leads(self, others: NDArray[np.int64]) -> Array:
+        """Return what each of the others may lead the leader by, as far as plans care: no claim is made."""
+        at = (others, np.full(len(others), self.leader))
+        weights = np.where(self.weights[at] > 0, self.weights[at], np.inf)
+        width = normal_mixture(self.variances[at], self.alpha[at], self.rho[at]) / weights
+        return np.asarray(np.where(np.isfinite(weights), self.totals[at] / weights + width, np.inf))
 
     def _settled(self, arm: int) -> "Run":
         mass = (np.arange(len(self.active)) == arm).astype(np.float64)
@@ -272,8 +350,7 @@ class Run:
         survivors = np.flatnonzero(self.active)
         others = survivors[np.any(arms.positions[survivors] != arms.positions[self.leader], axis=1)]
         gaps = np.maximum(self.values[self.leader] - self.values[others], 0.0)
-        lead = self._upper_bounds(PLANNING, others, self.leader)
-        wanted = Wanted.of(self.leader, others, gaps, lead)
+        wanted = Wanted.of(self.leader, others, gaps, self._leads(others))
         if policy.goal == "earn":
             p = earning_plan(arms, self.active, wanted, self.gram, self._ridge)
         else:
@@ -289,8 +366,19 @@ class Run:
         return replace(self, rho=tuning.rho, scale=tuning.scale)
 
 
-def _fitted(values: Array, confidence: Confidence) -> Array:
-    """Shrink estimates that spread wider than the declared range of means, so that residuals stay in it."""
+def _warm_up(policy: Settings, arms: ArmSet) -> int:
+    """Return the rounds of the warm-up, and the fewest of the pilot."""
+    per_dimension = PILOT[policy.goal] * (arms.dimension + 1)
+    return max(policy.pilot // 2, 1) if policy.pilot is not None else per_dimension
+
+
+def _fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
+    """Return estimates that residuals can be taken from.
+
+    They average 0 under the wide plan, so that new estimates move no level under the forecaster's feet. If
+    they spread wider than the declared range of means, they are shrunk, so that residuals stay in it.
+    """
     low, high = confidence.range
-    spread = float(values.max() - values.min())
-    return values * min(1.0, (high - low) / spread) if spread > 0 and np.isfinite(high - low) else values
+    spread, level = float(np.ptp(values)), float(wide_plan(arms) @ values)
+    shrink = min(1.0, (high - low) / spread) if spread > 0 and np.isfinite(high - low) else 1.0
+    return (values - level) * shrink

@@ -32,7 +32,7 @@ def anytime_elimination(
     delta: float = 0.05,
     epsilon: float = 0.0,
     goal: str = "identify",
-    confidence: str = "asymptotic",
+    confidence: str | None = None,
     low: float | None = None,
     high: float | None = None,
     sigma: float | None = None,
@@ -50,14 +50,15 @@ def anytime_elimination(
     ----------
     delta, epsilon, goal, growth, mixing, pilot
         As in :class:`AnytimeElimination`.
-    confidence : {"asymptotic", "bounded", "sub-gaussian"}
-        The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian".
+    confidence : {"asymptotic", "bounded", "sub-gaussian"}, optional
+        The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian". By default
+        "bounded" where `low` and `high` are given, "sub-gaussian" where `sigma` is too.
     baseline : {"none", "mean", "exponential", "autoregressive", "seasonal"}
         `rate` belongs to "exponential", `lags` to "autoregressive" and "seasonal", `period` to "seasonal".
 
     Examples
     --------
-    >>> anytime_elimination(confidence="bounded", low=0.0, high=1.0).confidence
+    >>> anytime_elimination(low=0.0, high=1.0).confidence
     Bounded(low=0.0, high=1.0)
     """
     return AnytimeElimination(
@@ -72,7 +73,10 @@ def anytime_elimination(
     )
 
 
-def _confidence(name: str, **settings: float | None) -> Confidence:
+def _confidence(name: str | None, **settings: float | None) -> Confidence:
+    if name is None:
+        said = [setting for setting, value in settings.items() if value is not None]
+        name = "sub-gaussian" if "sigma" in said else "bounded" if said else "asymptotic"
     check_choice("confidence", name, CONFIDENCES)
     takes = {"asymptotic": (), "bounded": ("low", "high"), "sub-gaussian": ("low", "high", "sigma")}[name]
     given = _taken(f"confidence={name!r}", takes, settings)

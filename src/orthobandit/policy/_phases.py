@@ -170,7 +170,7 @@ class PhasedPolicy(ABC):
                 phase,
                 state.active[place],
                 state.probabilities[place],
-                Tally(tally.counts[place], tally.sums[place], tally.squares[place]),
+                tally[place],
                 state.carried[place],
             )
             scores, active, carried = self.judge(ended)

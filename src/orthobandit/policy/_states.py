@@ -100,12 +100,8 @@ def check_observed(
         )
 
 
-def select(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
-    """Return the tallies (m, K) of the replications where `mask` (...) is true."""
-    return Tally(tally.counts[mask], tally.sums[mask], tally.squares[mask])
-
-
 def clear(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
     """Return the tally (..., K) with no rounds where `mask` (...) is true."""
     keep = ~mask[..., np.newaxis]
-    return Tally(tally.counts * keep, np.where(keep, tally.sums, 0.0), np.where(keep, tally.squares, 0.0))
+    parts = (np.where(keep, part, 0.0) for part in (tally.sums, tally.squares, tally.largest))
+    return Tally(tally.counts * keep, *parts)

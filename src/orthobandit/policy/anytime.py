@@ -10,11 +10,12 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.baseline import AutoRegression, Baseline
-from orthobandit.estimate.confidence import Asymptotic, Confidence, Evidence, Tuning
+from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
+from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
+from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.policy._anytime_state import AnytimeState, dump, load, stacked
-from orthobandit.policy._changing import extended, part, without
-from orthobandit.policy._elimination import Run
+from orthobandit.policy._changing import extended, without
+from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import check_observed, clear
 from orthobandit.policy.base import FOREVER, Decision
 
@@ -22,6 +23,22 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 GOALS = ("identify", "earn")
+
+
+def _mode(rewards: tuple[float, float] | None, confidence: Confidence | None) -> Confidence:
+    """Return the mode of confidence: what was asked for, or the best that is known to hold."""
+    if confidence is not None and not isinstance(confidence, Confidence):
+        raise ParameterError(f"confidence={confidence!r} must be Asymptotic(), Bounded or SubGaussian")
+    if rewards is None:
+        return Asymptotic() if confidence is None else confidence
+    if np.shape(rewards) != (2,):
+        raise ParameterError(f"rewards={rewards!r} must be the lowest and the highest, e.g. (0, 1)")
+    bounded = Bounded(*map(float, rewards))
+    if confidence not in (None, bounded):
+        raise ParameterError(
+            f"rewards={rewards!r} ask for {bounded}, and confidence={confidence!r} for another mode; give one"
+        )
+    return bounded
 
 
 @dataclass(frozen=True)
@@ -44,16 +61,22 @@ class AnytimeElimination:
         Stop as soon as the leader is proven within ε of the best arm; 0 to stop at a sole survivor.
     goal : {"identify", "earn"}
         Fewest rounds to the declaration, or least regret on the way.
-    confidence : Confidence
-        :class:`Asymptotic` (default), or an exact mode: :class:`Bounded`, :class:`SubGaussian`.
+    rewards : (float, float), optional
+        Where every reward lies, e.g. ``(0, 1)`` for sales or clicks. If it is known, say it: claims are
+        then exact at every sample size.
+    confidence : Confidence, optional
+        By default ``Bounded(*rewards)`` where `rewards` are given, and :class:`Asymptotic` where not, which
+        waits until it may speak. :class:`SubGaussian` is exact for unbounded rewards of known scale.
     baseline : Baseline
-        Forecast of the moving level, which only ever narrows intervals; autoregressive by default.
+        Forecast of the moving level. A good one narrows intervals, a bad one widens them, none biases them;
+        autoregressive by default.
     growth : float
         Each batch adds this share of the rounds so far.
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
+        Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
+        The pilot goes on by itself until it has seen enough to tune by.
 
     Examples
     --------
@@ -66,7 +89,8 @@ class AnytimeElimination:
     delta: float = 0.05
     epsilon: float = 0.0
     goal: str = "identify"
-    confidence: Confidence = Asymptotic()  # noqa: RUF009
+    rewards: tuple[float, float] | None = None
+    confidence: Confidence = None  # type: ignore[assignment]  # never None once made
     baseline: Baseline = AutoRegression()  # noqa: RUF009
     growth: float = 0.1
     mixing: float = 0.05
@@ -79,12 +103,8 @@ class AnytimeElimination:
         check_fraction("mixing", self.mixing)
         if not 0 <= self.epsilon < np.inf:
             raise ParameterError(f"epsilon={self.epsilon} must be a finite number of at least 0")
-        if not isinstance(self.confidence, Confidence):
-            raise ParameterError(
-                f"confidence={self.confidence!r} must be Asymptotic(), Bounded or SubGaussian"
-            )
-        if not callable(getattr(self.baseline, "forecaster", None)):
-            raise ParameterError(f"baseline={self.baseline!r} must have a method `forecaster`")
+        object.__setattr__(self, "confidence", _mode(self.rewards, self.confidence))
+        check_baseline(self.baseline)
         if self.pilot is not None:
             check_whole("pilot", self.pilot, least=4)
 
@@ -121,7 +141,7 @@ class AnytimeElimination:
         runs = []
         for place in np.ndindex(batch):
             run = Run.of(state, place)
-            runs.append(run.advanced(self, state.arms, merged, place) if done[place] else run)
+            runs.append(run.advanced(self, state.arms, merged[place]) if done[place] else run)
         return stacked(state.arms, runs, batch, clear(merged, done))
 
     def decide(self, state: AnytimeState) -> Decision:
@@ -146,7 +166,9 @@ class AnytimeElimination:
         all times at once. So whichever arm is best, it is better than j by at most the largest entry of
         column j. Infinite where nothing is known yet.
         """
-        evidence = Evidence(state.totals, state.weights, state.variances, state.slack)
+        parts = {name: getattr(state, name) for name in EVIDENCE}
+        squares = np.where(state.largest > 0, state.largest, np.inf) ** 2
+        evidence = Evidence(**parts, events=(state.scattered / squares)[..., np.newaxis, np.newaxis])
         bounds = evidence.estimates + self.confidence.width(
             evidence, Tuning(state.alpha, state.rho, state.scale)
         )
@@ -174,7 +196,7 @@ class AnytimeElimination:
         if np.any(last & ~state.retired[..., arm]):
             raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
         runs = [
-            without(Run.of(state, place), self, state.arms, part(state.tally, place), arm)
+            without(Run.of(state, place), self, state.arms, state.tally[place], arm)
             for place in np.ndindex(state.stage.shape)
         ]
         batch = state.stage.shape
@@ -198,7 +220,7 @@ class AnytimeElimination:
         if len(arms) <= len(old) or not np.array_equal(arms.features[: len(old)], old):
             raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
         runs = [
-            extended(Run.of(state, place), self, (state.arms, arms), part(state.tally, place))
+            extended(Run.of(state, place), self, (state.arms, arms), state.tally[place])
             for place in np.ndindex(state.stage.shape)
         ]
         return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))

@@ -12,6 +12,8 @@ from orthobandit._linalg import inverse_root, solve_ridge
 from orthobandit._random import stream
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
+from orthobandit.estimate import AutoRegression, Baseline, Centre, Plan
+from orthobandit.estimate.baseline import check_baseline
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState
 from orthobandit.policy.base import Decision
 
@@ -30,8 +32,8 @@ class FixedBudget(PhasedPolicy):
     ⌈log₂ r⌉ phases, at least one, of equal length; r is the affine dimension of the arms. Phase k draws
     from the contrast design of all pairs of survivors, min_p max ‖x_i − x_j‖²_{Σ_p⁻¹}, over all arms; keeps
     the ⌈r/2^k⌉ arms with the highest estimates, and one after the last. Estimates are by orthogonalised
-    regression on all phases, each weighted by one over the variance of its residuals, from which the
-    phase's level and the estimates of the phases before are subtracted.
+    regression on all phases, each weighted by one over the variance of its residuals, from which a forecast
+    of the level and the estimates of the phases before are subtracted.
 
     Departs: the linear fixed-budget halving of Yang & Tan (2022, OD-LinBAI) uses G-optimal designs and least
     squares on (x), which a moving baseline biases; here both are lifted to (1, x). Theirs forgets earlier
@@ -41,12 +43,14 @@ class FixedBudget(PhasedPolicy):
     ----------
     budget : int
         Rounds to the declaration; sooner only if all survivors have equal features.
+    baseline : Baseline
+        Forecast of the moving level; autoregressive by default.
 
     Notes
     -----
     No guarantee with a number is known for a given budget, so ``decide().confidence`` is 0. The honest error
-    estimate is :meth:`error`: the chance that another arm is better, were θ normal around the estimate with
-    the seen variances. It is an estimate and not a bound.
+    estimate is :meth:`error`: the chance that another arm is better, were arms like these normal with the
+    spread that their estimates show beyond noise. It is an estimate and not a bound.
 
     Examples
     --------
@@ -57,9 +61,16 @@ class FixedBudget(PhasedPolicy):
     """
 
     budget: int
+    baseline: Baseline = AutoRegression()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check_whole("budget", self.budget)
+        check_baseline(self.baseline)
+
+    def plan(self, state: PhasedState) -> Plan:
+        """Return the design in force, and the estimates that its residuals are taken from."""
+        wide = np.full(state.phase.shape, np.inf)
+        return Plan(state.probabilities, self._left(state), Centre(state.carried[..., 0, :], -wide, wide))
 
     def rows(self, arms: ArmSet) -> int:
         """Return the rows carried: estimates, moment and Gram matrix of the regression."""
@@ -86,25 +97,27 @@ class FixedBudget(PhasedPolicy):
         active = np.zeros(len(arms), dtype=np.bool_)
         active[order[: min(keep, int(survivors.sum()))]] = True
         carried = np.zeros_like(ended.carried)
-        carried[0] = scores - scores[order[0]]
+        carried[0] = scores
         carried[1, : arms.dimension], carried[2:, : arms.dimension] = moment, gram
         return scores, active, carried
 
     def error(self, state: PhasedState) -> Array:
         """Return the estimated chance (...) that the leader is not the best arm.
 
-        By 4096 draws of θ from the normal law around the estimate, the same draws at every call; 1 − 1/K
-        before a phase has ended.
+        By 4096 draws of θ, the same at every call, from its law given the estimate: θ is taken for normal
+        around 0 with a multiple of the arms' inverse covariance, as large as the estimate shows beyond its
+        own noise. So where all is noise, any arm may be best; 1 − 1/K before a phase has ended.
         """
         arms, r = state.arms, state.arms.dimension
+        shape = _covariance(arms.positions)
         normal = stream(0, "fixed-budget error").standard_normal((DRAWS, r))
         out = np.full(state.leader.shape, 1.0 - 1.0 / len(arms))
         for place in np.ndindex(out.shape):
             moment, gram = state.carried[place][1, :r], state.carried[place][2:, :r]
             if not r or not gram.any():
                 continue
-            spread = normal @ inverse_root(gram + _ridge(gram) * np.eye(r)).T
-            theta = solve_ridge(gram, moment, _ridge(gram)) + spread
+            known = gram + shape / _spread(gram, moment, shape)
+            theta = solve_ridge(known, moment, 0.0) + normal @ inverse_root(known).T
             values = theta @ (arms.positions - arms.positions[state.leader[place]]).T
             out[place] = np.mean(values.max(axis=1) > 0)
         return out if r else np.zeros_like(out)
@@ -125,17 +138,25 @@ def _regressed(ended: Ended) -> tuple[Array, Array]:
     """Return Gram matrix (r, r) and moment (r,) of the orthogonalised regression on all phases so far."""
     tally, values, r = ended.tally, ended.carried[0], ended.arms.dimension
     counts = np.asarray(tally.counts, dtype=np.float64)
-    rounds = max(float(counts.sum()), 1.0)
-    # A common level is subtracted after the fact: its error is of smaller order than what it removes.
-    sums = tally.sums - counts * values
-    level = float(sums.sum()) / rounds
-    squares = tally.squares - 2.0 * values * tally.sums + counts * values**2
-    squares = np.maximum(squares - 2.0 * level * sums + counts * level**2, 0.0)
-    scatter = max(float(squares.sum()) / rounds, TINY)
+    scatter = max(float(tally.squares.sum() / tally.rounds), TINY)
     centred = ended.arms.positions - ended.probabilities @ ended.arms.positions
     gram = (centred * counts[:, np.newaxis]).T @ centred / scatter
-    moment = centred.T @ (sums + counts * (values - level)) / scatter
+    moment = centred.T @ (tally.sums + counts * values) / scatter
     return ended.carried[2:, :r] + gram, ended.carried[1, :r] + moment
+
+
+def _covariance(positions: Array) -> Array:
+    """Return the covariance (r, r) of the arms, each counted once: of full rank by construction."""
+    centred = positions - positions.mean(axis=0)
+    return np.asarray(centred.T @ centred / len(centred))
+
+
+def _spread(gram: Array, moment: Array, shape: Array) -> float:
+    """Return τ² with θ ~ N(0, τ²·shape⁻¹), by moments: θ̂ᵀVθ̂ has mean r + τ²·tr(V·shape⁻¹)."""
+    theta = solve_ridge(gram, moment, _ridge(gram))
+    per_unit = float(np.trace(np.linalg.solve(shape, gram)))
+    least = 1e-3 * len(gram) / per_unit  # a thousandth of the noise: then any arm may be best
+    return max((float(theta @ gram @ theta) - len(gram)) / per_unit, least)
 
 
 def _ridge(gram: Array) -> float:

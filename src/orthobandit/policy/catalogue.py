@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from orthobandit._checks import check_choice
 from orthobandit._named import make_named, settings_of
 from orthobandit.policy._makers import anytime_elimination
@@ -58,6 +60,30 @@ def named_policy(name: str, **settings: Any) -> Policy[Any]:
     True
     """
     return make_named("policy", POLICIES, name, settings)
+
+
+def range_settings(name: str, settings: Mapping[str, Any], rewards: tuple[float, float]) -> dict[str, float]:
+    """Return what to tell the policy of this name about the range of rewards, if it takes that and lacks it.
+
+    Parameters
+    ----------
+    name : str
+    settings : dict
+        What it is told already.
+    rewards : (float, float)
+        Lowest and highest, infinite if they are not known.
+
+    Examples
+    --------
+    >>> range_settings("anytime", {}, (0.0, 1.0))
+    {'low': 0.0, 'high': 1.0}
+    >>> range_settings("anytime", {"confidence": "asymptotic"}, (0.0, 1.0))
+    {}
+    """
+    said = {"confidence", "low", "high", "sigma"} & set(settings)
+    if said or not {"low", "high"} <= set(policy_settings(name)) or not np.all(np.isfinite(rewards)):
+        return {}
+    return dict(zip(("low", "high"), rewards, strict=True))
 
 
 def needs_horizon(name: str) -> bool:

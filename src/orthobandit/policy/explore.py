@@ -18,7 +18,6 @@ from orthobandit.policy._states import (
     freeze,
     load_array,
     load_tally,
-    select,
 )
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.theory import pac_epsilon, pac_rounds
@@ -185,7 +184,7 @@ class PureExploration:
         leader = np.zeros(state.declared.shape, dtype=np.int64)
         seen = np.asarray(state.tally.rounds > 0)
         if seen.any() and state.arms.dimension:
-            tally = select(state.tally, seen)
+            tally = state.tally[seen]
             moments = Moments.of(state.arms, Plan(state.probabilities[seen], tally.rounds), tally)
             leader[seen] = OrthogonalRegression(delta=self.delta).solve(state.arms, moments).best
         return leader

@@ -18,7 +18,6 @@ from orthobandit.policy._states import (
     freeze,
     load_array,
     load_tally,
-    select,
 )
 from orthobandit.policy._successor import successor_phase_rounds
 from orthobandit.policy.base import FOREVER, Decision
@@ -271,7 +270,7 @@ class SBE:
     def _estimate(self, state: SBEState, ended: Mask, phase: int) -> Estimate:
         """Estimate the gaps (m, K) in replications that have completed this phase."""
         rounds = self.phase_rounds(state.arms, phase)
-        moments = Moments.of(state.arms, Plan(state.probabilities[ended], rounds), select(state.tally, ended))
+        moments = Moments.of(state.arms, Plan(state.probabilities[ended], rounds), state.tally[ended])
         ridge = phase_ridge(phase, rounds, self.delta)
         return OrthogonalRegression(ridge=ridge, delta=self.delta).solve(state.arms, moments)
 

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from orthobandit.errors import RewardError
 from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
-from orthobandit.estimate.baseline import Baseline, Forecast
-from orthobandit.simulation._kernels import Desk
+from orthobandit.estimate.baseline import Baseline
+from orthobandit.estimate.forecaster import Forecast
+from orthobandit.simulation._kernels import SUMS, Desk
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -37,7 +38,7 @@ class Desks:
     def open(self, centre: Centre | None) -> Desk:
         """Return the desk for the plans to come; unused where rewards are tallied as they are."""
         size, count = self._shape
-        is_used = centre is not None and not self._is_plain(centre)
+        is_used = centre is not None
         wide = np.full(size, np.inf)
         return Desk(
             is_used=is_used,
@@ -48,7 +49,7 @@ class Desks:
             high=np.array(centre.high) if is_used and centre else wide,
             limit=float(centre.limit) if is_used and centre else np.inf,
             rewards=centre.rewards if is_used and centre else (-np.inf, np.inf),
-            sums=np.zeros((size, count, 5) if is_used else (1, 1, 5)),
+            sums=np.zeros((size, count, SUMS) if is_used else (1, 1, SUMS)),
             refused=np.zeros(size, dtype=np.int64),
         )
 
@@ -71,21 +72,9 @@ class Desks:
             for r in rows:
                 self._forecasters[r].learn(self._made[r], float(rewards[r] - desk.values[r, arms[r]]))
 
-    def tally(self, desk: Desk, centre: Centre | None, sums: Array) -> Tally:
-        """Return the tally of residuals; `sums` (R, K, 5) are those of the rewards."""
-        if desk.is_used:
-            sums = desk.sums
-        counts, totals, squares = sums[..., 0], sums[..., 1], sums[..., 2]
-        if centre is not None and not desk.is_used:
-            squares = np.maximum(squares + centre.values * (counts * centre.values - 2.0 * totals), 0.0)
-            totals = totals - counts * centre.values
-        return Tally(counts.astype(np.int64), totals, squares)
-
-    def _is_plain(self, centre: Centre) -> bool:
-        """Whether residuals are just rewards minus values, which tallies of rewards give by themselves."""
-        return bool(
-            self._recipe.kind == NOTHING
-            and np.all((centre.low <= 0) & (centre.high >= 0))
-            and np.isinf(centre.limit)
-            and np.all(np.isinf(centre.rewards))
-        )
+    def tally(self, desk: Desk, sums: Array) -> Tally:
+        """Return the tally of residuals, or that of the rewards in `sums` (R, K, SUMS) without a centre."""
+        sums = desk.sums if desk.is_used else sums
+        counts, totals, squares, largest = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., -1]
+        # Blocks of rewards are drawn by their sums, and no single one of them is known.
+        return Tally(counts.astype(np.int64), totals, squares, largest if largest.any() else None)

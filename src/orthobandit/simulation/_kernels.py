@@ -15,6 +15,8 @@ from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
+
 
 class Truth(NamedTuple):
     """What the environment knows: means and gaps (K,), kinds and parameters, checkpoints (C,)."""
@@ -47,10 +49,7 @@ class Memory(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The plans in force: how to draw, an adversary's answers (R, K), sums in the making (R, K, 5).
-
-    The sums of an arm are (n, Σ, Σ of squares, two corrections).
-    """
+    """The plans in force: how to draw, an adversary's answers (R, K), sums in the making (R, K, SUMS)."""
 
     table: DrawTable
     answers: Array
@@ -70,8 +69,8 @@ class Desk(NamedTuple):
     """Where residuals are made: forecasts of the baseline, the plans' centres, sums in the making.
 
     `memory` (R, n) is that of the forecasters, `values` (R, K), `low` and `high` (R,) and `limit` the
-    centres, `rewards` the range a reward must lie in, `sums` (R, K, 5) of residuals, `refused` (R,) the round
-    of a reward outside the range, from 1. Not used when `is_used` is false.
+    centres, `rewards` the range a reward must lie in, `sums` (R, K, SUMS) of residuals, `refused` (R,) the
+    round of a reward outside the range, from 1. Not used when `is_used` is false.
     """
 
     is_used: bool
@@ -88,7 +87,7 @@ class Desk(NamedTuple):
 
 @compiled
 def regret_of(gaps: Array, before: Array, sums: Array) -> float:
-    """Return the regret of `before` (K,) rounds and those counted in `sums` (K, 5)."""
+    """Return the regret of `before` (K,) rounds and those counted in `sums` (K, SUMS)."""
     regret = 0.0
     for i in range(gaps.size):
         regret += gaps[i] * (before[i] + sums[i, 0])
@@ -196,6 +195,7 @@ def _add(sums: Array, reward: float) -> None:
         total = sums[place] + corrected
         sums[place + 2] = (total - sums[place]) - corrected
         sums[place] = total
+    sums[5] = max(sums[5], abs(reward))
 
 
 @compiled

@@ -72,7 +72,7 @@ class Player:
         desk = self._desks.open(centre)
         chances = np.array(probabilities)  # writable: one compiled version serves every policy
         rows, end = np.flatnonzero(rounds), memory.clock + rounds
-        sums = np.zeros((*chances.shape, 5))
+        sums = np.zeros((*chances.shape, _kernels.SUMS))
         if isinstance(shift, Oblivious):
             block = Block(DrawTable.of(chances), np.zeros_like(chances), sums)
             self._play_oblivious(rows, end, block, desk)
@@ -88,12 +88,12 @@ class Player:
         memory.counts[...] += sums[..., 0]
         memory.sums[...] += sums[..., 1]
         self._chances += chances * rounds[:, np.newaxis]
-        return self._desks.tally(desk, centre, sums)
+        return self._desks.tally(desk, sums)
 
     def settle(self, rows: Whole, gap: Array) -> None:
         """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
         memory, truth = self.memory, self.truth
-        nothing = np.zeros((truth.gaps.size, 5))
+        nothing = np.zeros((truth.gaps.size, _kernels.SUMS))
         for r in rows:
             left = truth.checkpoints[memory.upcoming[r] :]
             now = _kernels.regret_of(truth.gaps, memory.counts[r], nothing)

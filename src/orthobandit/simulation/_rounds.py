@@ -11,7 +11,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER, Policy
 from orthobandit.policy.compiled import ObserveStep, PlanStep
-from orthobandit.simulation._kernels import Memory, Truth, Window, regret_of, reward_of
+from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
 from orthobandit.simulation._player import Player
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ def play_plans(
     """
     count = truth.means.size
     table = DrawTable(np.zeros(1, np.int64), np.ones((1, count)), np.zeros((1, 2 * count), np.int64))
-    row, nothing = np.empty((1, count)), np.zeros((count, 5))
+    row, nothing = np.empty((1, count)), np.zeros((count, SUMS))
     for r in rows:
         path, base = window.values[window.row[r]], window.base[r]
         arm_stream, noise_stream = memory.arm_stream[r], memory.noise_stream[r]

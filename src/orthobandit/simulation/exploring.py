@@ -58,6 +58,5 @@ def explore(
     for rounds in np.diff(marks, prepend=0):
         total = total + player.play(plans, np.full(count, rounds))
         seen.append(total)
-    return Tally(
-        *(np.stack([getattr(t, part) for t in seen], axis=1) for part in ("counts", "sums", "squares"))
-    )
+    parts = ("counts", "sums", "squares", "largest")
+    return Tally(*(np.stack([getattr(t, part) for t in seen], axis=1) for part in parts))

@@ -22,6 +22,11 @@ class Noise(ABC):
     def parameters(self) -> tuple[float, float, float]:
         """What the compiled reward needs to know, padded with zeros."""
 
+    @property
+    def rewards(self) -> tuple[float, float]:
+        """Where every reward lies, whatever its mean; infinite if it may lie anywhere."""
+        return (-np.inf, np.inf)
+
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
@@ -85,6 +90,10 @@ class Bernoulli(Noise):
     kind: ClassVar[int] = BERNOULLI
 
     @property
+    def rewards(self) -> tuple[float, float]:  # noqa: D102
+        return (0.0, 1.0)
+
+    @property
     def parameters(self) -> tuple[float, float, float]:  # noqa: D102
         return (0.0, 0.0, 0.0)
 
@@ -110,6 +119,10 @@ class Clipped(Noise):
     @property
     def parameters(self) -> tuple[float, float, float]:  # noqa: D102
         return (float(self.sigma), float(self.low), float(self.high))
+
+    @property
+    def rewards(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
 
 
 def _check_scale(name: str, value: float) -> None:

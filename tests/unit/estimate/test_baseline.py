@@ -10,12 +10,12 @@ from orthobandit.estimate import (
     AutoRegression,
     CovariateRegression,
     ExponentialMean,
+    Forecast,
     NoBaseline,
     OnlineRegression,
     RunningMean,
     SeasonalRegression,
 )
-from orthobandit.estimate.baseline import CompiledForecaster
 
 COMPILED = [
     NoBaseline(),
@@ -58,13 +58,25 @@ def ridge(rows, outcomes, penalty):
     return np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
 
 
+def regressed(residuals, rows, penalty):
+    """Return forecasts by ridge regression in units of the first eight residuals, `rows` in them already."""
+    residuals, out = np.asarray(residuals), [0.0]
+    origin, unit = residuals[:8].mean(), residuals[:8].std()
+    for t in range(1, len(residuals)):
+        value = residuals[:t].mean()
+        if t >= 8:
+            coefficients = ridge(rows[8:t], (residuals[8:t] - origin) / unit, penalty) if t > 8 else 0.0
+            value = origin + unit * np.sum(coefficients * np.asarray(rows[t]))
+        out.append(np.clip(value, residuals[:t].min(), residuals[:t].max()))
+    return out
+
+
 def test_recursive_least_squares_is_ridge_regression_on_lags():
-    residuals = np.random.default_rng(0).standard_normal(60).cumsum()
-    padded = np.concatenate([np.zeros(3), residuals])
-    rows = [[1.0, *padded[t : t + 3][::-1]] for t in range(60)]
+    residuals = 5.0 + np.random.default_rng(0).standard_normal(60).cumsum()
+    units = (residuals - residuals[:8].mean()) / residuals[:8].std()
+    rows = [[1.0, *units[max(t - 3, 0) : t][::-1]] for t in range(60)]
     got = forecasts(AutoRegression(3, ridge=0.5).forecaster(), residuals)
-    expected = [0.0] + [ridge(rows[:t], residuals[:t], 0.5) @ rows[t] for t in range(1, 60)]
-    assert got == pytest.approx(expected, abs=1e-8)
+    assert got == pytest.approx(regressed(residuals, rows, 0.5), abs=1e-8)
 
 
 def test_seasonal_regression_is_ridge_regression_on_waves():
@@ -73,8 +85,7 @@ def test_seasonal_regression_is_ridge_regression_on_waves():
     angle = 2 * np.pi * np.arange(80) / 7
     rows = np.column_stack([np.ones(80), np.sin(angle), np.cos(angle)])
     got = forecasts(SeasonalRegression((7.0,)).forecaster(), residuals)
-    expected = [0.0] + [ridge(rows[:t], residuals[:t], 0.1) @ rows[t] for t in range(1, 80)]
-    assert got == pytest.approx(expected, abs=1e-8)
+    assert got == pytest.approx(regressed(residuals, rows, 0.1), abs=1e-8)
     assert np.abs(np.array(got[40:]) - residuals[40:]).max() < 0.5
 
 
@@ -84,8 +95,78 @@ def test_covariate_regression_is_ridge_regression_on_covariates():
     residuals = [1 + 2 * c["load"] - c["hour"] for c in given]
     rows = [[1.0, c["load"], c["hour"]] for c in given]
     got = forecasts(CovariateRegression(("load", "hour")).forecaster(), residuals, given)
-    expected = [0.0] + [ridge(rows[:t], residuals[:t], 0.1) @ rows[t] for t in range(1, 40)]
-    assert got == pytest.approx(expected, abs=1e-8)
+    assert got == pytest.approx(regressed(residuals, rows, 0.1), abs=1e-8)
+
+
+def test_a_covariate_regression_goes_on_from_its_memory():
+    rng = np.random.default_rng(3)
+    rule, given = CovariateRegression(("load",)), [{"load": float(a)} for a in rng.standard_normal(40)]
+    residuals = [2 * c["load"] for c in given]
+    whole = forecasts(rule.forecaster(), residuals, given)
+    first = rule.forecaster()
+    forecasts(first, residuals[:20], given[:20])
+    again = rule.forecaster(json.loads(json.dumps(first.to_json())))
+    assert forecasts(again, residuals[20:], given[20:]) == whole[20:]
+
+
+SCALES = [2.0**-30, 2.0**-3, 2.0**40]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("baseline", COMPILED, ids=lambda b: type(b).__name__)
+def test_units_of_rewards_do_not_matter(baseline, scale):
+    residuals = 7.0 + np.random.default_rng(5).standard_normal(200).cumsum()
+    one, other = (forecasts(baseline.forecaster(), by * residuals) for by in (1.0, scale))
+    assert other == [scale * value for value in one]
+
+
+@pytest.mark.parametrize("baseline", COMPILED[3:], ids=lambda b: type(b).__name__)
+def test_regressions_forecast_within_what_was_seen(baseline):
+    residuals = np.random.default_rng(6).standard_t(1.5, 400) * 100.0 + 5000.0
+    made = forecasts(baseline.forecaster(), residuals)
+    lowest, highest = np.minimum.accumulate(residuals), np.maximum.accumulate(residuals)
+    assert np.all((made[1:] >= lowest[:-1]) & (made[1:] <= highest[:-1]))
+
+
+@pytest.mark.parametrize("baseline", COMPILED, ids=lambda b: type(b).__name__)
+def test_forecasts_stay_finite_when_rewards_grow_beyond_measure(baseline):
+    residuals = np.sin(np.arange(600)) * 10.0 ** np.linspace(0.0, 140.0, 600)
+    assert np.all(np.isfinite(forecasts(baseline.forecaster(), residuals)))
+
+
+def test_a_level_that_jumps_is_followed():
+    rng = np.random.default_rng(7)
+    residuals = np.repeat([0.0, 1e6], 300) + rng.standard_normal(600)
+    made = np.array(forecasts(AutoRegression(4).forecaster(), residuals))
+    assert np.abs(made[500:] - 1e6).max() < 1e3
+
+
+@pytest.mark.parametrize(
+    "baseline", [RunningMean(), AutoRegression(2), OnlineRegression(lambda: LastValue())]
+)
+def test_forecasts_of_others_and_repeated_ones_are_refused(baseline):
+    forecaster = baseline.forecaster()
+    with pytest.raises(ParameterError, match="number 0 of round 0 was not made by this forecaster"):
+        forecaster.learn(Forecast(0.0, 0), 1.0)
+    made = forecaster.forecast(0)
+    forecaster.learn(made, 1.0)
+    with pytest.raises(ParameterError, match="number 0 of round 0 was learnt from before"):
+        forecaster.learn(made, 1.0)
+    assert np.isfinite(forecaster.forecast(1).value)
+
+
+def test_late_residuals_are_learnt_in_any_order_also_after_a_restart():
+    rule = AutoRegression(2)
+    forecaster = rule.forecaster()
+    early = [forecaster.forecast(t) for t in range(12)]
+    for made in early[6:]:
+        forecaster.learn(made, 1e9 + made.round)
+    forecaster = rule.forecaster(json.loads(json.dumps(forecaster.to_json())))
+    for made in reversed(early[:6]):
+        forecaster.learn(made, 1e9 + made.round)
+    with pytest.raises(ParameterError, match="learnt from before"):
+        forecaster.learn(early[3], 1e9)
+    assert forecaster.forecast(12).value == pytest.approx(1e9 + 5.5)
 
 
 def test_a_missing_covariate_is_named():
@@ -135,7 +216,7 @@ def test_memory_survives_json(baseline):
     rng = np.random.default_rng(4)
     forecaster = baseline.forecaster()
     forecasts(forecaster, rng.standard_normal(30))
-    again = CompiledForecaster(baseline.recipe, json.loads(json.dumps(forecaster.to_json())))
+    again = baseline.forecaster(json.loads(json.dumps(forecaster.to_json())))
     for t in range(30, 35):
         first, second = forecaster.forecast(t), again.forecast(t)
         assert first == second
@@ -160,7 +241,7 @@ def test_residuals_must_be_finite(baseline):
         (lambda: AutoRegression(2, ridge=0.0), "ridge=0.0"),
         (lambda: SeasonalRegression(()), "periods is empty"),
         (lambda: SeasonalRegression((0.0,)), "periods=0.0"),
-        (lambda: CompiledForecaster(RunningMean().recipe, [1.0]), "memory has 1 numbers"),
+        (lambda: RunningMean().forecaster({"memory": [1.0], "made": 0, "open": []}), "memory has 1 numbers"),
     ],
 )
 def test_wrong_settings_are_refused(make, message):

@@ -1,11 +1,15 @@
 """Boundaries against direct numerical integration of the mixtures they come from."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
 
 from orthobandit.estimate._boundaries import (
+    SHARE,
+    chosen,
     gamma_mixture,
     log_gamma_mixture,
     normal_mixture,
@@ -91,3 +95,48 @@ def test_shapes_broadcast():
     out = gamma_mixture(np.ones((3, 1)), np.array([0.1, 0.2]), 1.0)
     assert out.shape == (3, 2)
     assert normal_mixture(np.ones((3, 1)), np.array([0.1, 0.2]), 1.0).shape == (3, 2)
+
+
+def digits_gamma(total, variance, rho):
+    """Return the log-mixture in fifty digits, with Stirling's series for log Γ; for large V and ρ."""
+    with localcontext() as context:
+        context.prec = 50
+        s, v, r = map(Decimal, (total, variance, rho))
+
+        def log_factorial(x):
+            half_log = Decimal(2 * np.pi).ln() / 2
+            return (x - Decimal("0.5")) * x.ln() - x + half_log + 1 / (12 * x) - 1 / (360 * x**3)
+
+        a, z = v + r, s + v + r
+        value = r * r.ln() - log_factorial(r) + log_factorial(a) - a * z.ln() + s + v
+    inside = np.log(gammainc(float(a), float(z))) - np.log(gammainc(rho, rho))
+    return float(value) + inside
+
+
+@pytest.mark.parametrize("variance", [1e4, 1e8, 1e12, 1e14])
+@pytest.mark.parametrize("ratio", [1e-2, 1.0, 1e9])
+def test_the_gamma_mixture_keeps_its_digits_at_large_variances(variance, ratio):
+    total = 4.0 * np.sqrt((1.0 + ratio) * variance)
+    expected = digits_gamma(total, variance, ratio * variance)
+    assert log_gamma_mixture(total, variance, ratio * variance) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("rho", [1e-30, 1e-6, 1.0, 1e9, 1e24])
+def test_boundaries_are_finite_and_ordered_at_any_level(rho):
+    alpha = np.array([0.5, 1e-4, 1e-30, 1e-300])
+    for boundary in (gamma_mixture, normal_mixture):
+        bound = boundary(100.0, alpha, rho)
+        assert np.all(np.isfinite(bound))
+        assert np.all(np.diff(bound) > 0)
+    # The closed form of the normal one is loose at α = ½ only.
+    assert np.all((gamma_mixture(100.0, alpha, rho) >= 0.99 * normal_mixture(100.0, alpha, rho))[1:])
+
+
+def test_shares_of_the_grid_add_up_to_one_and_a_good_guess_keeps_most():
+    assert SHARE.sum() == pytest.approx(1.0)
+    assert chosen(50.0, 0.1, 20.0) == (pytest.approx(0.09), pytest.approx(20.0))
+
+
+@pytest.mark.parametrize(("guess", "taken"), [(20e-9, 20e-3), (20e9, 20e3)])
+def test_a_bad_guess_is_replaced_by_the_nearest_of_the_grid(guess, taken):
+    assert chosen(50.0, 0.1, guess) == (pytest.approx(0.0025), pytest.approx(taken))

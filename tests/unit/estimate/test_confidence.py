@@ -1,5 +1,7 @@
 """Modes of confidence: what they declare, and the intervals that follow."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -24,13 +26,33 @@ def tuning(shape, alpha=0.05, rho=20.0, scale=2.0):
 
 
 def test_the_asymptotic_width_by_hand():
-    width = Asymptotic().width(evidence([0.0]), tuning((1,)))
-    assert width[0] == pytest.approx(normal_mixture(50.0, 0.05, 20.0) / 100)
+    # 90 % of α belong to the guessed ρ; V = (50 + 2·80)/3, l = log(1 + √(90/20)/(2·0.045)), peak 1.5.
+    given = replace(evidence([0.0]), pooled=np.full(1, 80.0), peaks=np.full(1, 1.5))
+    level = np.log1p(np.sqrt(90.0 / 20.0) / 0.09)
+    width = Asymptotic().width(given, tuning((1,)))
+    assert width[0] == pytest.approx((np.sqrt(2.0 * 90.0 * level) + 1.5 * level) / 100)
+    assert width[0] == pytest.approx((normal_mixture(70.0, 0.045, 20.0) + 1.5 * level) / 100)
+
+
+def test_the_asymptotic_mode_says_nothing_while_one_round_may_carry_it_all():
+    for events, is_known in ((0.0, False), (9.99, False), (10.0, True)):
+        given = replace(evidence([1e6]), events=np.asarray(events))
+        assert np.isfinite(Asymptotic().width(given, tuning((1,)))[0]) == is_known
+        assert Asymptotic().exceeds(given, tuning((1,)))[0] == is_known
+        assert np.isfinite(Bounded(0.0, 1.0).width(given, tuning((1,)))[0])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("factor", [1e-7, 1e-4, 1e4, 1e7])
+def test_a_guess_that_is_wrong_by_orders_costs_less_than_three_times(mode, factor):
+    given = evidence([0.0], variances=1e4)
+    right, wrong = (mode.width(given, tuning((1,), rho=rho)) for rho in (1e3, 1e3 * factor))
+    assert right[0] < wrong[0] < 3.0 * right[0]
 
 
 def test_the_exact_width_by_hand():
     width = Bounded(0.0, 1.0).width(evidence([0.0], slack=3.0), tuning((1,)))
-    assert width[0] == pytest.approx((2.0 * gamma_mixture(50.0 / 4, 0.05, 20.0 / 4) + 3.0) / 100)
+    assert width[0] == pytest.approx((2.0 * gamma_mixture(50.0 / 4, 0.045, 20.0 / 4) + 3.0) / 100)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

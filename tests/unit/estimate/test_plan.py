@@ -8,7 +8,7 @@ import pytest
 
 from orthobandit import Plan
 from orthobandit.errors import ParameterError, ProbabilityError
-from orthobandit.estimate.plan import checked_probabilities
+from orthobandit.estimate.plan import Centre, checked_probabilities
 
 
 def test_one_plan():
@@ -108,3 +108,22 @@ def test_json_gives_back_the_same_plan(plan):
     again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
     assert np.array_equal(again.probabilities, plan.probabilities)
     assert np.array_equal(again.rounds, plan.rounds)
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "message"),
+    [
+        ([0.0, np.nan], "forecasts row 1 is nan"),
+        ([[0.0], [1.0]], r"forecasts have shape \(2, 1\) for rewards of shape \(2,\)"),
+        ([0.0, 1.0, 2.0], r"forecasts have shape \(3,\)"),
+    ],
+)
+def test_forecasts_that_are_none_are_refused_by_name(forecasts, message):
+    plan = Plan([0.5, 0.5], 2, Centre(np.zeros(2), np.array(-np.inf), np.array(np.inf)))
+    with pytest.raises(ParameterError, match=message):
+        plan.residuals(np.array([0, 1]), [1.0, 2.0], forecasts)
+
+
+def test_forecasts_without_a_centre_are_refused():
+    with pytest.raises(ParameterError, match="forecasts mean nothing to a plan without a centre"):
+        Plan([0.5, 0.5], 2).residuals(np.array([0, 1]), [1.0, 2.0], [0.5, 0.5])

@@ -68,7 +68,7 @@ def test_what_a_plan_cannot_estimate_stays_unknown_until_one_can():
     arms = ArmSet.one_hot(3)
     sequence = ContrastSequence.start(arms, [[1, 0], [2, 0]])
     assert np.all(np.isinf(sequence.intervals()[0]))
-    sequence = sequence.add(*batch(arms, np.array([0.5, 0.5, 0.0]), RNG.standard_normal(20)))
+    sequence = sequence.add(*batch(arms, np.array([0.5, 0.5, 0.0]), RNG.standard_normal(200)))
     low, high = sequence.intervals()
     assert np.isfinite([low[0], high[0]]).all()
     assert low[1] == -np.inf
@@ -134,3 +134,46 @@ def test_exact_modes_need_residuals_within_the_range():
     with pytest.raises(ParameterError, match="values spread by"):
         sequence.centre(ARMS.features @ [9.0, 0.0, 0.0])
     assert sequence.add(Plan(p, 1, sequence.centre()), tally).evidence.weights.all()
+
+
+def test_a_common_level_does_not_hide_values_that_are_not_linear():
+    # Three collinear arms: (0, 1, 0) is no linear function of them, however far the level is.
+    arms = ArmSet([[0.0], [1.0], [2.0]])
+    sequence = ContrastSequence.start(arms, [[1, 0]], Bounded(0.0, 2.0))
+    plan = Plan([0.4, 0.3, 0.3], 1, sequence.centre(1e8 + np.array([0.0, 1.0, 0.0])))
+    with pytest.raises(ParameterError, match="must be linear in the features"):
+        sequence.add(plan, Tally.of([0], [0.0], 3))
+    plan = Plan([0.4, 0.3, 0.3], 1, sequence.centre(1e8 + np.array([0.0, 0.1, 0.2])))
+    sequence.add(plan, Tally.of([0], [0.0], 3))
+
+
+@pytest.mark.parametrize("confidence", [Asymptotic(), Bounded(-5.0, 5.0)])
+@pytest.mark.parametrize("guess", [(1e6, 10**9), (1e-9, 1), (1e-3, 10**12)])
+def test_intervals_hold_whatever_the_guess(confidence, guess):
+    arms, rng = ArmSet.one_hot(2), np.random.default_rng(3)
+    noise, rounds = guess
+    sequence = ContrastSequence.start(arms, [[1, 0]], confidence, noise=noise, rounds=rounds)
+    plan = Plan([0.5, 0.5], 4000, sequence.centre())
+    drawn = rng.integers(0, 2, 4000)
+    rewards = np.clip(0.5 * drawn + rng.standard_normal(4000), -5.0, 5.0)
+    (low,), (high,) = sequence.add(plan, Tally.of(drawn, plan.residuals(drawn, rewards), 2)).intervals()
+    assert low < 0.5 < high
+
+
+def test_a_tally_of_unknown_sizes_counts_as_one_round():
+    arms, rng = ArmSet.one_hot(2), np.random.default_rng(3)
+    drawn, rewards = rng.integers(0, 2, 4000), rng.standard_normal(4000)
+    plan, known = Plan([0.5, 0.5], 4000), Tally.of(drawn, rewards, 2)
+    unknown = Tally(known.counts, known.sums, known.squares)
+    start = ContrastSequence.start(arms, [[1, 0]])
+    assert np.all(np.isfinite(start.add(plan, known).intervals()))
+    assert np.all(np.isinf(start.add(plan, unknown).intervals()))
+
+
+def test_nothing_is_claimed_before_anything_has_happened():
+    # A thousand visitors and not one sale: the difference is not 0 ± nothing.
+    arms = ArmSet.one_hot(2)
+    sequence = ContrastSequence.start(arms, [[1, 0]], noise=0.05)
+    drawn = np.arange(1000) % 2
+    sequence = sequence.add(Plan([0.5, 0.5], 1000), Tally.of(drawn, np.zeros(1000), 2))
+    assert np.all(np.isinf(sequence.intervals()))

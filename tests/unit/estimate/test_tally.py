@@ -160,3 +160,29 @@ def test_only_tallies_can_be_added():
 def test_json_gives_back_the_same_tally():
     tally = Tally([[3, 0], [1, 2]], [[0.1 + 0.2, 0.0], [1e-17, 1 / 3]], [[1.0, 0.0], [1e-30, 0.1]])
     assert same(Tally.from_json(json.loads(json.dumps(tally.to_json()))), tally)
+
+
+def test_the_largest_is_kept_and_merges_by_maximum():
+    one, other = Tally.of([0, 1, 1], [0.5, -3.0, 2.0], 2), Tally.of([0], [-0.75], 2)
+    assert one.largest.tolist() == [0.5, 3.0]
+    assert (one + other).largest.tolist() == [0.75, 3.0]
+    assert Tally.from_json((one + other).to_json()).largest.tolist() == [0.75, 3.0]
+
+
+def test_an_unknown_largest_is_the_most_that_it_can_be():
+    assert Tally([2, 0], [5.0, 0.0], [16.0, 0.0]).largest.tolist() == [4.0, 0.0]
+    assert Tally([2, 0], [5.0, 0.0], [16.0, 0.0], [100.0, 7.0]).largest.tolist() == [4.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("largest", "message"),
+    [
+        ([1.0, 0.0], "arm 0 has largest 1, below the root mean square"),
+        ([np.nan, 0.0], "arm 0 has largest nan"),
+        ([1.0], r"largest has shape \(1,\)"),
+        (["a", "b"], "largest is not a table"),
+    ],
+)
+def test_a_largest_that_cannot_be_is_refused(largest, message):
+    with pytest.raises(TallyError, match=message):
+        Tally([2, 0], [5.0, 0.0], [16.0, 0.0], largest)

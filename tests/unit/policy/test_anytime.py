@@ -217,8 +217,8 @@ def test_proofs_in_a_circle_drop_nothing():
     policy = AnytimeElimination()
     run = Run.fresh(ArmSet.one_hot(3), policy)
     circle = 1e6 * (np.roll(np.eye(3), 1, axis=1) - np.roll(np.eye(3), -1, axis=1))
-    run = replace(run, totals=circle, weights=np.ones((3, 3)))
-    assert policy.confidence.exceeds(*run.evidence()).any(axis=1).all()
+    run = replace(run, totals=circle, weights=np.ones((3, 3)), scattered=100.0, largest=1.0)
+    assert run.proven(policy.confidence).any(axis=1).all()
     assert run._eliminated(policy.confidence).active.tolist() == [True] * 3
 
 
@@ -227,7 +227,7 @@ def test_rewards_in_place_of_residuals_are_refused_and_nothing_changes():
     state = policy.start(ArmSet.one_hot(2))
     plan = policy.plan(state)
     with pytest.raises(RewardError, match="residuals of arm 1 exceed the limit 1"):
-        policy.observe(state, plan, Tally.of([0, 1], [0.5, 40.0], 2))
+        policy.observe(state, plan, Tally.of([1], [40.0], 2))
     with pytest.raises(RewardError, match=r"rewards row 1 is 40, outside the declared range \[0, 1\]"):
         plan.centre.residuals(np.array([0, 1]), [0.5, 40.0])
     with pytest.raises(TallyError, match="not the one in force"):

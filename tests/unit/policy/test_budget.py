@@ -45,15 +45,31 @@ def test_the_first_design_is_that_of_all_pairs():
 
 
 def test_a_verdict_and_its_error_by_hand():
-    # Two arms, p = ½: estimates are 2·(Σ₀ − Σ₁)/n after the level is taken out.
+    # Two arms, p = ½: the difference is estimated by 2·(Σ₀ − Σ₁)/n, its variance by 4·(mean square)/n.
     policy, arms = FixedBudget(4), ArmSet.one_hot(2)
     state = policy.start(arms)
-    tally = Tally.of([0, 0, 1, 1], [2.0, 4.0, 1.0, 1.0], 2)
-    state = policy.observe(state, policy.plan(state), tally)
+    state = policy.observe(state, policy.plan(state), Tally.of([0, 0, 1, 1], [2.0, 2.0, -2.0, -1.0], 2))
     assert state.declared == 0
-    # Level 2: residuals 0, 2, −1, −1; standard error √(4·6)/4; difference 2·(2 + 2)/4 = 2. 4096 draws.
-    assert policy.error(state) == pytest.approx(norm.sf(2.0 / (np.sqrt(24.0) / 4)), abs=0.015)
+    difference, variance = 3.5, 3.25
+    # Beyond noise, differences have the variance 3.5² − 3.25; given both, they are shrunk by their ratio.
+    kept = 1.0 - variance / difference**2
+    expected = norm.sf(difference * np.sqrt(kept / variance))
+    assert policy.error(state) == pytest.approx(expected, abs=0.015)  # 4096 draws
     assert policy.error(policy.start(arms)) == 0.5
+
+
+def test_where_all_is_noise_any_arm_may_be_best():
+    policy, arms, rng = FixedBudget(400), ArmSet.one_hot(5), np.random.default_rng(0)
+    errors = []
+    for _ in range(20):
+        state = policy.start(arms)
+        while state.declared < 0:
+            plan = policy.plan(state)
+            drawn = rng.choice(5, int(plan.rounds), p=plan.probabilities / plan.probabilities.sum())
+            rewards = 1000.0 * rng.standard_normal(drawn.size)
+            state = policy.observe(state, plan, Tally.of(drawn, plan.residuals(drawn, rewards), 5))
+        errors.append(float(policy.error(state)))
+    assert np.mean(errors) > 0.6  # 0.8 would be right
 
 
 def test_the_error_sees_how_estimates_vary_together():

@@ -48,7 +48,8 @@ def test_anytime_elimination_is_made_from_words():
     ("settings", "message"),
     [
         ({"confidence": "bounded", "low": 0}, "needs high"),
-        ({"low": 0}, "confidence='asymptotic' takes no low"),
+        ({"low": 0}, "confidence='bounded' needs high"),
+        ({"confidence": "asymptotic", "low": 0}, "confidence='asymptotic' takes no low"),
         ({"baseline": "seasonal"}, "needs period"),
         ({"baseline": "mean", "lags": 3}, "baseline='mean' takes no lags"),
         ({"baseline": "ar"}, "baseline='ar' is not one of"),

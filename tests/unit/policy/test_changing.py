@@ -103,6 +103,7 @@ def test_the_regression_is_the_same_in_the_new_basis():
     features[:4, 2] = 0.5  # the first four span a plane, so that the dimension grows
     rule, old, new = policy(), ArmSet(features[:4]), ArmSet(features)
     state = rule.start(old)
+    state = rule.observe(state, rule.plan(state), Tally.of([0], [1.0], 4))
     arms, rewards = rng.integers(0, 4, 30), rng.standard_normal(30)
     plan = rule.plan(state)
     can = plan.probabilities[arms] > 0

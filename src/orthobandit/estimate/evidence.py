@@ -1,0 +1,185 @@
+"""Evidence on contrasts: weighted sums of unbiased estimates, and how much a single round weighs in them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit.estimate.tally import Tally
+
+Array = NDArray[np.float64]
+
+# Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
+# in a hundred runs; what exceeds it is a sign of rare events, of which there may be more.
+USUAL = 6.0
+
+
+class Limits(Protocol):
+    """What is read of a mode of confidence."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a scale was fixed that no round may exceed."""
+        ...
+
+    @property
+    def limit(self) -> float:
+        """Largest magnitude of a residual."""
+        ...
+
+    @property
+    def bias(self) -> float:
+        """Most that clipping can move the mean of a residual."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large residuals were, in one replication.
+
+    Attributes
+    ----------
+    rounds : int
+    squared, scattered : float
+        Sums of their squares, and of their squares around the mean of each tally.
+    largest : float
+        Largest magnitude.
+    excess : float
+        The largest magnitude, so far as it is beyond what light tails would show: in full from a third
+        above that on.
+    """
+
+    rounds: int = 0
+    squared: float = 0.0
+    scattered: float = 0.0
+    largest: float = 0.0
+    excess: float = 0.0
+
+    def and_of(self, tally: Tally) -> "Sizes":
+        """Return the sizes with those of a tally (K,)."""
+        count, squared, largest = int(tally.rounds), float(tally.squares.sum()), float(tally.largest.max())
+        if not count:
+            return self
+        scattered = self.scattered + max(squared - float(tally.sums.sum()) ** 2 / count, 0.0)
+        rounds, total = self.rounds + count, self.squared + squared
+        mean = max(squared / count, total / rounds)
+        beyond = max(largest**2 - mean * (2.0 * np.log(rounds) + USUAL), 0.0)
+        excess = min(2.0 * np.sqrt(beyond), largest)
+        return Sizes(rounds, total, scattered, max(self.largest, largest), max(self.excess, excess))
+
+    @property
+    def events(self) -> float:
+        """Scatter in units of the largest square: how many rounds of that size would carry all of it.
+
+        Of n normal residuals about n/(2·log n), of rewards that are rarely 1 and mostly 0 the number of ones.
+        A level that the forecast misses by is no event: it tells nothing of what a reward can be.
+        """
+        return self.scattered / self.largest**2 if self.largest > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """How a boundary is tuned, fixed before the first counted round; all arrays broadcast.
+
+    Attributes
+    ----------
+    alpha : array
+        Probability of ever being wrong.
+    rho : array
+        Mixture parameter in the units of the variances.
+    scale : array
+        c ≥ |w·ψ − predicted| in every counted round.
+    """
+
+    alpha: Array
+    rho: Array
+    scale: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rounds under one plan, as each contrast sees them; arrays broadcast.
+
+    Attributes
+    ----------
+    rounds : float
+    squared : float
+        Sum of all squared residuals.
+    excess : float
+        As in :class:`Sizes`, up to and with these rounds.
+    factor : array
+        v = E g² of each contrast; +inf where the plan cannot estimate it.
+    reach : array
+        max |g(a)| over the arms that can be drawn.
+    estimates : array
+        Σ ψ.
+    squares : array
+        Σ (ψ − predicted)² = Σ g(a)²·residual².
+    """
+
+    rounds: float
+    squared: float
+    excess: float
+    factor: Array
+    reach: Array
+    estimates: Array
+    squares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Sums of weighted contrast estimates; all arrays broadcast together.
+
+    Attributes
+    ----------
+    totals : array
+        Σ w·(ψ − truth) would be a martingale; this is Σ w·ψ.
+    weights : array
+        Σ w.
+    variances : array
+        Σ (w·ψ − predicted)².
+    slack : array
+        What clipping may have moved the totals by at most.
+    pooled : array
+        Σ w²·v·residual²: what `variances` would be on average, were residuals alike for all arms.
+    peaks : array
+        Largest w·|g(a)|·(excess of a residual) that a round may have had.
+    events : array
+        See :attr:`Sizes.events`.
+    """
+
+    totals: Array
+    weights: Array
+    variances: Array
+    slack: Array
+    pooled: Array = field(default_factory=lambda: np.zeros(()))
+    peaks: Array = field(default_factory=lambda: np.zeros(()))
+    events: Array = field(default_factory=lambda: np.full((), np.inf))
+
+    @property
+    def estimates(self) -> Array:
+        """Weighted means of the contrast estimates; 0 without evidence."""
+        out = np.zeros(np.broadcast(self.totals, self.weights).shape)
+        return np.divide(self.totals, self.weights, out=out, where=self.weights > 0)
+
+    def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
+        """Return the evidence with a batch of rounds, each weighted by 1/v.
+
+        In exact modes weights are capped, so that no round moves a sum by more than the scale that was fixed
+        at first.
+        """
+        known = np.isfinite(batch.factor)
+        factor = np.where(known, batch.factor, 1.0)
+        weight = np.where(known, 1.0 / factor, 0.0)
+        if mode.is_exact:
+            weight = np.minimum(weight, tuning.scale / (mode.limit * np.maximum(batch.reach, 1e-300)))
+        return replace(
+            self,
+            totals=self.totals + weight * batch.estimates,
+            weights=self.weights + weight * batch.rounds,
+            variances=self.variances + weight**2 * batch.squares,
+            slack=self.slack + mode.bias * batch.rounds * weight * np.sqrt(factor),
+            pooled=self.pooled + weight**2 * factor * batch.squared,
+            peaks=np.maximum(self.peaks, weight * batch.reach * batch.excess),
+        )

@@ -1,0 +1,139 @@
+"""Attacks on the default mode: rare events, bursts, rising stakes, lopsided plans, arms that are not alike.
+
+A run fails if the best arm is ever dropped or some bound in its row is ever wrong. Each case has the most
+failures that a failure probability of δ exceeds with probability at most 10⁻⁹; all cases together raise a
+false alarm less than once in 10⁶. The short form of a case runs in ``make test``; ``make test-statistical``
+runs all of them at the length at which they once broke the mode.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Environment, Plan, Tally
+from orthobandit.simulation import Bernoulli, Constant, Gaussian, misses
+from orthobandit.simulation.adversaries import Adaptive
+from orthobandit.simulation.noise import StudentT
+from orthobandit.simulation.shifts import Formula
+
+pytestmark = pytest.mark.statistical
+
+FALSE_ALARM = 1e-9
+
+
+@dataclass(frozen=True)
+class Burst(Formula):
+    """Nothing, and once a burst."""
+
+    begin: int = 400
+    length: int = 25
+    size: float = 1000.0
+
+    def at(self, rounds):
+        return np.where((rounds >= self.begin) & (rounds < self.begin + self.length), self.size, 0.0)
+
+
+@dataclass(frozen=True)
+class Rising(Adaptive):
+    """Stakes that grow by a factor in every round, whatever is played."""
+
+    factor: float = 1.05
+    most: float = 1e9
+
+    def values(self, past):
+        return np.minimum(self.factor ** past.rounds.astype(float), self.most)
+
+
+@dataclass(frozen=True)
+class Gambler(Adaptive):
+    """Doubles the stakes while the first arm has been drawn less often than it should have been."""
+
+    most: float = 1e9
+
+    def values(self, past):
+        due = past.probabilities[:, 0] * past.rounds - past.counts[:, 0]
+        return np.where(due > 0, np.minimum(2.0 * np.abs(past.last_reward) + 1.0, self.most), 1.0)
+
+
+def world(means, noise, shift=None):
+    return Environment(ArmSet.one_hot(len(means)), means, shift or Constant(), noise)
+
+
+COIN, NORMAL = Bernoulli(), Gaussian(1.0)
+# name: environment, settings, horizon, and what broke the mode before it waited
+CASES = {
+    "0.3 % and 0.2 %": (world([0.003, 0.002], COIN), {}, 60_000),
+    "0.1 % and 0.1 %": (world([0.001, 0.001], COIN), {}, 60_000),
+    "within half of 0.1 %": (world([0.003, 0.002], COIN), {"epsilon": 0.0005}, 60_000),
+    "2 % and 4 % within 1 %": (world([0.02, 0.04], COIN), {"epsilon": 0.01}, 20_000),
+    "ten of 5 %": (world([0.05] * 10, COIN), {}, 10_000),
+    "ten of 5 %, δ = 0.01": (world([0.05] * 10, COIN), {"delta": 0.01}, 10_000),
+    "ten of 5 %, δ = 0.5": (world([0.05] * 10, COIN), {"delta": 0.5}, 5_000),
+    "two of 5 %, δ = 0.0001": (world([0.05] * 2, COIN), {"delta": 1e-4}, 10_000),
+    "thirty of 1 %": (world([0.01] * 30, COIN), {}, 10_000),
+    "4, 1, 0.5 and 0.1 %": (world([0.01, 0.04, 0.005, 0.001], COIN), {}, 8_000),
+    "4 % and nothing": (world([0.04, 0.0], COIN), {}, 4_000),
+    "a burst": (world([0.0, 0.0], NORMAL, Burst()), {}, 4_000),
+    "a late burst": (world([0.0] * 5, NORMAL, Burst(1500)), {}, 4_000),
+    "stakes that rise": (world([0.0] * 3, NORMAL, Rising()), {}, 1_500),
+    "stakes that double": (world([0.0] * 3, NORMAL, Rising(2.0, 1e12)), {}, 1_000),
+    "a gambler": (world([0.0] * 3, NORMAL, Gambler()), {}, 1_000),
+    "heavy tails": (world([0.0] * 5, StudentT(3.0)), {}, 6_000),
+    "normal noise": (world([0.0] * 5, NORMAL), {}, 6_000),
+}
+
+
+def failures(name, goal, runs, shorter=1, **settings):
+    environment, own, horizon = CASES[name]
+    policy = AnytimeElimination(**{"delta": 0.05, "goal": goal} | own | settings)
+    found = misses(policy, environment, horizon=horizon // shorter, replications=runs, seed=17)
+    return int(np.count_nonzero(found.first >= 0)), int(binom.isf(FALSE_ALARM, runs, policy.delta))
+
+
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("0.3 % and 0.2 %", "identify"),
+        ("within half of 0.1 %", "identify"),
+        ("ten of 5 %", "earn"),
+        ("4 % and nothing", "identify"),
+        ("a burst", "earn"),
+        ("stakes that rise", "identify"),
+    ],
+)
+def test_no_claim_is_made_before_it_may_be_made(name, goal):
+    failed, most = failures(name, goal, 60, shorter=4)
+    assert failed <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+@pytest.mark.parametrize("name", CASES)
+def test_no_claim_is_made_before_it_may_be_made_in_long_runs(name, goal):
+    failed, most = failures(name, goal, 500)
+    assert failed <= most
+
+
+def ever_wrong(p, rates, rng, rounds=20_000, alpha=0.05):
+    """Tell whether an interval of the difference of two arms is ever wrong, looked at 60 times."""
+    arms, p, rates = ArmSet.one_hot(2), np.array(p), np.array(rates)
+    noise = float(np.sqrt(rates @ p))
+    sequence = ContrastSequence.start(arms, [[0, 1]], alpha=alpha, noise=noise, rounds=rounds)
+    ends = np.unique(np.geomspace(20, rounds, 60).astype(int))
+    for size in np.diff(ends, prepend=0):
+        drawn = (rng.random(size) < p[1]).astype(int)
+        rewards = (rng.random(size) < rates[drawn]).astype(float)
+        sequence = sequence.add(Plan(p, size), Tally.of(drawn, rewards, 2))
+        (low,), (high,) = sequence.intervals()
+        if not low <= rates[0] - rates[1] <= high:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("rates", [(0.02, 0.02), (0.01, 0.02), (0.002, 0.02)])
+def test_intervals_under_a_lopsided_plan_rarely_ever_miss(rates):
+    rng = np.random.default_rng(23)
+    failed = sum(ever_wrong((0.95, 0.05), rates, rng) for _ in range(200))
+    assert failed <= binom.isf(FALSE_ALARM, 200, 0.05)

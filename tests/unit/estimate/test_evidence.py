@@ -1,0 +1,77 @@
+"""Sizes of residuals, and what evidence makes of a batch, by hand."""
+
+import numpy as np
+import pytest
+
+from orthobandit import Tally
+from orthobandit.estimate import Asymptotic, Bounded, Evidence, Tuning
+from orthobandit.estimate.evidence import Batch, Sizes
+
+
+def sizes(*tallies):
+    out = Sizes()
+    for tally in tallies:
+        out = out.and_of(tally)
+    return out
+
+
+def test_rare_successes_are_counted_as_events():
+    rewards = np.zeros(1000)
+    rewards[[10, 500, 700]] = 1.0
+    found = sizes(Tally.of(np.arange(1000) % 2, rewards, 2))
+    assert found.events == pytest.approx(3.0, rel=0.01)
+    assert found.excess == 1.0  # one success is far beyond what light tails would show
+
+
+def test_normal_residuals_have_no_excess():
+    rng = np.random.default_rng(0)
+    found = sizes(*(Tally.of(np.zeros(300, dtype=int), rng.standard_normal(300), 1) for _ in range(20)))
+    assert found.excess == 0.0
+    assert 200 < found.events < 1000
+
+
+def test_a_missed_level_is_no_event():
+    assert sizes(Tally.of([0, 1, 0, 1], [-0.3] * 4, 2)).events == pytest.approx(0.0, abs=1e-12)
+    assert sizes(Tally.of([0, 1], [0.0, 0.0], 2)).events == 0.0
+
+
+def test_a_round_that_dwarfs_the_past_takes_events_away():
+    rng = np.random.default_rng(1)
+    calm = Tally.of(np.zeros(500, dtype=int), rng.standard_normal(500), 1)
+    burst = Tally.of([0, 0], [1000.0, 0.0], 1)
+    assert sizes(calm).events > 30
+    assert sizes(calm, burst).events < 1
+
+
+def test_sizes_do_not_depend_on_units():
+    rng = np.random.default_rng(2)
+    rewards = rng.standard_t(3, 400)
+    one, other = (sizes(Tally.of(np.zeros(400, dtype=int), by * rewards, 1)) for by in (1.0, 2.0**20))
+    assert other.events == one.events
+    assert other.excess == one.excess * 2.0**20
+
+
+def test_a_tally_without_rounds_changes_nothing():
+    assert sizes(Tally.zeros(3)) == Sizes()
+
+
+@pytest.mark.parametrize("mode", [Asymptotic(), Bounded(0.0, 2.0)])
+def test_a_batch_by_hand(mode):
+    zeros = np.zeros(1)
+    tuning = Tuning(np.array([0.05]), np.array([1.0]), np.array([3.0]))
+    batch = Batch(
+        rounds=10.0,
+        squared=6.0,
+        excess=0.5,
+        factor=np.array([4.0]),
+        reach=np.array([8.0]),
+        estimates=np.array([20.0]),
+        squares=np.array([32.0]),
+    )
+    found = Evidence(zeros, zeros, zeros, zeros).and_of(batch, tuning, mode)
+    w = 0.25 if mode == Asymptotic() else 3.0 / (2.0 * 8.0)  # 1/v, or what keeps w·reach·limit to the scale
+    assert found.totals == pytest.approx(20.0 * w)
+    assert found.weights == pytest.approx(10.0 * w)
+    assert found.variances == pytest.approx(32.0 * w**2)
+    assert found.pooled == pytest.approx(4.0 * 6.0 * w**2)
+    assert found.peaks == pytest.approx(w * 8.0 * 0.5)

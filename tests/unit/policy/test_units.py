@@ -1,0 +1,86 @@
+"""Units decide nothing: rewards in cents and in euros give the same decisions, at the same time."""
+
+import numpy as np
+import pytest
+
+from orthobandit import AnytimeElimination, ArmSet, Bounded, Environment, FixedBudget, SubGaussian, simulate
+from orthobandit.estimate import AutoRegression, ExponentialMean, NoBaseline, RunningMean, SeasonalRegression
+from orthobandit.simulation import Constant, Gaussian, Sine
+from orthobandit.simulation.instances import near_degenerate
+from orthobandit.simulation.noise import Clipped
+
+BASELINES = [NoBaseline(), RunningMean(), ExponentialMean(), AutoRegression(), SeasonalRegression((24.0,), 2)]
+ARMS = ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9]])
+THETA = np.array([0.6, 0.3])
+
+
+def found(policy, scale, noise, level=3.0):
+    world = Environment(ARMS, scale * THETA, Sine(scale * level, scale), noise)
+    result = simulate(policy, world, horizon=6000, replications=8, seed=4, checkpoints=[6000])
+    return result.stop_times.tolist(), result.decision.declared.tolist(), result.elimination_times.tolist()
+
+
+# Powers of two change no digit, so that decisions must be the same to the round.
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**7, 2.0**50])
+@pytest.mark.parametrize("baseline", BASELINES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+def test_rescaling_rewards_changes_no_decision(goal, baseline, scale):
+    policy = AnytimeElimination(0.1, goal=goal, baseline=baseline)
+    assert found(policy, scale, Gaussian(scale)) == found(policy, 1.0, Gaussian(1.0))
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        lambda scale: {"confidence": SubGaussian(scale * 1.0, scale * 6.0, sigma=scale)},
+        lambda scale: {"rewards": (-scale, 8.0 * scale)},
+    ],
+)
+def test_rescaling_changes_no_decision_of_exact_modes(mode, scale):
+    one, other = (
+        found(AnytimeElimination(0.1, **mode(by)), by, Clipped(-by, 8.0 * by, by)) for by in (1.0, scale)
+    )
+    assert one == other
+
+
+def test_rescaling_changes_no_decision_within_a_budget():
+    one, other = (found(FixedBudget(600), by, Gaussian(by)) for by in (1.0, 2.0**30))
+    assert one == other
+
+
+def test_a_high_level_costs_no_more_than_a_low_one():
+    # Two arms at 300 and 310 with σ = 100 are as far apart as two at 3 and 3.1 with σ = 1.
+    times = {}
+    for scale in (1.0, 100.0):
+        world = Environment(ArmSet.one_hot(2), [3.0 * scale, 3.2 * scale], Constant(), Gaussian(scale))
+        result = simulate(
+            AnytimeElimination(0.05), world, horizon=50_000, replications=20, seed=1, stop_when_declared=True
+        )
+        times[scale] = result.stop_times
+    # Not a power of two: the last digits differ, and so may a few stopping times by a batch.
+    assert np.all(times[100.0] > 0)
+    assert np.abs(np.log(times[100.0] / times[1.0])).max() < 0.25
+
+
+def test_a_tally_is_not_spoilt_by_rounding():
+    # Rewards of 1e-0 around −2 and almost equal arms: nothing may be subtracted after the fact.
+    policy = AnytimeElimination(0.1, baseline=NoBaseline())
+    simulate(policy, near_degenerate(shift=Constant(-2.0)), horizon=30_000, replications=4, seed=101)
+
+
+@pytest.mark.parametrize("distance", [1e-5, 1e-7, 1e-9])
+def test_arms_that_are_close_to_each_other_are_told_apart(distance):
+    # Far from both there is a third arm, dropped soon, from which the distance is measured no more.
+    arms = ArmSet([[0.0], [distance], [-1.0]])
+    world = Environment(arms, [1.0 / distance], Constant(), Gaussian(0.5))
+    result = simulate(
+        AnytimeElimination(0.05), world, horizon=20_000, replications=4, seed=2, stop_when_declared=True
+    )
+    assert result.decision.declared.tolist() == [1] * 4
+
+
+def test_a_range_asks_for_the_exact_mode():
+    assert AnytimeElimination(rewards=(0, 1)).confidence == Bounded(0.0, 1.0)
+    assert AnytimeElimination().confidence.name == "asymptotic"
+    assert AnytimeElimination(rewards=(0, 1), confidence=Bounded(0.0, 1.0)).confidence == Bounded(0.0, 1.0)
