@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+from orthobandit._files import pyarrow
 from orthobandit.errors import FileFormatError
 
 Table = dict[str, list[object]]
@@ -43,17 +44,11 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 
 def _read_parquet(path: Path) -> Table:
+    arrow, parquet = pyarrow()
     try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise FileFormatError(
-            f"{path}: reading Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
-        ) from None
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path) as file:
             table = file.read()
-    except (pyarrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError) as error:
         raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
     _check_names(path, table.column_names)
     return {name: table.column(name).to_pylist() for name in table.column_names}

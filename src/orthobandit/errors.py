@@ -63,6 +63,14 @@ class StudyError(OrthobanditError):
     """A study could not be finished; what was finished is kept."""
 
 
+class OutputError(OrthobanditError):
+    """A result could not be written; the message says where and why. No half of a file is left."""
+
+
+class DamagedFileWarning(UserWarning):
+    """A file of finished work was damaged; what it held is computed again."""
+
+
 class MissingExtraError(OrthobanditError, ImportError):
     """A package that only some features need is not installed; the message says how to get it."""
 

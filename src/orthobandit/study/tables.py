@@ -1,6 +1,5 @@
 """Tables of a study: named columns, joined from cells, written to and read from Parquet."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.errors import FileFormatError
+from orthobandit._files import pyarrow, whole_file
 from orthobandit.study.cells import Cell, Tables
+
+__all__ = [
+    "Columns",
+    "compared",
+    "distinct",
+    "grouped",
+    "join",
+    "pyarrow",
+    "read_parquet",
+    "samples_of",
+    "share_wrong",
+    "text_table",
+    "where",
+    "write_parquet",
+]
 
 Columns = dict[str, NDArray[Any]]
 
@@ -102,15 +116,9 @@ def _text(value: Any) -> str:
 def write_parquet(path: Path, columns: Columns) -> None:
     """Write columns to a Parquet file, whole or not at all."""
     arrow, parquet = pyarrow()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        parquet.write_table(
-            arrow.table({name: values.tolist() for name, values in columns.items()}), unfinished
-        )
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    table = arrow.table({name: values.tolist() for name, values in columns.items()})
+    with whole_file(path) as unfinished:
+        parquet.write_table(table, unfinished)
 
 
 def read_parquet(path: Path) -> Columns:
@@ -118,15 +126,3 @@ def read_parquet(path: Path) -> Columns:
     _, parquet = pyarrow()
     table = parquet.read_table(path)
     return {name: np.array(table.column(name).to_pylist()) for name in table.column_names}
-
-
-def pyarrow() -> tuple[Any, Any]:
-    """Return pyarrow and its Parquet module, or say how to install them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise FileFormatError(
-            "Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
-        ) from None
-    return pyarrow, pyarrow.parquet
