@@ -22,11 +22,16 @@ def check_positive(name: str, value: object) -> float:
     return float(value)
 
 
-def check_whole(name: str, value: object, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`."""
+def check_whole(
+    name: str, value: object, least: int = 1, most: int | None = None, *, remedy: str = ""
+) -> int:
+    """Return `value` as an int of at least `least` and at most `most`; the `remedy` ends the message."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}")
-    return int(value)
+        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}{remedy}")
+    whole = int(value)
+    if most is not None and whole > most:
+        raise ParameterError(f"{name}={value!r} must be a whole number of at most {most:.3g}{remedy}")
+    return whole
 
 
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:

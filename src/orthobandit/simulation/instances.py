@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from orthobandit._checks import check_whole
 from orthobandit._random import stream
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -101,6 +102,5 @@ def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array
 
 def _check_size(**sizes: tuple[int, int]) -> None:
     for name, (value, least) in sizes.items():
-        if not isinstance(value, int | np.integer) or value < least:
-            remedy = "; a gap takes two arms" if name == "count" and least == 2 else ""
-            raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}{remedy}")
+        remedy = "; a gap takes two arms" if name == "count" and least == 2 else ""
+        check_whole(name, value, least, remedy=remedy)

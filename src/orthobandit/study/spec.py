@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit.errors import InputError, SpecError
+from orthobandit._checks import check_whole
+from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import POLICIES, needs_horizon
 from orthobandit.simulation import Environment, Oblivious
 from orthobandit.simulation._rounds import plans_every_round
@@ -188,5 +189,7 @@ class Sweep:
 
 
 def _check_whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SpecError(f"{name}={value!r} must be a whole number of at least {least}", (name,))
+    try:
+        check_whole(name, value, least)
+    except ParameterError as error:
+        raise SpecError(str(error), (name,)) from None

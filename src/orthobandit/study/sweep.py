@@ -1,27 +1,19 @@
 """Run cells: what is cached is read, the rest computed once, here, in local processes or on Ray."""
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 
 from orthobandit._checks import check_choice, check_whole
-from orthobandit.errors import StudyError
+from orthobandit._pool import in_processes
+from orthobandit._progress import Progress
 from orthobandit.study._ray import on_ray
 from orthobandit.study.cache import Cache
 from orthobandit.study.cells import Cell, Tables, compute
 
+__all__ = ["BACKENDS", "Progress", "run_cells"]
+
 Finished = Generator[tuple[Cell, Tables], None, None]
 Backend = Callable[[Sequence[Cell], int], Finished]
-
-# done and total, both in units of estimated cost.
-Progress = Callable[[float, float], None]
-
-# One thread a worker: the workers themselves are what fills the cores.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def run_cells(
@@ -67,48 +59,12 @@ def run_cells(
     return [found[cell.key] for cell in cells]
 
 
-def in_processes(cells: Sequence[Cell], jobs: int) -> Finished:
-    """Yield cells as they finish; with one job they are computed in this process."""
-    if jobs == 1 or len(cells) < 2:
-        for cell in cells:
-            yield cell, compute(cell)
-        return
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with _environment(dict.fromkeys(THREADS, "1")):
-        pool = ProcessPoolExecutor(min(jobs, len(cells)), mp_context=context, initializer=_ignore_interrupt)
-        futures: dict[Future[Tables], Cell] = {pool.submit(compute, cell): cell for cell in cells}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise StudyError(
-            "a worker process died, perhaps for want of memory; what is finished is kept:"
-            " run the same command again to go on, with fewer --jobs if it happens again"
-        ) from None
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+def _in_processes(cells: Sequence[Cell], jobs: int) -> Finished:
+    remedy = (
+        "it was killed, perhaps for want of memory; what is finished is kept: run the same command again to"
+        " go on, with fewer --jobs if it happens again"
+    )
+    return in_processes(compute, cells, jobs, remedy=remedy)
 
 
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for processes started meanwhile; what the user set stays."""
-    new = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(new)
-    try:
-        yield
-    finally:
-        for name in new:
-            del os.environ[name]
-
-
-BACKENDS: Mapping[str, Backend] = {"processes": in_processes, "ray": on_ray}
+BACKENDS: Mapping[str, Backend] = {"processes": _in_processes, "ray": on_ray}

@@ -1,7 +1,10 @@
+import importlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +15,11 @@ import numpy as np
 import pytest
 from tests.unit.simulation.toys import DropWorst, FixedPolicy
 
-from orthobandit.errors import FileFormatError, ParameterError
+from orthobandit import _fingerprint as _fingerprints
+from orthobandit.errors import DamagedFileWarning, ParameterError
 from orthobandit.simulation import Gaussian, PushLeader, Sine, one_hot, simulate
 from orthobandit.simulation._group import Job
-from orthobandit.simulation._parts import fingerprint
+from orthobandit.simulation._parts import job_fingerprint
 
 ENVIRONMENT = one_hot([0.0, 0.3, 0.1], shift=Sine())
 SETTINGS = {"horizon": 600, "seed": 4}
@@ -55,11 +59,34 @@ def test_other_settings_do_not_share_parts(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_damaged_part_is_named(tmp_path):
-    simulate(DropWorst(), ENVIRONMENT, replications=2, resume=tmp_path, **SETTINGS)
-    next(tmp_path.glob("*/part-*.json")).write_text("{")
-    with pytest.raises(FileFormatError, match="part-"):
-        simulate(DropWorst(), ENVIRONMENT, replications=2, resume=tmp_path, **SETTINGS)
+def _without_a_run(text):
+    data = json.loads(text)
+    data["rows"] = {name: rows[:-1] for name, rows in data["rows"].items()}
+    return json.dumps(data)
+
+
+DAMAGES = {
+    "empty": lambda text: "",
+    "truncated": lambda text: text[: len(text) // 2],
+    "a list": lambda text: "[]",
+    "a digit": lambda text: text.replace('"stop_times": [', '"stop_times": [9'),
+    "a key": lambda text: text.replace('"regret":', '"regrets":'),
+    "a run": _without_a_run,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_part_is_computed_again_and_said_so(tmp_path, damage):
+    run = partial(simulate, DropWorst(), ENVIRONMENT, replications=4, batch=2, **SETTINGS)
+    run(resume=tmp_path)
+    path = min(tmp_path.glob("*/part-*.json"))
+    was = path.read_text()
+    path.write_text(DAMAGES[damage](was))
+    assert path.read_text() != was
+    with pytest.warns(DamagedFileWarning, match=r"part-000000000-000000001\.json .* run again"):
+        resumed = run(resume=tmp_path)
+    assert resumed.equals(run())
+    assert run(resume=tmp_path).equals(run())  # and now without a warning
 
 
 @pytest.mark.parametrize("shift", [Sine(), PushLeader()], ids=repr)
@@ -85,7 +112,7 @@ def _fingerprint(setting=None, **changes):
         "checkpoints": np.array([10]),
         "stop_when_declared": False,
     }
-    return fingerprint(Job(**(settings | changes)))
+    return job_fingerprint(Job(**(settings | changes)))
 
 
 def test_fingerprints_tell_settings_apart():
@@ -120,9 +147,97 @@ def test_fingerprints_tell_settings_apart():
     assert found[: len(settings)] == [_fingerprint(setting) for setting in settings]
 
 
-def test_nameless_functions_cannot_be_resumed():
-    with pytest.raises(ParameterError, match="no lasting name"):
-        _fingerprint(lambda: None)
+EDITED = """
+from dataclasses import dataclass
+import numpy as np
+from orthobandit import Plan
+from tests.unit.simulation.toys import FixedPolicy
+import {name}_helper
+SHARE = 0.5
+
+def share():
+    return SHARE
+
+@dataclass(frozen=True)
+class Mine(FixedPolicy):
+    rounds: int = 50
+
+    def plan(self, state):
+        chosen = [share(), 0.25, 1 - share() - 0.25]
+        return Plan(np.broadcast_to(chosen, state.counts.shape), {name}_helper.ROUNDS)
+"""
+
+
+def _mine(folder, name, **edits):
+    """Return the policy of a module of this name, after edits of its text, as a new process would see it."""
+    text = EDITED.format(name=name)
+    for old, new in edits.values():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / f"{name}.py").write_text(text)
+    for module in (name, f"{name}_helper"):
+        sys.modules.pop(module, None)
+    importlib.invalidate_caches()
+    return importlib.import_module(name).Mine()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("0.25, 1 - share() - 0.25", "0.125, 1 - share() - 0.125"),
+        ("SHARE = 0.5", "SHARE = 0.25"),
+        ("rounds: int = 50", "rounds: int = 60"),
+    ],
+    ids=["method", "constant", "default"],
+)
+def test_an_edit_of_the_policy_is_noticed(tmp_path, monkeypatch, edit):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    name = f"mine_{len(edit[0])}"
+    (tmp_path / f"{name}_helper.py").write_text("ROUNDS = 50\n")
+    parts = tmp_path / "parts"
+    run = partial(simulate, environment=ENVIRONMENT, replications=2, **SETTINGS)
+    first = run(_mine(tmp_path, name), resume=parts)
+    assert run(_mine(tmp_path, name), resume=parts).equals(first)
+    assert len(list(parts.iterdir())) == 1
+    edited = _mine(tmp_path, name, one=edit)
+    assert run(edited, resume=parts).equals(run(edited))
+    assert len(list(parts.iterdir())) == 2
+
+
+def test_an_edit_of_a_module_that_the_policy_uses_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = set()
+    for rounds in (50, 60, 50):
+        (tmp_path / "mine_helper.py").write_text(f"ROUNDS = {rounds}\n")
+        found.add(_fingerprint(_mine(tmp_path, "mine")))
+    assert len(found) == 2
+
+
+def test_an_edit_of_the_package_is_noticed(monkeypatch):
+    before = _fingerprint()
+    source = _fingerprints.ROOT / "policy" / "sbe.py"
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"# edited" * (path == source))
+    _fingerprints.package_code.cache_clear()
+    try:
+        assert _fingerprint() != before
+    finally:
+        monkeypatch.undo()
+        _fingerprints.package_code.cache_clear()
+    assert _fingerprint() == before
+
+
+def test_functions_without_a_name_are_told_apart_by_their_code():
+    made = [lambda: 1, lambda: 2, lambda: ENVIRONMENT, *(lambda k=k: k for k in (1, 2))]
+    assert len({_fingerprint(function) for function in made}) == len(made)
+    assert _fingerprint(lambda: 1) == _fingerprint(made[0])
+
+
+def test_a_setting_that_cannot_be_told_apart_is_refused():
+    with pytest.raises(ParameterError, match="to resume, use values that can be copied"):
+        _fingerprint(threading.Lock())
 
 
 SCRIPT = """
@@ -142,8 +257,8 @@ def _has_members(group):
     return True
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals differ")
-def test_ctrl_c_ends_the_workers_and_leaves_the_parts(tmp_path):
+def _started(tmp_path):
+    """Start a run with two workers in a session of its own, and wait for its first part."""
     script = tmp_path / "run.py"
     script.write_text(SCRIPT.format(str(tmp_path / "parts")))
     path = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
@@ -155,11 +270,32 @@ def test_ctrl_c_ends_the_workers_and_leaves_the_parts(tmp_path):
     )
     while process.poll() is None and not list(tmp_path.glob("parts/*/part-*.json")):
         time.sleep(0.05)
+    assert process.poll() is None, process.communicate()[1].decode()
+    return process
+
+
+def _wait_for_the_end_of(group):
+    deadline = time.monotonic() + 60
+    while _has_members(group) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not _has_members(group)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+def test_workers_end_with_their_parent_however_it_ends(tmp_path, end):
+    process = _started(tmp_path)
+    os.kill(process.pid, end)
+    process.communicate(timeout=60)
+    assert process.returncode == -end
+    assert _wait_for_the_end_of(process.pid)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_ctrl_c_ends_the_workers_and_leaves_the_parts(tmp_path):
+    process = _started(tmp_path)
     os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1].decode()
     assert errors.rstrip().endswith("KeyboardInterrupt")
-    deadline = time.monotonic() + 60
-    while _has_members(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _has_members(process.pid)
+    assert _wait_for_the_end_of(process.pid)
     assert not list(tmp_path.glob("parts/*/.part*"))
