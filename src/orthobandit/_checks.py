@@ -39,6 +39,27 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     names = list(valid)
     if isinstance(value, str) and value in names:
         return value
-    near = get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = _near(value, names)
+    hint = f"; did you mean {near!r}?" if near else ""
     raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
+
+
+def nearest(value: object, valid: Iterable[str]) -> str:
+    """Return what to say about an unknown name: the nearest valid one, or all of them.
+
+    Examples
+    --------
+    >>> nearest("scal", ["delta", "scale"]), nearest("foo", ["horizon", "seeds"])
+    ("did you mean 'scale'?", 'the names are horizon, seeds')
+    """
+    names = sorted(valid)
+    near = _near(value, names)
+    if near:
+        return f"did you mean {near!r}?"
+    return f"the names are {', '.join(names)}" if names else "there are none"
+
+
+def _near(value: object, names: list[str]) -> str | None:
+    # Below this share of common letters a suggestion is more often wrong than right.
+    found = get_close_matches(str(value).lower(), names, n=1, cutoff=0.55)
+    return found[0] if found else None

@@ -8,6 +8,10 @@ from orthobandit.errors import FileFormatError
 
 Table = dict[str, list[object]]
 
+LABELS = {"label", "arm", "name"}  # columns that name the arms, wherever they stand
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+NAMED = {",": ", or call it .csv", "\t": ", or call it .tsv"}  # files that another name would make right
+
 
 def read_table(path: Path) -> Table:
     """Return the columns of a CSV, TSV or Parquet file, in the file's order."""
@@ -29,13 +33,43 @@ def _read_text(path: Path, delimiter: str) -> Table:
             numbered = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileFormatError(f"{path} cannot be read as text ({error}); save it as UTF-8") from None
-    if not header:
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror}") from None
+    header = [name.strip() for name in header]
+    if not any(header):
         raise FileFormatError(f"{path} is empty; a header line and one line an arm are needed")
+    _check_header(path, header, delimiter)
     _check_names(path, header)
+    if not numbered:
+        raise FileFormatError(f"{path} has a header line and nothing below it; one line an arm is needed")
     for line, row in numbered:
         if len(row) != len(header):
             raise FileFormatError(f"{path} line {line} has {len(row)} fields; the header has {len(header)}")
     return {name: [row[j] for _, row in numbered] for j, name in enumerate(header)}
+
+
+def _check_header(path: Path, header: list[str], delimiter: str) -> None:
+    """Refuse a header that shows another separator, or numbers where names should stand."""
+    for other, name in SEPARATORS.items():
+        if len(header) == 1 and other != delimiter and other in header[0]:
+            raise FileFormatError(
+                f"{path} is separated by {name}, but a {path.suffix.lower()} file by {SEPARATORS[delimiter]};"
+                f" save it with {SEPARATORS[delimiter]}{NAMED.get(other, '')}"
+            )
+    numbers = [name for name in header if _is_number(name)]
+    if numbers and len(numbers) >= len(header) - 1 and not LABELS & {name.lower() for name in header}:
+        raise FileFormatError(
+            f"{path} begins with the line {', '.join(header)}, which looks like an arm; a header line with the"
+            " columns' names is needed first"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_names(path: Path, names: list[str]) -> None:

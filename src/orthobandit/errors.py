@@ -67,8 +67,20 @@ class OutputError(OrthobanditError):
     """A result could not be written; the message says where and why. No half of a file is left."""
 
 
-class DamagedFileWarning(UserWarning):
+class OrthobanditWarning(UserWarning):
+    """Base of every warning of this package: the result stands, but something is not as it may seem."""
+
+
+class DamagedFileWarning(OrthobanditWarning):
     """A file of finished work was damaged; what it held is computed again."""
+
+
+class NotStoredWarning(OrthobanditWarning):
+    """Finished work could not be kept; the run goes on, but could not go on from there another time."""
+
+
+class InputWarning(OrthobanditWarning):
+    """An input can be used, but is perhaps not what was meant."""
 
 
 class MissingExtraError(OrthobanditError, ImportError):

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run, write, and print what holds."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
-    with resumable() as progress:
+    with resumable(options.out) as progress:
         found = build(
             sections, options.out, scope, jobs=options.jobs, backend=options.backend, progress=progress
         )

@@ -4,21 +4,25 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from orthobandit._checks import check_whole
+from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
-from orthobandit.errors import ParameterError
-from orthobandit.policy import POLICIES, Policy, named_policy, needs_horizon, policy_settings
+from orthobandit.cli._words import stored
+from orthobandit.errors import InputError, ParameterError
+from orthobandit.policy import FOREVER, POLICIES, Policy, named_policy, needs_horizon, policy_settings
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.study import figures
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
+MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound"}  # arguments and the flags that give them
 MARKS = 200  # points of a curve
 STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
 
@@ -56,10 +60,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
+    check_whole("horizon", options.horizon, most=FOREVER - 1)
     environment = chosen_environment(options)
     policies = _policies(options)
     if options.out is not None:
-        _check_output(Path(options.out))
+        _check_output(options.out)
     results = _results(options, environment, policies)
     rows = compare(results)
     report = {
@@ -69,16 +74,18 @@ def run(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "policies": rows,
     }
-    files = [] if options.out is None else _write(Path(options.out), results, report)
+    files, failure = stored(lambda: _written(options.out, results, report))
     if options.json:
         print(json.dumps(report | {"files": files}, indent=2, allow_nan=False, ensure_ascii=False))
-        return
-    print(f"{_title(environment)}; {options.horizon:,} rounds, {options.replications:,} replications\n")
-    print(comparison_table(rows))
-    if any(row["clipped_rounds"] for row in rows):
-        print("\nrewards were clipped in some rounds, where the model does not hold exactly: see --json")
-    if files:
-        print("\nwrote " + "\n      ".join(files))
+    else:
+        print(f"{_title(environment)}; {options.horizon:,} rounds, {options.replications:,} replications\n")
+        print(comparison_table(rows))
+        if any(row["clipped_rounds"] for row in rows):
+            print("\nrewards were clipped in some rounds, where the model does not hold exactly: see --json")
+        if files:
+            print("\nwrote " + "\n      ".join(files))
+    if failure is not None:
+        raise failure
 
 
 def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
@@ -94,7 +101,12 @@ def _policies(options: argparse.Namespace) -> dict[str, Policy[Any]]:
         unused -= set(shared)
         if needs_horizon(name):
             shared["horizon"] = options.horizon
-        policies[text] = named_policy(name, **(shared | own))
+        try:
+            policies[text] = named_policy(name, **(shared | own))
+        except InputError as error:
+            if own:
+                raise ParameterError(f"--policy {text}: {error}") from None
+            raise
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
     return policies
@@ -106,12 +118,11 @@ def _results(
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
     try:
-        with bar(len(policies) * options.replications) as show:
+        with bar() as show:
             for name, policy in policies.items():
 
-                def progress(done: int, _total: int, name: str = name) -> None:
-                    if show is not None:
-                        show(name, len(results) * options.replications + done)
+                def progress(done: float, total: float, name: str = name) -> None:
+                    show(len(results) * total + done, len(policies) * total, name)
 
                 results[name] = simulate(
                     policy,
@@ -150,30 +161,30 @@ def _title(environment: Environment) -> str:
     )
 
 
-def _check_output(folder: Path) -> None:
+def _check_output(folder: str) -> None:
     """Find out before a long run whether its results can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f"--out {folder} cannot be made a folder: {error.strerror}") from None
-    RunResult.check_path(folder / "x.parquet")
+    check_folder(folder)
+    RunResult.check_path(Path(folder) / "x.parquet")
     figures.blank_figure()
 
 
-def _write(folder: Path, results: Mapping[str, RunResult], report: dict[str, Any]) -> list[str]:
-    """Write one Parquet file a policy, the summary and the plot; return their paths."""
-    paths = []
+def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:
+    """Write one Parquet file a policy, the summary and the plot; yield the paths as they are written."""
+    if out is None:
+        return
+    folder = Path(out)
     for name, result in results.items():
-        paths.append(folder / (re.sub(r"[^\w.=-]+", "-", name) + ".parquet"))
-        result.write(paths[-1])
-    paths.append(folder / "summary.json")
-    text = json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False)
-    paths[-1].write_text(text + "\n", encoding="utf-8")
+        path = folder / (re.sub(r"[^\w.=-]+", "-", name) + ".parquet")
+        result.write(path)
+        yield path
+    write_text(
+        folder / "summary.json", json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    )
+    yield folder / "summary.json"
     curves = [figures.Curve.of(name, result) for name, result in results.items()]
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
-    paths += figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
-    return [str(path) for path in paths]
+    yield from figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
 
 
 def _whole(text: str) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from orthobandit._files import check_folder, read_sealed, write_sealed
 from orthobandit._fingerprint import fingerprint
-from orthobandit.errors import DamagedFileWarning, FileFormatError
+from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
 from orthobandit.simulation._group import Job
 from orthobandit.simulation.result import RunResult
 
@@ -41,10 +41,15 @@ class Parts:
             found.append(part)
         return found
 
-    def store(self, part: RunResult) -> None:
-        """Keep a finished part."""
+    def kept(self, part: RunResult) -> "Parts | None":
+        """Keep a finished part; None, with a warning, if there is no room for it or for others to come."""
         first, last = int(part.replications[0]), int(part.replications[-1])
-        write_sealed(self.folder / f"part-{first:09d}-{last:09d}.json", part.to_json())
+        try:
+            write_sealed(self.folder / f"part-{first:09d}-{last:09d}.json", part.to_json())
+        except OutputError as error:
+            warnings.warn(f"{error}; the run goes on without keeping parts", NotStoredWarning, stacklevel=3)
+            return None
+        return self
 
 
 def job_fingerprint(job: Job) -> str:

@@ -97,7 +97,7 @@ def simulate(
     with closing(in_processes(partial(play_group, job), groups, n_jobs, remedy=REMEDY)) as played:
         for _, part in played:
             if parts is not None:
-                parts.store(part)
+                parts = parts.kept(part)
             done.append(part)
             finished += part.replications.size
             if progress is not None:

@@ -1,11 +1,13 @@
 """Run cells: what is cached is read, the rest computed once, here, in local processes or on Ray."""
 
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 
 from orthobandit._checks import check_choice, check_whole
 from orthobandit._pool import in_processes
 from orthobandit._progress import Progress
+from orthobandit.errors import NotStoredWarning, OutputError
 from orthobandit.study._ray import on_ray
 from orthobandit.study.cache import Cache
 from orthobandit.study.cells import Cell, Tables, compute
@@ -49,14 +51,25 @@ def run_cells(
     if progress is not None and missing:
         progress(done, total)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
+    has_room = True
     with closing(BACKENDS[backend](missing, jobs)) as finished:
         for cell, tables in finished:
-            cache.store(cell, tables)
+            has_room = has_room and _is_kept(cache, cell, tables)
             found[cell.key] = tables
             done += cell.cost
             if progress is not None:
                 progress(done, total)
     return [found[cell.key] for cell in cells]
+
+
+def _is_kept(cache: Cache, cell: Cell, tables: Tables) -> bool:
+    """Keep a finished cell; False, with a warning, if there is no room for it."""
+    try:
+        cache.store(cell, tables)
+    except OutputError as error:
+        warnings.warn(f"{error}; the study goes on without keeping cells", NotStoredWarning, stacklevel=3)
+        return False
+    return True
 
 
 def _in_processes(cells: Sequence[Cell], jobs: int) -> Finished:

@@ -1,0 +1,62 @@
+"""What the command line says: help in colour where there is any, and errors in the words of the user."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from orthobandit.errors import OutputError
+
+
+class Parser(ArgumentParser):
+    """A parser whose help shows options and headings in colour on a terminal; plain text elsewhere."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        shown = Text(message)
+        shown.highlight_regex(r"(?m)^[a-z][\w ]*:", "bold")
+        shown.highlight_regex(r"(?<!\w)--?[a-z][\w-]*", "cyan")
+        # The text is wrapped already.
+        Console(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
+
+
+def said(who: str, message: str) -> None:
+    """Say on stderr who has what to complain about."""
+    shown = Text.assemble((f"{who}: ", "bold"), message)
+    Console(file=sys.stderr, soft_wrap=True).print(shown)
+
+
+def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:
+    """Return a message about an argument as one about the flag that gave it: ``--jobs 0``, not ``n_jobs=0``.
+
+    Parameters
+    ----------
+    message : str
+        Begins with ``name=value`` if it is about an argument.
+    parser : ArgumentParser
+    options : Namespace
+        What was given.
+    meant : dict of str to str
+        Arguments of the library that a flag of another name gives.
+    """
+    flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
+    for name in [*flags, *meant]:
+        given = getattr(options, meant.get(name, name), None)
+        for value in given if isinstance(given, list) else [given]:
+            begin = f"{name}={value!r}"
+            if value is not None and message.startswith((f"{begin} ", f"{begin};", f"{begin}:")):
+                return f"{flags[meant.get(name, name)]} {value}{message[len(begin) :]}"
+    return message
+
+
+def stored(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:
+    """Return the files that were written and why there are no more: what was computed is shown anyway."""
+    files: list[str] = []
+    try:
+        for path in write():
+            files.append(str(path))  # noqa: PERF401, kept when a later one fails
+    except OutputError as error:
+        return files, error
+    return files, None
