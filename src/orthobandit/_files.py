@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from orthobandit.errors import FileFormatError, MissingExtraError, OutputError
+from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
 
 SEAL = "seal"  # the key under which a sealed file keeps the hash of all its other keys
 
@@ -45,15 +45,17 @@ def write_text(path: str | Path, text: str) -> None:
         unfinished.write_text(text, encoding="utf-8")
 
 
-def check_folder(path: str | Path) -> None:
-    """Make a folder and find out, before long work, whether it can be written to."""
-    folder = Path(path)
+def check_folder(name: str, path: str | Path) -> None:
+    """Make the folder that an argument names, to find out before long work whether it can be written to."""
+    given, folder = f"{name}={str(path)!r}", Path(path)
+    if not str(path):
+        raise ParameterError(f"{given} is empty; name a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{path} cannot be made a folder: {error.strerror or error}") from None
+        raise ParameterError(f"{given} cannot be made a folder: {error.strerror or error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{path} cannot be written to; choose another folder or change its permissions")
+        raise ParameterError(f"{given} cannot be written to; choose another or change its permissions")
 
 
 def write_sealed(path: Path, data: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ R = TypeVar("R")
 
 # One thread a worker: the workers themselves are what fills the cores.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+MOST_JOBS = 1024  # processes: more is a slip of the finger
 PR_SET_PDEATHSIG = 1  # Linux: the kernel ends a process when its parent ends
 
 

@@ -59,8 +59,8 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
     numbers = [name for name in header if _is_number(name)]
     if numbers and len(numbers) >= len(header) - 1 and not LABELS & {name.lower() for name in header}:
         raise FileFormatError(
-            f"{path} begins with the line {', '.join(header)}, which looks like an arm; a header line with the"
-            " columns' names is needed first"
+            f"{path} begins with the line {', '.join(header)}, which looks like an arm; a header line with"
+            " the columns' names is needed first"
         )
 
 

@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(list(sys.argv[1:] if arguments is None else arguments))
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed before we began
+                sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
         return CLOSED

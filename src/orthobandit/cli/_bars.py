@@ -51,7 +51,7 @@ class _Log:
     """Lines for a log: nothing in the first minute, then one a minute."""
 
     what: str
-    begin: float = field(default_factory=time.monotonic)
+    begin: float = field(default_factory=lambda: time.monotonic())
     said: float = 0.0  # seconds after the start
     known: tuple[float, float] = (0.0, 0.0)  # seconds after the start, and what was done then
 

@@ -29,7 +29,7 @@ def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
 @contextmanager
 def resumable(out: str) -> Iterator[Callable[..., None]]:
     """Yield the progress of cells, if `out` can be written to; after Ctrl-C say that the command goes on."""
-    check_folder(out)
+    check_folder("out", out)
     try:
         with bar("cells") as progress:
             yield progress

@@ -1,8 +1,10 @@
 """Options that say what is simulated: arms and θ, the shift of the baseline, the noise."""
 
 import argparse
+import math
 from typing import Any
 
+from orthobandit._checks import check_whole
 from orthobandit._named import parse_named, settings_of
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -64,7 +66,13 @@ def _arms_and_theta(options: argparse.Namespace) -> Environment:
                 raise ParameterError(f"--{option} has no meaning beside --arms-file; leave it out")
         if options.theta is None:
             raise ParameterError("--arms-file says nothing about rewards; give --theta, a number a feature")
-        return Environment(ArmSet.read(options.arms_file), options.theta)
+        arms = ArmSet.read(options.arms_file)
+        if len(options.theta) != arms.features.shape[1]:
+            raise ParameterError(
+                f"--theta has {len(options.theta)} numbers for {arms.features.shape[1]} features of"
+                f" {options.arms_file}; give a number a feature, in the order of the columns"
+            )
+        return Environment(arms, options.theta)
     if options.theta is not None:
         raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
     name = options.instance or "exact-gap"
@@ -90,7 +98,8 @@ def _means(given: dict[str, Any]) -> list[float]:
             raise ParameterError(f"--{option} has no meaning for --instance one-hot{beside}; leave it out")
     if listed:
         return list(given["means"])
-    count = given.get("arms", 10)
-    if count < 1:
-        raise ParameterError(f"--arms {count} must be at least 1")
-    return [given.get("gap", 0.5)] + [0.0] * (count - 1)
+    count, gap = given.get("arms", 10), given.get("gap", 0.5)
+    if not math.isfinite(gap):
+        raise ParameterError(f"gap={gap!r} must be finite")
+    check_whole("count", count)
+    return [gap] + [0.0] * (count - 1)

@@ -11,6 +11,13 @@ from rich.text import Text
 from orthobandit.errors import OutputError
 
 
+class _Console(Console):
+    """A console that leaves a reader that has gone to the caller, who knows the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Parser(ArgumentParser):
     """A parser whose help shows options and headings in colour on a terminal; plain text elsewhere."""
 
@@ -19,13 +26,13 @@ class Parser(ArgumentParser):
         shown.highlight_regex(r"(?m)^[a-z][\w ]*:", "bold")
         shown.highlight_regex(r"(?<!\w)--?[a-z][\w-]*", "cyan")
         # The text is wrapped already.
-        Console(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
+        _Console(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
 
 
 def said(who: str, message: str) -> None:
     """Say on stderr who has what to complain about."""
     shown = Text.assemble((f"{who}: ", "bold"), message)
-    Console(file=sys.stderr, soft_wrap=True).print(shown)
+    _Console(file=sys.stderr, soft_wrap=True).print(shown)
 
 
 def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:
@@ -42,12 +49,12 @@ def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: 
         Arguments of the library that a flag of another name gives.
     """
     flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    for name in [*flags, *meant]:
-        given = getattr(options, meant.get(name, name), None)
+    for name, dest in [*((dest, dest) for dest in flags), *meant.items()]:
+        given = getattr(options, dest, None)
         for value in given if isinstance(given, list) else [given]:
             begin = f"{name}={value!r}"
             if value is not None and message.startswith((f"{begin} ", f"{begin};", f"{begin}:")):
-                return f"{flags[meant.get(name, name)]} {value}{message[len(begin) :]}"
+                return f"{flags[dest]} {value}{message[len(begin) :]}"
     return message
 
 

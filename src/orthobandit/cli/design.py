@@ -28,7 +28,7 @@ from orthobandit.errors import FeatureError, FileFormatError, ParameterError
 from orthobandit.simulation import rounds_to_plan
 from orthobandit.theory import error_rounds, pac_rounds
 
-MEANT = {"label": "reference"}  # an argument and the flag that gives it
+MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flags that give them
 RUNS, SIMULATED = 10, 40  # runs of the simulation, and up to how many arms it takes seconds only
 LIMIT = 500_000  # rounds at which a simulated run is given up
 MANY = 50_000  # arms from which on all pairs take long enough to say so
@@ -181,7 +181,11 @@ def _checked_output(path: Path) -> Path:
     """Find out before a long solve whether the design can be written."""
     if path.suffix not in {".json", ".csv"}:
         raise FileFormatError(f"--out {path} ends in {path.suffix!r}; write to .json or .csv")
-    check_folder(path.parent)
+    try:
+        check_folder("out", path.parent)
+    except ParameterError as error:
+        reason = str(error).removeprefix("out=")
+        raise ParameterError(f"--out {path} cannot be written: {reason}") from None
     if path.is_dir():
         raise FileFormatError(f"--out {path} is a folder; name a file in it")
     return path

@@ -10,6 +10,8 @@ from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import build, chosen
 from orthobandit.study.sections import Scope
 
+MEANT = {"seeds": "seed"}  # an argument and the flag that gives it
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.cli._words import stored
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import FOREVER, POLICIES, Policy, named_policy, needs_horizon, policy_settings
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.study import figures
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
-MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound"}  # arguments and the flags that give them
+# Arguments of the library and the flags that give them.
+MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound", "seed": "instance_seed"}
 MARKS = 200  # points of a curve
 STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
 
@@ -63,6 +65,10 @@ def run(options: argparse.Namespace) -> None:
     check_whole("horizon", options.horizon, most=FOREVER - 1)
     environment = chosen_environment(options)
     policies = _policies(options)
+    if environment.arms.dimension == 0:
+        warnings.warn(
+            "no arm differs from another, so that there is nothing to find", InputWarning, stacklevel=1
+        )
     if options.out is not None:
         _check_output(options.out)
     results = _results(options, environment, policies)
@@ -163,7 +169,7 @@ def _title(environment: Environment) -> str:
 
 def _check_output(folder: str) -> None:
     """Find out before a long run whether its results can be written."""
-    check_folder(folder)
+    check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
     figures.blank_figure()
 

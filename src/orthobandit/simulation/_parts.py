@@ -18,8 +18,9 @@ class Parts:
     """The parts of one job in ``folder/<fingerprint>/``; other jobs may share the folder."""
 
     def __init__(self, folder: str | Path, job: Job) -> None:
+        check_folder("resume", folder)
         self.folder = Path(folder) / job_fingerprint(job)
-        check_folder(self.folder)
+        check_folder("resume", self.folder)
 
     def load(self, numbers: NDArray[np.int64]) -> list[RunResult]:
         """Return what is stored of the replications of these numbers, each once.

@@ -75,7 +75,12 @@ def near_degenerate(
 
 def one_hot(means: ArrayLike, *, shift: Shift | None = None, noise: Noise | None = None) -> Environment:
     """Return the plain multi-armed bandit with the given means (K,)."""
-    values = np.atleast_1d(np.asarray(means, dtype=np.float64))
+    try:
+        values = np.asarray(means, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"means={means!r} must be a list of numbers, one an arm") from None
+    if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
+        raise ParameterError(f"means={means!r} must be a list of finite numbers, one an arm")
     return Environment(ArmSet.one_hot(len(values)), values, shift, noise)
 
 

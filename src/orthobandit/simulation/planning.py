@@ -6,10 +6,13 @@ from numpy.typing import NDArray
 from orthobandit._checks import check_positive
 from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import Gaussian
 from orthobandit.simulation.runner import simulate
+
+LARGEST = 1e100  # σ whose squares can still be summed
 
 
 def rounds_to_plan(
@@ -25,9 +28,9 @@ def rounds_to_plan(
 ) -> NDArray[np.float64]:
     """Return the rounds (runs,) that anytime elimination plays until an arm is proven within ε of the best.
 
-    Played where no arm is better than another, as a rule the hardest case: every arm has to be followed until
-    the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. Rewards scatter
-    with standard deviation σ around a level that the forecast has to find by itself.
+    Played where no arm is better than another, as a rule the hardest case: every arm has to be followed
+    until the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. Rewards
+    scatter with standard deviation σ around a level that the forecast has to find by itself.
 
     Parameters
     ----------
@@ -50,6 +53,8 @@ def rounds_to_plan(
     (True, True)
     """
     check_positive("epsilon", epsilon)
+    if sigma > LARGEST:
+        raise ParameterError(f"sigma={sigma!r} must be at most {LARGEST:g}; measure rewards in other units")
     environment = Environment(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )

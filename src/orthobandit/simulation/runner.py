@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._checks import check_whole
-from orthobandit._pool import in_processes
+from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._progress import Progress
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, Policy
@@ -82,9 +82,9 @@ def simulate(
     RunResult
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
-    sizes = {"replications": replications, "n_jobs": n_jobs, "batch": 1 if batch is None else batch}
-    for name, value in sizes.items():
-        check_whole(name, value, most=2**32 - 1)
+    check_whole("replications", replications, most=2**32 - 1)
+    check_whole("n_jobs", n_jobs, most=MOST_JOBS)
+    check_whole("batch", 1 if batch is None else batch)
     check_whole("first", first, least=0, most=2**32 - 1)
     numbers = np.arange(first, first + replications)
     parts = None if resume is None else Parts(resume, job)

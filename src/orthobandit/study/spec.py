@@ -107,6 +107,10 @@ class Sweep:
                 ("stop_when_declared",),
             )
         self._check_parts()
+        parts = -(-self.replications // self.batch)
+        many = parts * len(self.seeds) * len(self.policies) * len(self.instances) * len(self.shifts)
+        if many > MOST_CELLS:
+            raise SpecError(f"the study has {many:,} cells; raise batch={self.batch}", ("replications",))
 
     def _check_parts(self) -> None:
         """Build everything once: what cannot be built is refused before anything runs."""
@@ -137,10 +141,6 @@ class Sweep:
 
     def cells(self) -> list[Cell]:
         """Return the cells, replications in parts of `batch`."""
-        parts = -(-self.replications // self.batch)
-        many = parts * len(self.seeds) * len(self.policies) * len(self.instances) * len(self.shifts)
-        if many > MOST_CELLS:
-            raise SpecError(f"the study has {many:,} cells; raise batch, now {self.batch}", ("replications",))
         everything = product(
             self.policies.items(), self.instances.items(), self.shifts.items(), self.seeds, self._batches()
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 
 from orthobandit._checks import check_choice, check_whole
-from orthobandit._pool import in_processes
+from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._progress import Progress
 from orthobandit.errors import NotStoredWarning, OutputError
 from orthobandit.study._ray import on_ray
@@ -43,7 +43,7 @@ def run_cells(
         Called as cells finish, in units of their estimated cost; cached cells are not counted.
     """
     check_choice("backend", backend, BACKENDS)
-    check_whole("jobs", jobs)
+    check_whole("jobs", jobs, most=MOST_JOBS)
     by_key = {cell.key: cell for cell in cells}
     found = {key: tables for key, cell in by_key.items() if (tables := cache.load(cell)) is not None}
     missing = sorted((c for key, c in by_key.items() if key not in found), key=lambda c: -c.cost)

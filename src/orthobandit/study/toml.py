@@ -48,6 +48,8 @@ def from_plain(data: Mapping[str, Any]) -> Sweep:
     for key in ("policies", "instances", "shifts", "horizon"):
         if key not in data:
             raise SpecError(f"the key {key!r} is missing")
+    if not isinstance(data.get("name", ""), str):
+        raise SpecError(f"name={data['name']!r} must be a text", ("name",))
     settings: dict[str, Any] = {key: value for key, value in data.items() if key != "name"}
     for key, what in PARTS.items():
         settings[key] = _parts(key, what, data[key])
