@@ -17,7 +17,7 @@ from orthobandit.errors import FeatureError, FileFormatError, InputWarning, Labe
 Array = NDArray[np.float64]
 
 # Names of columns that number the arms rather than describe them.
-NUMBERS = {"id", "arm_id", "armid", "index", "idx", "nr", "no", "no.", "number", "row", "key"}
+NUMBERS = {"id", "armid", "index", "idx", "nr"}
 MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
 LARGEST = 1e150  # squares of features must stay finite
 

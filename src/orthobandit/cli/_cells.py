@@ -8,13 +8,14 @@ from contextlib import contextmanager
 
 from orthobandit._files import check_folder
 from orthobandit.cli._bars import bar
+from orthobandit.cli._words import whole
 from orthobandit.study.sweep import BACKENDS
 
 
 def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
     """Add what every command that runs cells shares."""
     cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=int, default=cores, help="processes (default: all cores, %(default)s)")
+    parser.add_argument("--jobs", type=whole, default=cores, help="processes (default: all, %(default)s)")
     parser.add_argument(
         "--backend",
         choices=BACKENDS,

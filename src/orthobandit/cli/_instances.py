@@ -7,6 +7,7 @@ from typing import Any
 from orthobandit._checks import check_whole
 from orthobandit._named import parse_named, settings_of
 from orthobandit.arms import ArmSet
+from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import (
     INSTANCES,
@@ -27,12 +28,12 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that :func:`chosen_environment` reads."""
     group = parser.add_argument_group("instance")
     group.add_argument("--instance", choices=INSTANCES, help="how the arms are made (default exact-gap)")
-    group.add_argument("--dimension", type=int, metavar="D", help="features of an arm")
-    group.add_argument("--arms", type=int, metavar="K", help="number of arms")
+    group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
+    group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
     group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
     group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one an arm (one-hot)")
-    group.add_argument("--instance-seed", type=int, metavar="SEED", help="names the arms (default: --seed)")
+    group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
     group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
     group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
     group.add_argument("--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)")

@@ -1,8 +1,9 @@
 """What the command line says: help in colour where there is any, and errors in the words of the user."""
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
@@ -67,3 +68,12 @@ def stored(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError |
     except OutputError as error:
         return files, error
     return files, None
+
+
+def whole(text: str) -> int:
+    """Return a whole number, also from 1e6."""
+    try:
+        # A float finds what is too large to be written out, a decimal keeps every digit.
+        return int(Decimal(text)) if "e" in text.lower() and float(text).is_integer() else int(text)
+    except (ValueError, OverflowError):
+        raise ArgumentTypeError(f"{text!r} is not a whole number") from None

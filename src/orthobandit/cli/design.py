@@ -15,7 +15,7 @@ from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
 from orthobandit.cli._bars import bar
-from orthobandit.cli._words import stored
+from orthobandit.cli._words import stored, whole
 from orthobandit.design import (
     Design,
     anchor_design,
@@ -67,12 +67,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sigma", type=float, default=1.0, help="s.d. of a reward (default %(default)s)")
     parser.add_argument(
         "--runs",
-        type=int,
+        type=whole,
         metavar="N",
         help=f"simulated runs behind the rounds to plan with (default {RUNS}, none above {SIMULATED} arms)",
     )
     parser.add_argument("--bounds", action="store_true", help="also the paper's bounds, constants left open")
-    parser.add_argument("--top", type=int, default=10, help="arms to list (default %(default)s)")
+    parser.add_argument("--top", type=whole, default=10, help="arms to list (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--out", metavar="FILE", help="also write the design to FILE (.json or .csv)")
 

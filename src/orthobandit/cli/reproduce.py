@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit.cli._cells import add_run_options, resumable
+from orthobandit.cli._words import whole
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import build, chosen
 from orthobandit.study.sections import Scope
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--quick", action="store_true", help="minutes on two cores (default)")
     form.add_argument("--full", action="store_true", help="up to an hour on two cores")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
-    parser.add_argument("--seed", type=int, default=1, help="names all chance (default %(default)s)")
+    parser.add_argument("--seed", type=whole, default=1, help="names all chance (default %(default)s)")
     add_run_options(parser, out="report")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 

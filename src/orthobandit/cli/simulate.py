@@ -16,7 +16,7 @@ from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
-from orthobandit.cli._words import stored
+from orthobandit.cli._words import stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import FOREVER, POLICIES, Policy, named_policy, needs_horizon, policy_settings
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
@@ -47,10 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--design", help="how to explore: anchor, centred or contrast")
     add_instance_options(parser)
     group = parser.add_argument_group("run")
-    group.add_argument("--horizon", type=_whole, default=20_000, help="rounds (default %(default)s)")
-    group.add_argument("--replications", type=_whole, default=100, help="runs (default %(default)s)")
-    group.add_argument("--seed", type=_whole, default=0, help="names all chance (default %(default)s)")
-    group.add_argument("--jobs", type=_whole, default=1, help="processes (default %(default)s)")
+    group.add_argument("--horizon", type=whole, default=20_000, help="rounds (default %(default)s)")
+    group.add_argument("--replications", type=whole, default=100, help="runs (default %(default)s)")
+    group.add_argument("--seed", type=whole, default=0, help="names all chance (default %(default)s)")
+    group.add_argument("--jobs", type=whole, default=1, help="processes (default %(default)s)")
     group.add_argument(
         "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
     )
@@ -191,12 +191,3 @@ def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
     yield from figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
-
-
-def _whole(text: str) -> int:
-    """Return a whole number, also from 1e6."""
-    try:
-        value = float(text)
-        return int(value) if value.is_integer() and "e" in text.lower() else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
