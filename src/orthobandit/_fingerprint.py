@@ -90,6 +90,8 @@ def _engines() -> tuple[str, ...]:
 def _outside(module: str) -> str | None:
     """Return what a module outside the user's own code counts as; None for the user's own."""
     top = module.partition(".")[0]
+    if top in {"__main__", "__mp_main__"}:
+        return None  # a script or a notebook, whatever started it
     if top == PACKAGE or top in sys.stdlib_module_names:
         return module
     file = getattr(sys.modules.get(module), "__file__", None) or ""

@@ -286,18 +286,17 @@ def _warn(path: str | Path, arms: ArmSet, unasked: Sequence[str]) -> None:
                 InputWarning,
                 stacklevel=3,
             )
-    _, first, counts = np.unique(arms.features, axis=0, return_index=True, return_counts=True)
-    if np.any(counts > 1):
-        one = int(first[np.argmax(counts > 1)])
-        other = next(
-            row for row in range(one + 1, len(arms)) if np.array_equal(arms.features[row], arms.features[one])
-        )
-        warnings.warn(
-            f"{path}: the arms {arms.labels[one]!r} and {arms.labels[other]!r} have the same features, so"
-            " that they count as equally good",
-            InputWarning,
-            stacklevel=3,
-        )
+    first: dict[bytes, int] = {}
+    for row, features in enumerate(arms.features):
+        one = first.setdefault(features.tobytes(), row)
+        if one != row:
+            warnings.warn(
+                f"{path}: the arms {arms.labels[one]!r} and {arms.labels[row]!r} have the same features, so"
+                " that they count as equally good",
+                InputWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def _number(value: object) -> float | None:

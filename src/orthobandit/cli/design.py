@@ -31,7 +31,7 @@ from orthobandit.theory import error_rounds, pac_rounds
 MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flags that give them
 RUNS, SIMULATED = 10, 40  # runs of the simulation, and up to how many arms it takes seconds only
 LIMIT = 500_000  # rounds at which a simulated run is given up
-MANY = 50_000  # arms from which on all pairs take long enough to say so
+MANY = 10_000  # arms from which on all pairs take long enough to say so
 
 METHODS: dict[str, Callable[..., Design]] = {
     "centred": centred_design,
