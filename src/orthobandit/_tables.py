@@ -56,20 +56,12 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
                 f"{path} is separated by {name}, but a {path.suffix.lower()} file by {SEPARATORS[delimiter]};"
                 f" save it with {SEPARATORS[delimiter]}{NAMED.get(other, '')}"
             )
-    numbers = [name for name in header if _is_number(name)]
+    numbers = [name for name in header if number_of(name) is not None]
     if numbers and len(numbers) >= len(header) - 1 and not LABELS & {name.lower() for name in header}:
         raise FileFormatError(
             f"{path} begins with the line {', '.join(header)}, which looks like an arm; a header line with"
             " the columns' names is needed first"
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -86,3 +78,27 @@ def _read_parquet(path: Path) -> Table:
         raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
     _check_names(path, table.column_names)
     return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+def label_column(table: Table) -> str | None:
+    """Return the column that names the arms: by its own name, else the first without a number, else none."""
+    for name in table:
+        if name.strip().lower() in LABELS:
+            return name
+    for name, values in table.items():
+        if values and all(number_of(value) is None for value in values):
+            return name
+    return None
+
+
+def label_of(value: object) -> str:
+    """Return an entry as a label; nothing is an empty one."""
+    return "" if value is None else str(value)
+
+
+def number_of(value: object) -> float | None:
+    """Return an entry as a number, or None if it is none."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._affine import AffineFrame, affine_frame
 from orthobandit._checks import check_whole
-from orthobandit._tables import LABELS, read_table
+from orthobandit._tables import label_column, label_of, number_of, read_table
 from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, ParameterError
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ class ArmSet:
         """
         table = read_table(Path(path))
         names = list(table)
-        chosen = label if label is not None else _label_column(table)
+        chosen = label if label is not None else label_column(table)
         wanted = list(features) if features is not None else [name for name in names if name != chosen]
         for name in [*wanted, *([] if chosen is None else [chosen])]:
             if name not in table:
@@ -98,7 +98,7 @@ class ArmSet:
         if not wanted:
             raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r}); add one")
         rows = list(zip(*(table[name] for name in wanted), strict=True))
-        labels = None if chosen is None else [_label(value) for value in table[chosen]]
+        labels = None if chosen is None else [label_of(value) for value in table[chosen]]
         arms = cls(_parsed(rows, wanted, labels), labels)
         _warn(path, arms, wanted if features is None else [])
         return arms
@@ -228,7 +228,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
                 " every arm needs the same number of features"
             )
         for column, value in enumerate(entries):
-            if _number(value) is None:
+            if number_of(value) is None:
                 return (
                     f"features {name} has {value!s} in column {column}; every feature must be a finite number"
                 )
@@ -262,20 +262,6 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
-def _label_column(table: dict[str, list[object]]) -> str | None:
-    for name in table:
-        if name.strip().lower() in LABELS:
-            return name
-    for name, values in table.items():
-        if values and all(_number(value) is None for value in values):
-            return name
-    return None
-
-
-def _label(value: object) -> str:
-    return "" if value is None else str(value)
-
-
 def _warn(path: str | Path, arms: ArmSet, unasked: Sequence[str]) -> None:
     """Warn of what can be used but is perhaps not meant."""
     for name in unasked:
@@ -299,18 +285,11 @@ def _warn(path: str | Path, arms: ArmSet, unasked: Sequence[str]) -> None:
             return
 
 
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
 def _parsed(rows: list[tuple[object, ...]], names: list[str], labels: list[str] | None) -> Array:
     array = np.empty((len(rows), len(names)))
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
-            number = _number(value)
+            number = number_of(value)
             if number is None:
                 raise FeatureError(
                     f"features {_row_name(i, labels)} has {value!r} in column {names[j]!r}; every feature"
