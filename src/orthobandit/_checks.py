@@ -22,11 +22,16 @@ def check_positive(name: str, value: object) -> float:
     return float(value)
 
 
-def check_whole(name: str, value: object, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`."""
+def check_whole(
+    name: str, value: object, least: int = 1, most: int | None = None, *, remedy: str = ""
+) -> int:
+    """Return `value` as an int of at least `least` and at most `most`; the `remedy` ends the message."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}")
-    return int(value)
+        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}{remedy}")
+    whole = int(value)
+    if most is not None and whole > most:
+        raise ParameterError(f"{name}={value!r} must be a whole number of at most {most:.3g}{remedy}")
+    return whole
 
 
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
@@ -34,6 +39,27 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     names = list(valid)
     if isinstance(value, str) and value in names:
         return value
-    near = get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = _near(value, names)
+    hint = f"; did you mean {near!r}?" if near else ""
     raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
+
+
+def nearest(value: object, valid: Iterable[str]) -> str:
+    """Return what to say about an unknown name: the nearest valid one, or all of them.
+
+    Examples
+    --------
+    >>> nearest("scal", ["delta", "scale"]), nearest("foo", ["horizon", "seeds"])
+    ("did you mean 'scale'?", 'the names are horizon, seeds')
+    """
+    names = sorted(valid)
+    near = _near(value, names)
+    if near:
+        return f"did you mean {near!r}?"
+    return f"the names are {', '.join(names)}" if names else "there are none"
+
+
+def _near(value: object, names: list[str]) -> str | None:
+    # Below this share of common letters a suggestion is more often wrong than right.
+    found = get_close_matches(str(value).lower(), names, n=1, cutoff=0.55)
+    return found[0] if found else None

@@ -1,11 +1,11 @@
 """Things by name: ``sbe:scale=2`` becomes a maker and its settings; what is unknown is refused by name."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from orthobandit._checks import check_choice
-from orthobandit.errors import ParameterError
+from orthobandit._checks import nearest
+from orthobandit.errors import InputError, ParameterError
 
 Setting = int | float | str
 T = TypeVar("T")
@@ -36,24 +36,76 @@ def settings_of(maker: Callable[..., object]) -> tuple[str, ...]:
     return tuple(inspect.signature(maker).parameters)
 
 
+class SettingError(ParameterError):
+    """A name or a setting is wrong.
+
+    Attributes
+    ----------
+    key : str
+        The setting; ``"kind"`` for the name itself, ``""`` when the settings do not fit each other.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def maker_of(what: str, makers: Mapping[str, Callable[..., T]], name: object) -> Callable[..., T]:
+    """Return the maker of this name; an unknown one is refused with the nearest valid one."""
+    if not isinstance(name, str) or name not in makers:
+        raise SettingError(f"unknown {what} {name!r}; {nearest(name, makers)}", "kind")
+    return makers[name]
+
+
 def make_named(
-    what: str, makers: Mapping[str, Callable[..., T]], name: str, settings: Mapping[str, object]
+    what: str,
+    makers: Mapping[str, Callable[..., T]],
+    name: str,
+    settings: Mapping[str, object],
+    hidden: Collection[str] = (),
 ) -> T:
-    """Call the maker of this name; a wrong name or setting is refused with the nearest valid one."""
-    maker = makers[check_choice(what, name, makers)]
-    defaults = {key: item.default for key, item in inspect.signature(maker).parameters.items()}
+    """Call the maker of this name; :class:`SettingError` names what is wrong and the nearest valid name.
+
+    Parameters
+    ----------
+    what : str
+        What is made, e.g. ``"policy"``.
+    makers : dict of str to callable
+    name : str
+    settings : dict
+        Arguments of the maker.
+    hidden : collection of str
+        Arguments that are given by other means.
+    """
+    maker = maker_of(what, makers, name)
+    defaults = {
+        key: item.default for key, item in inspect.signature(maker).parameters.items() if key not in hidden
+    }
     for setting, value in settings.items():
-        if not defaults:
-            raise ParameterError(f"{name} takes no settings; leave out {setting!r}")
-        default = defaults[check_choice(f"setting of {name}", setting, defaults)]
-        if isinstance(default, int | float) and isinstance(value, str):
-            raise ParameterError(f"{name}: {setting}={value!r} must be a number")
-        if isinstance(default, int) and isinstance(value, float):
-            raise ParameterError(f"{name}: {setting}={value!r} must be a whole number")
+        _check_setting(what, name, setting, value, defaults)
     for setting, default in defaults.items():
         if default is inspect.Parameter.empty and setting not in settings:
-            raise ParameterError(f"{name} needs the setting {setting}, as in {name}:{setting}=…")
-    return maker(**settings)
+            raise SettingError(f"{what} {name!r} needs the setting {setting!r}, as in {name}:{setting}=…")
+    try:
+        return maker(**settings)
+    except (InputError, TypeError) as error:
+        # Messages begin with the name of the setting that is wrong.
+        named = str(error).partition("=")[0]
+        raise SettingError(str(error), named if named in settings else "") from None
+
+
+def _check_setting(what: str, name: str, setting: str, value: object, defaults: Mapping[str, object]) -> None:
+    if not defaults:
+        raise SettingError(f"{what} {name!r} takes no settings; leave out {setting!r}", setting)
+    if setting not in defaults:
+        raise SettingError(
+            f"{what} {name!r} has no setting {setting!r}; {nearest(setting, defaults)}", setting
+        )
+    default = defaults[setting]
+    if isinstance(default, int | float) and isinstance(value, str):
+        raise SettingError(f"{what} {name!r}: {setting}={value!r} must be a number", setting)
+    if isinstance(default, int) and isinstance(value, float):
+        raise SettingError(f"{what} {name!r}: {setting}={value!r} must be a whole number", setting)
 
 
 def _value(text: str) -> Setting:

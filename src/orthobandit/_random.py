@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._checks import check_whole
 from orthobandit._compile import compiled
 from orthobandit.errors import ParameterError
 
@@ -48,8 +49,7 @@ def compiled_stream(seed: int, purpose: str, *indices: int) -> Words:
 
 
 def _sequence(seed: int, purpose: str, *indices: int) -> np.random.SeedSequence:
-    if seed < 0:
-        raise ParameterError(f"seed={seed} must not be negative")
+    check_whole("seed", seed, least=0)
     if any(not 0 <= index < 2**32 for index in indices):
         raise ParameterError(f"indices={indices} must lie in [0, 2³²)")
     name = int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "big")

@@ -1,5 +1,6 @@
 """Arms: what can be played, each described by a feature vector and a label."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._affine import AffineFrame, affine_frame
-from orthobandit._tables import read_table
-from orthobandit.errors import FeatureError, FileFormatError, LabelError, ParameterError
+from orthobandit._checks import check_whole
+from orthobandit._tables import label_column, label_of, number_of, read_table
+from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, ParameterError
 
 Array = NDArray[np.float64]
 
+# Names of columns that number the arms rather than describe them.
+NUMBERS = {"id", "armid", "index", "idx", "nr"}
+MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
 LARGEST = 1e150  # squares of features must stay finite
 
 
@@ -50,8 +55,13 @@ class ArmSet:
         >>> ArmSet.one_hot(3).dimension
         2
         """
-        if count < 1:
-            raise ParameterError(f"count={count}; at least one arm is needed")
+        check_whole("count", count)
+        if count > MOST_ONE_HOT:
+            raise ParameterError(
+                f"count={count!r} is too much: one-hot features of K arms are K × K numbers, here"
+                f" {8 * count**2 / 2**30:,.0f} GiB; describe the arms by shared features, or use at most"
+                f" {MOST_ONE_HOT:,}"
+            )
         arms = cls(np.eye(count), labels)
         arms.__dict__["frame"] = _one_hot_frame(count)
         return arms
@@ -78,7 +88,7 @@ class ArmSet:
         """
         table = read_table(Path(path))
         names = list(table)
-        chosen = label if label is not None else _label_column(table)
+        chosen = label if label is not None else label_column(table)
         wanted = list(features) if features is not None else [name for name in names if name != chosen]
         for name in [*wanted, *([] if chosen is None else [chosen])]:
             if name not in table:
@@ -88,8 +98,10 @@ class ArmSet:
         if not wanted:
             raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r}); add one")
         rows = list(zip(*(table[name] for name in wanted), strict=True))
-        labels = None if chosen is None else [str(value) for value in table[chosen]]
-        return cls(_parsed(rows, wanted, labels), labels)
+        labels = None if chosen is None else [label_of(value) for value in table[chosen]]
+        arms = cls(_parsed(rows, wanted, labels), labels)
+        _warn(path, arms, wanted if features is None else [])
+        return arms
 
     @property
     def features(self) -> Array:
@@ -216,7 +228,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
                 " every arm needs the same number of features"
             )
         for column, value in enumerate(entries):
-            if _number(value) is None:
+            if number_of(value) is None:
                 return (
                     f"features {name} has {value!s} in column {column}; every feature must be a finite number"
                 )
@@ -229,6 +241,9 @@ def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]
     if isinstance(labels, str):
         raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
     names = tuple(str(label) for label in labels)
+    for row, name in enumerate(names):
+        if not name.strip():
+            raise LabelError(f"labels row {row} is empty; every arm needs a name of its own")
     if len(names) != count:
         raise LabelError(f"labels has {len(names)} entries for {count} arms; give one label an arm")
     if len(set(names)) < count:
@@ -247,28 +262,34 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
-def _label_column(table: dict[str, list[object]]) -> str | None:
-    for name in table:
-        if name.strip().lower() in {"label", "arm", "name"}:
-            return name
-    for name, values in table.items():
-        if values and all(_number(value) is None for value in values):
-            return name
-    return None
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
+def _warn(path: str | Path, arms: ArmSet, unasked: Sequence[str]) -> None:
+    """Warn of what can be used but is perhaps not meant."""
+    for name in unasked:
+        if name.strip().lower() in NUMBERS or name.strip().lower().endswith(("_id", " id")):
+            warnings.warn(
+                f"{path}: the column {name!r} is taken as a feature; if it only numbers the arms, make it the"
+                " label, or list the feature columns",
+                InputWarning,
+                stacklevel=3,
+            )
+    first: dict[bytes, int] = {}
+    for row, features in enumerate(arms.features):
+        one = first.setdefault(features.tobytes(), row)
+        if one != row:
+            warnings.warn(
+                f"{path}: the arms {arms.labels[one]!r} and {arms.labels[row]!r} have the same features, so"
+                " that they count as equally good",
+                InputWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def _parsed(rows: list[tuple[object, ...]], names: list[str], labels: list[str] | None) -> Array:
     array = np.empty((len(rows), len(names)))
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
-            number = _number(value)
+            number = number_of(value)
             if number is None:
                 raise FeatureError(
                     f"features {_row_name(i, labels)} has {value!r} in column {names[j]!r}; every feature"

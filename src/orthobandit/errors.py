@@ -63,6 +63,26 @@ class StudyError(OrthobanditError):
     """A study could not be finished; what was finished is kept."""
 
 
+class OutputError(OrthobanditError):
+    """A result could not be written; the message says where and why. No half of a file is left."""
+
+
+class OrthobanditWarning(UserWarning):
+    """Base of every warning of this package: the result stands, but something is not as it may seem."""
+
+
+class DamagedFileWarning(OrthobanditWarning):
+    """A file of finished work was damaged; what it held is computed again."""
+
+
+class NotStoredWarning(OrthobanditWarning):
+    """Finished work could not be kept; the run goes on, but could not go on from there another time."""
+
+
+class InputWarning(OrthobanditWarning):
+    """An input can be used, but is perhaps not what was meant."""
+
+
 class MissingExtraError(OrthobanditError, ImportError):
     """A package that only some features need is not installed; the message says how to get it."""
 

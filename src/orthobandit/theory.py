@@ -12,6 +12,8 @@ from fractions import Fraction
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ParameterError
 
+SMALLEST = 1e-150  # ε whose square is still a number
+
 __all__ = [
     "adaptive_phase_rounds",
     "adaptive_regret_bound",
@@ -76,7 +78,8 @@ def error_rounds(
     >>> error_rounds(0.0753, 4.0, 9.0, delta=0.05, dimension=1)
     9992
     """
-    check_positive("epsilon", epsilon)
+    if check_positive("epsilon", epsilon) < SMALLEST:
+        raise ParameterError(f"epsilon={epsilon!r} must be at least {SMALLEST:g}: its square is in the bound")
     if not (math.isfinite(L) and math.isfinite(M)):
         return None
     high = 1

@@ -72,8 +72,13 @@ def test_one_hot_arms_may_be_labelled():
 
 @pytest.mark.parametrize("count", [0, -3])
 def test_no_one_hot_arms(count):
-    with pytest.raises(ParameterError, match=f"count={count}; at least one arm is needed"):
+    with pytest.raises(ParameterError, match=f"count={count} must be a whole number of at least 1"):
         ArmSet.one_hot(count)
+
+
+def test_one_hot_arms_that_would_fill_the_memory_are_refused():
+    with pytest.raises(ParameterError, match=r"count=1000000 is too much: .* 7,451 GiB; describe the arms"):
+        ArmSet.one_hot(10**6)
 
 
 def test_given_arrays_are_copied():

@@ -11,8 +11,9 @@ ALL = [v for _, v in inspect.getmembers(errors, inspect.isclass) if v.__module__
 
 
 @pytest.mark.parametrize("error", ALL)
-def test_every_error_has_the_same_root(error):
-    assert issubclass(error, errors.OrthobanditError)
+def test_every_error_and_every_warning_has_the_same_root(error):
+    root = errors.OrthobanditWarning if issubclass(error, Warning) else errors.OrthobanditError
+    assert issubclass(error, root)
 
 
 @pytest.mark.parametrize("error", [error for error in ALL if issubclass(error, errors.InputError)])

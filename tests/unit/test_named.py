@@ -46,11 +46,13 @@ def test_settings_reach_the_maker():
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("cakes", {}, "food='cakes' is not one of 'cake', 'bread', 'tall'; did you mean 'cake'?"),
-        ("cake", {"layer": 1}, "did you mean 'layers'?"),
-        ("bread", {"layers": 1}, "bread takes no settings; leave out 'layers'"),
-        ("cake", {"layers": "two"}, "cake: layers='two' must be a number"),
-        ("cake", {"layers": 2.5}, "cake: layers=2.5 must be a whole number"),
+        ("cakes", {}, "unknown food 'cakes'; did you mean 'cake'?"),
+        ("water", {}, "unknown food 'water'; the names are bread, cake, tall"),
+        ("cake", {"layer": 1}, "food 'cake' has no setting 'layer'; did you mean 'layers'?"),
+        ("cake", {"zz": 1}, "food 'cake' has no setting 'zz'; the names are candles, icing, layers, sugar"),
+        ("bread", {"layers": 1}, "food 'bread' takes no settings; leave out 'layers'"),
+        ("cake", {"layers": "two"}, "food 'cake': layers='two' must be a number"),
+        ("cake", {"layers": 2.5}, "food 'cake': layers=2.5 must be a whole number"),
     ],
 )
 def test_what_is_wrong_is_named(name, settings, said):

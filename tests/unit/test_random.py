@@ -42,7 +42,9 @@ def test_different_names_give_different_numbers():
 def test_names_out_of_range_are_refused(name):
     is_seed = name[0] < 0
     message = (
-        f"seed={name[0]} must not be negative" if is_seed else f"indices={name[2:]} must lie in [0, 2³²)"
+        f"seed={name[0]} must be a whole number of at least 0"
+        if is_seed
+        else f"indices={name[2:]} must lie in [0, 2³²)"
     )
     with pytest.raises(ParameterError, match=re.escape(message)):
         stream(*name)

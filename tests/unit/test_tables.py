@@ -9,7 +9,7 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit._tables import read_table
-from orthobandit.errors import FeatureError, FileFormatError, LabelError
+from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, MissingExtraError
 
 COLOURS = "label,price,size\nred,1,10\ngreen,2,20\nblue,3,35\n"
 
@@ -114,7 +114,10 @@ def test_labels_twice_in_a_file(tmp_path):
     ("content", "error", "message"),
     [
         ("", FileFormatError, "is empty; a header line and one line an arm are needed"),
-        ("label,x\n", FeatureError, "features have shape (0, 1); at least one arm and one feature"),
+        ("label,x\n", FileFormatError, "has a header line and nothing below it; one line an arm is needed"),
+        ("label;x\nred;1\n", FileFormatError, "is separated by semicolons, but a .csv file by commas"),
+        ("1,2\n3,4\n", FileFormatError, "begins with the line 1, 2, which looks like an arm"),
+        ("label,x\nred,1\n ,2\n", LabelError, "labels row 1 is empty; every arm needs a name of its own"),
         ("label\nred\nblue\n", FeatureError, "has no feature column beside the labels ('label'); add one"),
         ("x,x\n1,2\n", FileFormatError, "has a column name twice: x, x; rename one"),
         ("label,x\nred,1\nblue,2,3\n", FileFormatError, "line 3 has 3 fields; the header has 2"),
@@ -174,6 +177,26 @@ def test_parquet_with_a_column_name_twice(tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = parquet(tmp_path / "a.parquet", {"x": [1.0]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = "reading Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
-    with pytest.raises(FileFormatError, match=re.escape(message)):
+    message = "Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
+    with pytest.raises(MissingExtraError, match=re.escape(message)):
         ArmSet.read(path)
+
+
+def test_columns_may_be_called_by_years_beside_labels(tmp_path):
+    arms = ArmSet.read(text(tmp_path / "a.csv", "label, 2019 ,2020\nred,1,2\nblue,2,3\n"), features=["2019"])
+    assert arms.features.tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "arm_id", "page id", "index"])
+def test_a_column_that_numbers_the_arms_is_used_with_a_warning(tmp_path, name):
+    path = text(tmp_path / "a.csv", f"{name},x\n1,5\n2,3\n")
+    with pytest.warns(InputWarning, match=f"the column '{name}' is taken as a feature"):
+        assert ArmSet.read(path).features.shape == (2, 2)
+    assert ArmSet.read(path, label=name).labels == ("1", "2")
+    assert ArmSet.read(path, features=[name, "x"]).features.shape == (2, 2)
+
+
+def test_arms_that_do_not_differ_are_read_with_a_warning(tmp_path):
+    path = text(tmp_path / "a.csv", "label,x\nred,1\ngreen,2\nblue,1\n")
+    with pytest.warns(InputWarning, match="the arms 'red' and 'blue' have the same features"):
+        assert ArmSet.read(path).dimension == 1

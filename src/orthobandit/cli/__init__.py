@@ -1,11 +1,18 @@
 """The command line: parse, call the library, print. One file a command."""
 
-import argparse
+import os
 import sys
+import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module, metadata
+from io import UnsupportedOperation
+from pathlib import Path
+from types import ModuleType
 
-from orthobandit.errors import OrthobanditError
+from orthobandit.cli._words import Parser, said, with_flags
+from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it. The module of the same name adds arguments and runs.
 COMMANDS = {
@@ -14,12 +21,32 @@ COMMANDS = {
     "reproduce": "the paper's figures and its successor's tables, in a report that says what holds",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
 }
+WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(
+    """Run one command and return the exit code.
+
+    0; 2 for input that is wrong or results that could not be written, which are printed first; 1 when the
+    machine has no room or no rights; 130 after Ctrl-C; 141 when the reader of the output has gone.
+    """
+    try:
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            if sys.stdout is not None:  # closed before we began
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return CLOSED
+    except OSError as error:
+        _drop_output()
+        said("orthobandit", str(error))
+        return FAILED
+
+
+def _run(given: list[str]) -> int:
+    parser = Parser(
         prog="orthobandit",
         description="Adaptive experiments that find the best arm, with guarantees, while the baseline moves.",
     )
@@ -27,18 +54,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--version", action="version", version=f"orthobandit {metadata.version('orthobandit')}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary)
-        # Only the command that is asked for is imported: the others' dependencies cost time.
-        if name in given[:1]:
-            import_module(f"orthobandit.cli.{name}").configure(command)
+    parsers = {name: commands.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
+    # Only the command that is asked for is imported: the others' dependencies cost time.
+    wanted = next((word for word in given if word in COMMANDS), None)
+    if wanted is not None:
+        import_module(f"orthobandit.cli.{wanted}").configure(parsers[wanted])
     options = parser.parse_args(given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", OrthobanditWarning)
+        warnings.showwarning = lambda message, *_: said(
+            f"orthobandit {options.command}: warning", str(message)
+        )
+        return _called(import_module(f"orthobandit.cli.{options.command}"), parsers[options.command], options)
+
+
+def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> int:
+    who = f"orthobandit {options.command}"
     try:
-        import_module(f"orthobandit.cli.{options.command}").run(options)
+        module.run(options)
+    except InputError as error:
+        said(who, with_flags(str(error), parser, options, getattr(module, "MEANT", {})))
+        return WRONG
     except OrthobanditError as error:
-        print(f"orthobandit {options.command}: {error}", file=sys.stderr)
-        return 2
+        said(who, str(error))
+        return WRONG
+    except MemoryError as error:
+        said(who, f"not enough memory{f' ({error})' if str(error) else ''}; try fewer arms or replications")
+        return FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0
+
+
+def _drop_output() -> None:
+    """Let what is still unwritten go nowhere: the interpreter would try again at its end, and complain."""
+    # Where stdout is no file there is nothing to redirect.
+    with suppress(UnsupportedOperation), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

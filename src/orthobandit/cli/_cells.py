@@ -6,14 +6,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from orthobandit.cli._bars import steps_left
+from orthobandit._files import check_folder
+from orthobandit.cli._bars import bar
+from orthobandit.cli._words import whole
 from orthobandit.study.sweep import BACKENDS
 
 
 def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
     """Add what every command that runs cells shares."""
     cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=int, default=cores, help="processes (default: all cores, %(default)s)")
+    parser.add_argument("--jobs", type=whole, default=cores, help="processes (default: all, %(default)s)")
     parser.add_argument(
         "--backend",
         choices=BACKENDS,
@@ -26,10 +28,11 @@ def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
 
 
 @contextmanager
-def resumable() -> Iterator[Callable[..., None]]:
-    """Yield the progress of cells; after Ctrl-C say that the same command goes on."""
+def resumable(out: str) -> Iterator[Callable[..., None]]:
+    """Yield the progress of cells, if `out` can be written to; after Ctrl-C say that the command goes on."""
+    check_folder("out", out)
     try:
-        with steps_left() as progress:
+        with bar("cells") as progress:
             yield progress
     except KeyboardInterrupt:
         print("stopped on the way; run the same command again to go on", file=sys.stderr)

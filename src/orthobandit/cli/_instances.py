@@ -1,10 +1,13 @@
 """Options that say what is simulated: arms and θ, the shift of the baseline, the noise."""
 
 import argparse
+import math
 from typing import Any
 
+from orthobandit._checks import check_whole
 from orthobandit._named import parse_named, settings_of
 from orthobandit.arms import ArmSet
+from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import (
     INSTANCES,
@@ -25,12 +28,12 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that :func:`chosen_environment` reads."""
     group = parser.add_argument_group("instance")
     group.add_argument("--instance", choices=INSTANCES, help="how the arms are made (default exact-gap)")
-    group.add_argument("--dimension", type=int, metavar="D", help="features of an arm")
-    group.add_argument("--arms", type=int, metavar="K", help="number of arms")
+    group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
+    group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
     group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
     group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one an arm (one-hot)")
-    group.add_argument("--instance-seed", type=int, metavar="SEED", help="names the arms (default: --seed)")
+    group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
     group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
     group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
     group.add_argument("--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)")
@@ -64,7 +67,13 @@ def _arms_and_theta(options: argparse.Namespace) -> Environment:
                 raise ParameterError(f"--{option} has no meaning beside --arms-file; leave it out")
         if options.theta is None:
             raise ParameterError("--arms-file says nothing about rewards; give --theta, a number a feature")
-        return Environment(ArmSet.read(options.arms_file), options.theta)
+        arms = ArmSet.read(options.arms_file)
+        if len(options.theta) != arms.features.shape[1]:
+            raise ParameterError(
+                f"--theta has {len(options.theta)} numbers for {arms.features.shape[1]} features of"
+                f" {options.arms_file}; give a number a feature, in the order of the columns"
+            )
+        return Environment(arms, options.theta)
     if options.theta is not None:
         raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
     name = options.instance or "exact-gap"
@@ -90,7 +99,8 @@ def _means(given: dict[str, Any]) -> list[float]:
             raise ParameterError(f"--{option} has no meaning for --instance one-hot{beside}; leave it out")
     if listed:
         return list(given["means"])
-    count = given.get("arms", 10)
-    if count < 1:
-        raise ParameterError(f"--arms {count} must be at least 1")
-    return [given.get("gap", 0.5)] + [0.0] * (count - 1)
+    count, gap = given.get("arms", 10), given.get("gap", 0.5)
+    if not math.isfinite(gap):
+        raise ParameterError(f"gap={gap!r} must be finite")
+    check_whole("count", count)
+    return [gap] + [0.0] * (count - 1)

@@ -2,13 +2,20 @@
 
 import argparse
 import csv
+import io
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
-from orthobandit.cli._bars import counter
+from orthobandit.cli._bars import bar
+from orthobandit.cli._words import stored, whole
 from orthobandit.design import (
     Design,
     anchor_design,
@@ -17,8 +24,14 @@ from orthobandit.design import (
     g_optimal_design,
 )
 from orthobandit.design.base import PAIRS_SHOWN
-from orthobandit.errors import FileFormatError, ParameterError
+from orthobandit.errors import FeatureError, FileFormatError, ParameterError
+from orthobandit.simulation import rounds_to_plan
 from orthobandit.theory import error_rounds, pac_rounds
+
+MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flags that give them
+RUNS, SIMULATED = 10, 40  # runs of the simulation, and up to how many arms it takes seconds only
+LIMIT = 500_000  # rounds at which a simulated run is given up
+MANY = 10_000  # arms from which on all pairs take long enough to say so
 
 METHODS: dict[str, Callable[..., Design]] = {
     "centred": centred_design,
@@ -51,36 +64,107 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gap", type=float, help="certified tolerance (default 1e-6; 1e-4 for contrast)")
     parser.add_argument("--epsilon", type=float, default=0.1, help="accuracy wanted (default %(default)s)")
     parser.add_argument("--delta", type=float, default=0.05, help="failure probability (default %(default)s)")
-    parser.add_argument("--top", type=int, default=10, help="arms to list (default %(default)s)")
+    parser.add_argument("--sigma", type=float, default=1.0, help="s.d. of a reward (default %(default)s)")
+    parser.add_argument(
+        "--runs",
+        type=whole,
+        metavar="N",
+        help=f"simulated runs behind the rounds to plan with (default {RUNS}, none above {SIMULATED} arms)",
+    )
+    parser.add_argument("--bounds", action="store_true", help="also the paper's bounds, constants left open")
+    parser.add_argument("--top", type=whole, default=10, help="arms to list (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--out", metavar="FILE", help="also write the design to FILE (.json or .csv)")
 
 
 def run(options: argparse.Namespace) -> None:
     """Design, print, and write."""
+    check_whole("top", options.top, least=0)
+    path = None if options.out is None else _checked_output(Path(options.out))
     arms = ArmSet.read(options.arms, label=options.label, features=options.features)
+    if arms.dimension == 0:
+        what = "is one arm" if len(arms) == 1 else f"are {len(arms)} arms with the same features"
+        raise FeatureError(f"{options.arms}: there {what}; two that differ are needed to compare")
+    check_positive("epsilon", options.epsilon)
+    check_fraction("delta", options.delta)
+    design = _designed(arms, options)
+    bounds = _bounds(design, options.epsilon, options.delta)
+    report = {
+        **design.to_json(),
+        "epsilon": options.epsilon,
+        "delta": options.delta,
+        "sigma": options.sigma,
+        "rounds": _rounds(arms, options),
+        "bounds": bounds,
+    }
+    files, failure = stored(lambda: _written(path, design, report))
+    if options.json:
+        print(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
+    else:
+        _print(design, report, options)
+        if files:
+            print(f"\nwrote {files[0]}")
+    if failure is not None:
+        raise failure
+
+
+def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
     settings: dict[str, Any] = {} if options.gap is None else {"gap": options.gap}
     if options.reference is not None:
         if options.method not in {"anchor", "contrast"}:
             raise ParameterError(f"--reference has no meaning for --method {options.method}; leave it out")
         settings["reference"] = arms.index(options.reference)
-    with counter("pass", "gap") as progress:
-        design = METHODS[options.method](arms, progress=progress, **settings)
-    rounds = _rounds(design, options.epsilon, options.delta)
-    report = {**design.to_json(), "epsilon": options.epsilon, "delta": options.delta, "rounds": rounds}
-    if options.out is not None:
-        _write(Path(options.out), design, report)
-    if options.json:
-        print(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
-        return
+    elif options.method == "contrast" and len(arms) > MANY:
+        print(f"comparing all pairs of {len(arms):,} arms may take minutes", file=sys.stderr)
+    with bar(f"{options.method} design") as progress:
+        return METHODS[options.method](arms, progress=progress, **settings)
+
+
+def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the rounds to plan with: quantiles of simulated runs, None where a run was given up."""
+    runs = options.runs if options.runs is not None else RUNS if len(arms) <= SIMULATED else 0
+    if not check_whole("runs", runs, least=0):
+        return None
+    with bar("rounds to plan with") as progress:
+        needed = rounds_to_plan(
+            arms,
+            epsilon=options.epsilon,
+            delta=options.delta,
+            sigma=options.sigma,
+            runs=runs,
+            limit=LIMIT,
+            progress=progress,
+        )
+    levels = {"least": 0.0, "median": 0.5, "most": 1.0}
+    found = {name: np.quantile(needed, level, method="higher") for name, level in levels.items()}
+    return {name: int(value) if np.isfinite(value) else None for name, value in found.items()} | {
+        "runs": runs,
+        "limit": LIMIT,
+    }
+
+
+def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) -> None:
     print(design.describe(options.top))
-    print(f"rounds by the paper's bounds, for ε = {options.epsilon:g} and δ = {options.delta:g}")
-    for name, value in rounds.items():
-        print(f"  {name:<42}{'never' if value is None else format(value, ','):>14}")
-    print("  (the paper leaves its constants open: these sizes are for comparison)")
+    rounds = report["rounds"]
+    goal = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
+    print(f"rounds to plan with, for {goal}")
+    if rounds is None:
+        print(
+            f"  not simulated{'' if options.runs == 0 else f' for more than {SIMULATED} arms'}; --runs 5 does"
+        )
+    elif rounds["median"] is None:
+        print(f"  more than {LIMIT:,}, where the simulation was given up; they grow as (s.d. / ε)²")
+    else:
+        most = f"more than {LIMIT:,}" if rounds["most"] is None else f"{rounds['most']:,}"
+        print(f"  {rounds['median']:,}   (median of {rounds['runs']} runs, {rounds['least']:,} to {most})")
+        print("  anytime elimination, simulated in the hard case: no arm better than another")
+    if options.bounds:
+        print("the paper's bounds, which leave their constants open: for comparison only")
+        for name, value in report["bounds"].items():
+            print(f"  {name:<42}{'never' if value is None else format(value, ','):>14}")
 
 
-def _rounds(design: Design, epsilon: float, delta: float) -> dict[str, int | None]:
+def _bounds(design: Design, epsilon: float, delta: float) -> dict[str, int | None]:
     arms = design.arms
     r, count = max(arms.dimension, 1), len(arms)
     pairs = design.contrast_norm if count <= PAIRS_SHOWN else 2 * design.centred_norm
@@ -93,14 +177,31 @@ def _rounds(design: Design, epsilon: float, delta: float) -> dict[str, int | Non
     }
 
 
-def _write(path: Path, design: Design, report: dict[str, Any]) -> None:
+def _checked_output(path: Path) -> Path:
+    """Find out before a long solve whether the design can be written."""
+    if path.suffix not in {".json", ".csv"}:
+        raise FileFormatError(f"--out {path} ends in {path.suffix!r}; write to .json or .csv")
+    try:
+        check_folder("out", path.parent)
+    except ParameterError as error:
+        reason = str(error).removeprefix("out=")
+        raise ParameterError(f"--out {path} cannot be written: {reason}") from None
+    if path.is_dir():
+        raise FileFormatError(f"--out {path} is a folder; name a file in it")
+    return path
+
+
+def _written(path: Path | None, design: Design, report: dict[str, Any]) -> Iterator[Path]:
+    if path is None:
+        return
     if path.suffix == ".json":
-        path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    elif path.suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as lines:
-            writer = csv.writer(lines)
-            writer.writerow(["label", "probability"])
-            for i in design.support:
-                writer.writerow([design.arms.labels[i], repr(float(design.probabilities[i]))])
+        write_text(path, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     else:
-        raise FileFormatError(f"{path} ends in {path.suffix!r}; write to .json or .csv")
+        lines = io.StringIO(newline="")
+        writer = csv.writer(lines)
+        writer.writerow(["label", "probability"])
+        for i in design.support:
+            writer.writerow([design.arms.labels[i], repr(float(design.probabilities[i]))])
+        with whole_file(path) as unfinished:
+            unfinished.write_bytes(lines.getvalue().encode())
+    yield path

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit.cli._cells import add_run_options, resumable
+from orthobandit.cli._words import whole
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import build, chosen
 from orthobandit.study.sections import Scope
+
+MEANT = {"seeds": "seed"}  # an argument and the flag that gives it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--quick", action="store_true", help="minutes on two cores (default)")
     form.add_argument("--full", action="store_true", help="up to an hour on two cores")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
-    parser.add_argument("--seed", type=int, default=1, help="names all chance (default %(default)s)")
+    parser.add_argument("--seed", type=whole, default=1, help="names all chance (default %(default)s)")
     add_run_options(parser, out="report")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
@@ -29,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run, write, and print what holds."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
-    with resumable() as progress:
+    with resumable(options.out) as progress:
         found = build(
             sections, options.out, scope, jobs=options.jobs, backend=options.backend, progress=progress
         )

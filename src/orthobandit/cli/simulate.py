@@ -4,17 +4,22 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from orthobandit._checks import check_whole
+from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
 from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
-from orthobandit.errors import ParameterError
+from orthobandit.cli._words import stored, whole
+from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
+    FOREVER,
     POLICIES,
     Policy,
     named_policy,
@@ -26,6 +31,8 @@ from orthobandit.simulation import Environment, RunResult, compare, comparison_t
 from orthobandit.study import figures
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
+# Arguments of the library and the flags that give them.
+MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound", "seed": "instance_seed"}
 MARKS = 200  # points of a curve
 STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
 
@@ -48,10 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--design", help="how to explore: anchor, centred or contrast")
     add_instance_options(parser)
     group = parser.add_argument_group("run")
-    group.add_argument("--horizon", type=_whole, default=20_000, help="rounds (default %(default)s)")
-    group.add_argument("--replications", type=_whole, default=100, help="runs (default %(default)s)")
-    group.add_argument("--seed", type=_whole, default=0, help="names all chance (default %(default)s)")
-    group.add_argument("--jobs", type=_whole, default=1, help="processes (default %(default)s)")
+    group.add_argument("--horizon", type=whole, default=20_000, help="rounds (default %(default)s)")
+    group.add_argument("--replications", type=whole, default=100, help="runs (default %(default)s)")
+    group.add_argument("--seed", type=whole, default=0, help="names all chance (default %(default)s)")
+    group.add_argument("--jobs", type=whole, default=1, help="processes (default %(default)s)")
     group.add_argument(
         "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
     )
@@ -63,10 +70,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
+    check_whole("horizon", options.horizon, most=FOREVER - 1)
     environment = chosen_environment(options)
     policies = _policies(options, environment)
+    if environment.arms.dimension == 0:
+        warnings.warn(
+            "no arm differs from another, so that there is nothing to find", InputWarning, stacklevel=1
+        )
     if options.out is not None:
-        _check_output(Path(options.out))
+        _check_output(options.out)
     results = _results(options, environment, policies)
     rows = compare(results)
     report = {
@@ -76,16 +88,18 @@ def run(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "policies": rows,
     }
-    files = [] if options.out is None else _write(Path(options.out), results, report)
+    files, failure = stored(lambda: _written(options.out, results, report))
     if options.json:
         print(json.dumps(report | {"files": files}, indent=2, allow_nan=False, ensure_ascii=False))
-        return
-    print(f"{_title(environment)}; {options.horizon:,} rounds, {options.replications:,} replications\n")
-    print(comparison_table(rows))
-    if any(row["clipped_rounds"] for row in rows):
-        print("\nrewards were clipped in some rounds, where the model does not hold exactly: see --json")
-    if files:
-        print("\nwrote " + "\n      ".join(files))
+    else:
+        print(f"{_title(environment)}; {options.horizon:,} rounds, {options.replications:,} replications\n")
+        print(comparison_table(rows))
+        if any(row["clipped_rounds"] for row in rows):
+            print("\nrewards were clipped in some rounds, where the model does not hold exactly: see --json")
+        if files:
+            print("\nwrote " + "\n      ".join(files))
+    if failure is not None:
+        raise failure
 
 
 def _policies(options: argparse.Namespace, environment: Environment) -> dict[str, Policy[Any]]:
@@ -102,7 +116,12 @@ def _policies(options: argparse.Namespace, environment: Environment) -> dict[str
         if needs_horizon(name):
             shared["horizon"] = options.horizon
         known = range_settings(name, shared | own, environment.noise.rewards)
-        policies[text] = named_policy(name, **(shared | own | known))
+        try:
+            policies[text] = named_policy(name, **(shared | own | known))
+        except InputError as error:
+            if own:
+                raise ParameterError(f"--policy {text}: {error}") from None
+            raise
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
     return policies
@@ -114,12 +133,11 @@ def _results(
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
     try:
-        with bar(len(policies) * options.replications) as show:
+        with bar() as show:
             for name, policy in policies.items():
 
-                def progress(done: int, _total: int, name: str = name) -> None:
-                    if show is not None:
-                        show(name, len(results) * options.replications + done)
+                def progress(done: float, total: float, name: str = name) -> None:
+                    show(len(results) * total + done, len(policies) * total, name)
 
                 results[name] = simulate(
                     policy,
@@ -158,36 +176,27 @@ def _title(environment: Environment) -> str:
     )
 
 
-def _check_output(folder: Path) -> None:
+def _check_output(folder: str) -> None:
     """Find out before a long run whether its results can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f"--out {folder} cannot be made a folder: {error.strerror}") from None
-    RunResult.check_path(folder / "x.parquet")
+    check_folder("out", folder)
+    RunResult.check_path(Path(folder) / "x.parquet")
     figures.blank_figure()
 
 
-def _write(folder: Path, results: Mapping[str, RunResult], report: dict[str, Any]) -> list[str]:
-    """Write one Parquet file a policy, the summary and the plot; return their paths."""
-    paths = []
+def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:
+    """Write one Parquet file a policy, the summary and the plot; yield the paths as they are written."""
+    if out is None:
+        return
+    folder = Path(out)
     for name, result in results.items():
-        paths.append(folder / (re.sub(r"[^\w.=-]+", "-", name) + ".parquet"))
-        result.write(paths[-1])
-    paths.append(folder / "summary.json")
-    text = json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False)
-    paths[-1].write_text(text + "\n", encoding="utf-8")
+        path = folder / (re.sub(r"[^\w.=-]+", "-", name) + ".parquet")
+        result.write(path)
+        yield path
+    write_text(
+        folder / "summary.json", json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    )
+    yield folder / "summary.json"
     curves = [figures.Curve.of(name, result) for name, result in results.items()]
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
-    paths += figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
-    return [str(path) for path in paths]
-
-
-def _whole(text: str) -> int:
-    """Return a whole number, also from 1e6."""
-    try:
-        value = float(text)
-        return int(value) if value.is_integer() and "e" in text.lower() else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    yield from figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from orthobandit.cli._cells import add_run_options, resumable
+from orthobandit.cli._words import stored
 from orthobandit.study.cache import Cache
 from orthobandit.study.sweep import run_cells
-from orthobandit.study.tables import compared, join, pyarrow, text_table, write_parquet
+from orthobandit.study.tables import Columns, compared, compared_table, join, pyarrow, write_parquet
 from orthobandit.study.toml import read_spec
 
 
@@ -25,20 +27,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Check, run, write, and print a summary."""
-    cells = read_spec(options.spec).cells()
+    study = read_spec(options.spec)
+    cells = study.cells()
     pyarrow()
     folder = Path(options.out)
-    with resumable() as progress:
+    with resumable(options.out) as progress:
         cache = Cache(folder / "cells")
         results = run_cells(cells, cache, jobs=options.jobs, backend=options.backend, progress=progress)
     tables = join(cells, results)
-    files = [folder / f"{name}.parquet" for name in tables]
-    for path, columns in zip(files, tables.values(), strict=True):
-        write_parquet(path, columns)
-    rows = compared(tables["runs"])
+    files, failure = stored(lambda: _written(folder, tables))
+    rows = compared(tables["runs"], study.horizon)
     if options.json:
-        report = {"rows": rows, "files": [str(path) for path in files]}
-        print(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
-        return
-    print(text_table(rows))
-    print("\nwrote " + "\n      ".join(str(path) for path in files))
+        print(json.dumps({"rows": rows, "files": files}, indent=2, allow_nan=False, ensure_ascii=False))
+    else:
+        print(compared_table(rows))
+        if any(row["declared"] < 1 for row in rows):
+            print(f"\nruns that declare nothing count with the horizon, {study.horizon:,}, as their stop")
+        if files:
+            print("\nwrote " + "\n      ".join(files))
+    if failure is not None:
+        raise failure
+
+
+def _written(folder: Path, tables: dict[str, Columns]) -> Iterator[Path]:
+    for name, columns in tables.items():
+        path = folder / f"{name}.parquet"
+        write_parquet(path, columns)
+        yield path

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._progress import Progress
 from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal, is_sparse
 from orthobandit.design._sparse import sparsest_support
-from orthobandit.design.base import Progress
+from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
 
 Array = NDArray[np.float64]
@@ -63,15 +64,15 @@ class ContrastProblem:
 
     def solve(self, start: Array | None) -> tuple[Array, float]:
         """Return weights of all points (K',) and their certified gap."""
+        approach = Approach(self.progress, self.tolerance)
         now, always, guards = self._begin(start)
         bound, best, effort = 0.0, np.inf, 0.05
-        for passes in range(1, PASSES + 1):
+        for _ in range(PASSES):
             precision = max(effort * max(4.0 * self.tolerance, min(best, 0.3)), 0.02 * self.tolerance)
             now, prices = self._improved(now, guards, precision)
             bound = max(bound, prices.bound)
             gap = prices.worst / bound - 1.0
-            if self.progress is not None:
-                self.progress(passes, gap)
+            approach.reached(gap)
             if gap <= self.tolerance:
                 return self._finished(now, bound)
             # Working sets that no longer help only grow, or they could go round in circles.

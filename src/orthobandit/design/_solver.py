@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._progress import Progress
 from orthobandit.design._interior import interior_weights
 from orthobandit.design._kernels import exchange
 from orthobandit.design._points import Points, View
 from orthobandit.design._sparse import sparsest_support
-from orthobandit.design.base import Progress
+from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
 
 Array = NDArray[np.float64]
@@ -53,10 +54,10 @@ def d_optimal(
     start : (K,) array, optional
         Probabilities to start from, e.g. of an earlier design.
     progress : callable, optional
-        Called after each pass with (passes so far, gap).
+        Called at the start and after each pass with (done, total), factors of ten from a gap of 1.
     """
     n, now, bounds = points.dimension, _begin(points, start), _Bounds(points)
-    best, inner = np.inf, COARSE
+    best, inner, approach = np.inf, COARSE, Approach(progress, tolerance)
     for passes in range(1, PASSES + 1):
         now = now.solved(inner)
         gap = (bounds.updated(now) - n) / points.rank
@@ -64,8 +65,7 @@ def d_optimal(
             now = now.thinned()
             gap = (bounds.renewed(now) - n) / points.rank
         best = min(best, gap)
-        if progress is not None:
-            progress(passes, gap)
+        approach.reached(gap)
         if gap <= tolerance:
             return Weights(now.chosen, now.weights, max(gap, 0.0))
         if passes == 1 and gap > FAR:

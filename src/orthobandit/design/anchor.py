@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal
 from orthobandit.design.base import (
     Design,
-    Progress,
     checked_gap,
     checked_reference,
     make_design,
@@ -40,7 +40,7 @@ def anchor_design(
     start : Design, optional
         An earlier design of the same arms to start from.
     progress : callable, optional
-        Called with (passes so far, gap so far).
+        Called with (done, total): factors of ten from a gap of 1 to the tolerance.
 
     Examples
     --------

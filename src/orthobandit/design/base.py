@@ -1,6 +1,6 @@
 """A design: a distribution over arms together with what it is worth."""
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._checks import check_whole
 from orthobandit._linalg import RangeFactor
+from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._norms import diameter
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
 
 Array = NDArray[np.float64]
-
-# Called during long solves with (passes so far, gap so far).
-Progress = Callable[[int, float], None]
 
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
 
@@ -96,6 +95,7 @@ class Design:
 
     def describe(self, top: int = 10) -> str:
         """Return a description for people: the certificate, the norms, and the top of the support."""
+        check_whole("top", top, least=0)
         r = self.arms.dimension
         lines = [
             f"{self.method} design of {len(self.arms)} arms, affine dimension {r}",
@@ -106,10 +106,11 @@ class Design:
             lines.append(f"  norm over pairs   {self.contrast_norm:.4f}")
         lines.append(f"  arms played       {len(self.support)}")
         order = np.argsort(-self.probabilities, kind="stable")[: min(top, len(self.support))]
-        width = max(len(self.arms.labels[i]) for i in order)
+        width = max((len(self.arms.labels[i]) for i in order), default=0)
         lines += [f"    {self.arms.labels[i]:<{width}}  {self.probabilities[i]:.4f}" for i in order]
         if len(self.support) > len(order):
-            lines.append(f"    … and {len(self.support) - len(order)} more")
+            more = f"… and {len(self.support) - len(order)} more" if len(order) else "(not listed)"
+            lines.append(f"    {more}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -159,6 +160,24 @@ def point_mass(arms: ArmSet, method: str, reference: int = 0) -> Design:
     return make_design(
         arms, np.array([reference]), np.array([1.0]), method=method, reference=reference, gap=0.0
     )
+
+
+class Approach:
+    """How far a solver has come from a gap of 1 to its tolerance, in factors of ten; never backwards."""
+
+    def __init__(self, progress: Progress | None, tolerance: float) -> None:
+        self._progress, self._total, self._done = progress, -math.log10(tolerance), 0.0
+        self._tell()
+
+    def reached(self, gap: float) -> None:
+        """Tell that a pass has ended with this gap."""
+        digits = -math.log10(max(gap, 10.0**-self._total))
+        self._done = min(max(self._done, digits), self._total)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 def checked_gap(gap: float) -> float:

@@ -1,11 +1,11 @@
 """The exact optimum of the paper's design problem."""
 
+from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design._solver import d_optimal
 from orthobandit.design.base import (
     Design,
-    Progress,
     checked_gap,
     make_design,
     point_mass,
@@ -33,7 +33,7 @@ def centred_design(
     start : Design, optional
         An earlier design of the same arms to start from.
     progress : callable, optional
-        Called with (passes so far, gap so far).
+        Called with (done, total): factors of ten from a gap of 1 to the tolerance.
 
     Examples
     --------

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
 from orthobandit.design._points import Points, View
 from orthobandit.design._requests import contrast_set, support_mask
 from orthobandit.design.base import (
     Design,
-    Progress,
     checked_gap,
     checked_reference,
     make_design,
@@ -52,7 +52,7 @@ def contrast_design(
     start : Design, optional
         An earlier design of the same arms to start from.
     progress : callable, optional
-        Called with (passes so far, gap so far).
+        Called with (done, total): factors of ten from a gap of 1 to the tolerance.
 
     Examples
     --------

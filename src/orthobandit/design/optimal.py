@@ -1,12 +1,12 @@
 """The classical G-optimal design: every arm's own reward equally well estimated, no centring."""
 
 from orthobandit._affine import affine_frame
+from orthobandit._progress import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design._solver import d_optimal
 from orthobandit.design.base import (
     Design,
-    Progress,
     checked_gap,
     make_design,
     point_mass,
@@ -31,7 +31,7 @@ def g_optimal_design(
     start : Design, optional
         An earlier design of the same arms to start from.
     progress : callable, optional
-        Called with (passes so far, gap so far).
+        Called with (done, total): factors of ten from a gap of 1 to the tolerance.
 
     Examples
     --------

@@ -17,16 +17,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the data say about the arms. There is no predicted level: only differences are identified.
+    """What the data say about the arms: a point, without an interval; :class:`ContrastSequence` has those.
+
+    There is no predicted level: only differences are identified.
 
     Attributes
     ----------
     gaps : (..., K) array
         Estimated reward of the best-looking arm minus that of each arm; 0 for the former.
-    widths : (..., K) array
-        Half-width of the interval of each gap; +inf where nothing is claimed.
-    mode : str
-        What the widths guarantee; ``"point"`` when nothing is claimed.
     theta : (..., d) array
         The coefficients; only differences of x_iᵀθ mean anything.
     rounds : (...) array of int
@@ -34,8 +32,6 @@ class Estimate:
     """
 
     gaps: Array
-    widths: Array
-    mode: str
     theta: Array
     rounds: NDArray[np.int64]
 
@@ -148,9 +144,15 @@ class OrthogonalRegression:
         return self.solve(arms, sum(parts[1:], start=parts[0]))
 
     def solve(self, arms: ArmSet, moments: Moments) -> Estimate:
-        """Estimate the gaps from sums gathered round by round or merged from elsewhere."""
-        if np.any(moments.rounds < 1):
-            raise TallyError("the tally has no rounds; observe at least one reward before estimating")
+        """Estimate the gaps from sums gathered round by round or merged from elsewhere.
+
+        Before the first round, with a ridge of one's own, all gaps are 0.
+        """
+        if self.ridge is None and np.any(moments.rounds < 1):
+            raise TallyError(
+                "the tally has no rounds, so that the default ridge log(t/δ) does not exist; observe at least"
+                " one reward before estimating, or give a ridge"
+            )
         if moments.moment.shape[-1] != arms.dimension:
             raise TallyError(
                 f"moments have dimension {moments.moment.shape[-1]} but the arms {arms.dimension};"
@@ -161,7 +163,7 @@ class OrthogonalRegression:
         values = _rows_times(coefficients, arms.positions.T)
         gaps = values.max(axis=-1, keepdims=True) - values
         theta = _rows_times(coefficients, arms.basis)
-        return Estimate(gaps, np.full_like(gaps, np.inf), "point", theta, moments.rounds)
+        return Estimate(gaps, theta, moments.rounds)
 
 
 def _centred(arms: ArmSet, probabilities: Array) -> Array:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice
-from orthobandit._named import make_named, settings_of
+from orthobandit._named import make_named, maker_of, settings_of
 from orthobandit.policy._makers import anytime_elimination
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.base import Policy
@@ -94,7 +93,7 @@ def needs_horizon(name: str) -> bool:
     >>> needs_horizon("bose"), needs_horizon("sbe")
     (True, False)
     """
-    parameters = inspect.signature(POLICIES[check_choice("policy", name, POLICIES)]).parameters
+    parameters = inspect.signature(maker_of("policy", POLICIES, name)).parameters
     return "horizon" in parameters and parameters["horizon"].default is inspect.Parameter.empty
 
 
@@ -106,4 +105,4 @@ def policy_settings(name: str) -> tuple[str, ...]:
     >>> policy_settings("sbe")
     ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon')
     """
-    return settings_of(POLICIES[check_choice("policy", name, POLICIES)])
+    return settings_of(maker_of("policy", POLICIES, name))

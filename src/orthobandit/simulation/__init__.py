@@ -17,6 +17,7 @@ from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
+from orthobandit.simulation.planning import rounds_to_plan
 from orthobandit.simulation.result import RunResult, Summary
 from orthobandit.simulation.runner import simulate
 from orthobandit.simulation.shifts import (
@@ -71,6 +72,7 @@ __all__ = [
     "named_shift",
     "near_degenerate",
     "one_hot",
+    "rounds_to_plan",
     "simulate",
     "uniform_sphere",
     "within",

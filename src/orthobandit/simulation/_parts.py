@@ -1,17 +1,15 @@
 """Finished parts of a run, kept in a folder so that an interrupted run can go on."""
 
-from dataclasses import fields, is_dataclass
-from hashlib import blake2b
-from importlib.metadata import version
+import warnings
+from dataclasses import fields
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit._files import check_folder, read_sealed, write_sealed
+from orthobandit._fingerprint import fingerprint
+from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
 from orthobandit.simulation._group import Job
 from orthobandit.simulation.result import RunResult
 
@@ -20,60 +18,42 @@ class Parts:
     """The parts of one job in ``folder/<fingerprint>/``; other jobs may share the folder."""
 
     def __init__(self, folder: str | Path, job: Job) -> None:
-        self.folder = Path(folder) / fingerprint(job)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(
-                f"resume={str(folder)!r} cannot be made a folder: {error.strerror}"
-            ) from None
+        check_folder("resume", folder)
+        self.folder = Path(folder) / job_fingerprint(job)
+        check_folder("resume", self.folder)
 
     def load(self, numbers: NDArray[np.int64]) -> list[RunResult]:
-        """Return what is stored of the replications of these numbers, each once."""
+        """Return what is stored of the replications of these numbers, each once.
+
+        A part that is damaged is removed, with a warning: what it held counts as not yet computed.
+        """
         missing, found = numbers, []
         for path in sorted(self.folder.glob("part-*.json")):
-            part = RunResult.read(path)
+            try:
+                part = RunResult.from_json(read_sealed(path))
+            except FileNotFoundError:
+                continue  # another process with the same job found it damaged
+            except FileFormatError as error:
+                warnings.warn(f"{error}; its replications are run again", DamagedFileWarning, stacklevel=4)
+                path.unlink(missing_ok=True)
+                continue
             part = part.only(np.isin(part.replications, missing))
             missing = np.setdiff1d(missing, part.replications)
             found.append(part)
         return found
 
-    def store(self, part: RunResult) -> None:
-        """Keep a finished part."""
+    def kept(self, part: RunResult) -> "Parts | None":
+        """Keep a finished part; None, with a warning, if there is no room for it or for others to come."""
         first, last = int(part.replications[0]), int(part.replications[-1])
-        part.write(self.folder / f"part-{first:09d}-{last:09d}.json")
+        try:
+            write_sealed(self.folder / f"part-{first:09d}-{last:09d}.json", part.to_json())
+        except OutputError as error:
+            warnings.warn(f"{error}; the run goes on without keeping parts", NotStoredWarning, stacklevel=3)
+            return None
+        return self
 
 
-def fingerprint(job: Job) -> str:
-    """Return a hash of all that decides what a replication of this job does."""
+def job_fingerprint(job: Job) -> str:
+    """Return a hash of all that decides what a replication of this job does: settings and code."""
     settings = {field.name: getattr(job, field.name) for field in fields(job)}
-    text = repr((version("orthobandit"), _canonical(settings)))
-    return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _canonical(value: Any) -> Any:
-    """Return nested tuples of plain values that differ whenever the settings differ."""
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        return (type(value).__name__, repr(value))
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value)
-        return ("array", array.dtype.str, array.shape, array.tobytes())
-    if isinstance(value, type | FunctionType | BuiltinFunctionType):
-        if "<" in value.__qualname__:
-            raise ParameterError(
-                f"{value!r} has no lasting name; to resume, define it at the top of a module"
-            )
-        return (value.__module__, value.__qualname__)
-    if isinstance(value, list | tuple):
-        return (type(value).__name__, tuple(_canonical(item) for item in value))
-    if isinstance(value, dict):
-        return ("dict", sorted((repr(_canonical(key)), _canonical(item)) for key, item in value.items()))
-    if isinstance(value, set | frozenset):
-        return ("set", sorted(repr(_canonical(item)) for item in value))
-    if isinstance(value, ArmSet):
-        return ("ArmSet", _canonical(value.features), value.labels)
-    if is_dataclass(value):
-        kept = {field.name: getattr(value, field.name) for field in fields(value)}
-        return (_canonical(type(value)), _canonical(kept))
-    # Anything else is what it would be copied from.
-    return _canonical(value.__reduce_ex__(4)[:3])
+    return fingerprint(settings, "orthobandit.simulation")

@@ -1,12 +1,12 @@
 """Run results as plain values, JSON files and Parquet files, all exact to the last bit."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthobandit._files import pyarrow, whole_file
 from orthobandit.errors import FileFormatError
 from orthobandit.policy import Decision
 
@@ -40,6 +40,18 @@ def from_plain(data: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of the result that :func:`to_plain` wrote down."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FileFormatError(f"the data is not a run result; it must say format = {FORMAT!r}")
+    try:
+        found = _fields(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"the run result is incomplete or damaged ({error!r})") from None
+    rows = {len(found[name]) for name in (*NUMBERS, "regret")}
+    rows |= {len(getattr(found["decision"], name)) for name in (*CLAIMS, "epsilon")}
+    if len(rows) != 1 or found["regret"].shape[1:] != found["checkpoints"].shape:
+        raise FileFormatError("the run result has columns of different lengths; it is damaged")
+    return found
+
+
+def _fields(data: dict[str, Any]) -> dict[str, Any]:
     rows = data["rows"]
     claims: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in CLAIMS.items()}
     claims["epsilon"] = np.array([np.inf if e is None else e for e in rows["epsilon"]], dtype=float)
@@ -56,15 +68,11 @@ def from_plain(data: dict[str, Any]) -> dict[str, Any]:
 def write(path: Path, data: dict[str, Any]) -> None:
     """Write plain values to a .json or .parquet file; a reader sees the whole file or none."""
     check(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole_file(path) as unfinished:
         if path.suffix.lower() == ".json":
             unfinished.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
         else:
             _write_parquet(unfinished, data)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def check(path: Path) -> None:
@@ -73,7 +81,7 @@ def check(path: Path) -> None:
     if suffix not in {".json", ".parquet"}:
         raise FileFormatError(f"{path} ends in {suffix!r}; a result is written to .json or .parquet")
     if suffix == ".parquet":
-        _pyarrow(path)
+        pyarrow()
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -87,37 +95,26 @@ def read(path: Path) -> dict[str, Any]:
         return _read_parquet(path)
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read as JSON: {error}") from None
     return data
 
 
 def _write_parquet(path: Path, data: dict[str, Any]) -> None:
-    arrow, parquet = _pyarrow(path)
+    arrow, parquet = pyarrow()
     rest = {name: value for name, value in data.items() if name != "rows"}
     table = arrow.table(data["rows"])
     parquet.write_table(table.replace_schema_metadata({"orthobandit": json.dumps(rest)}), path)
 
 
 def _read_parquet(path: Path) -> dict[str, Any]:
-    arrow, parquet = _pyarrow(path)
+    arrow, parquet = pyarrow()
     try:
         table = parquet.read_table(path)
-    except arrow.ArrowInvalid as error:
+    except (arrow.ArrowException, OSError) as error:
         raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
     described = (table.schema.metadata or {}).get(b"orthobandit")
     if described is None:
         raise FileFormatError(f"{path} is a Parquet file but not a run result")
     data: dict[str, Any] = json.loads(described)
     return data | {"rows": {name: table.column(name).to_pylist() for name in table.column_names}}
-
-
-def _pyarrow(path: Path) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise FileFormatError(
-            f"{path}: Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
-        ) from None
-    return pyarrow, pyarrow.parquet

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._text import text_table
 from orthobandit.simulation.result import RunResult
 
 COLUMNS = ("policy", "regret ± s.e.", "median", "95 %", "declared", "wrong", "stop, median", "plans")
@@ -13,8 +14,9 @@ COLUMNS = ("policy", "regret ± s.e.", "median", "95 %", "declared", "wrong", "s
 def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
     """Return one row a run, as plain JSON values; None where a number does not exist.
 
-    Regret is at the horizon; `declared` and `wrong` are shares of replications; `stop_median` is None when
-    half of the replications or more declare nothing; `plans` is the most that one replication made.
+    Regret is at the horizon; `declared` and `wrong` are shares of replications, `wrong` None when nothing was
+    declared that could be wrong; `stop_median` is None when half of the replications or more declare nothing;
+    `plans` is the most that one replication made.
     """
     return [_row(name, result) for name, result in results.items()]
 
@@ -30,7 +32,7 @@ def _row(name: str, result: RunResult) -> dict[str, Any]:
         "regret_median": float(summary.regret_quantiles[0, -1]),
         "regret_95": float(summary.regret_quantiles[1, -1]),
         "declared": summary.declared,
-        "wrong": summary.wrong,
+        "wrong": summary.wrong if summary.declared else None,
         "stop_median": int(stop) if np.isfinite(stop) else None,
         "plans": summary.most_plans,
         "clipped_rounds": int(result.clipped.sum()),
@@ -39,15 +41,7 @@ def _row(name: str, result: RunResult) -> dict[str, Any]:
 
 def comparison_table(rows: list[dict[str, Any]]) -> str:
     """Return the rows of :func:`compare` as a table to read."""
-    lines = [COLUMNS, *(_cells(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return text_table(COLUMNS, [_cells(row) for row in rows])
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -59,7 +53,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['regret_median']:,.1f}",
         f"{row['regret_95']:,.1f}",
         f"{100 * row['declared']:.1f} %",
-        f"{100 * row['wrong']:.1f} %",
+        "–" if row["wrong"] is None else f"{100 * row['wrong']:.1f} %",
         stop,
         f"{row['plans']}",
     )

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from orthobandit._checks import check_whole
 from orthobandit._random import stream
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -74,7 +75,12 @@ def near_degenerate(
 
 def one_hot(means: ArrayLike, *, shift: Shift | None = None, noise: Noise | None = None) -> Environment:
     """Return the plain multi-armed bandit with the given means (K,)."""
-    values = np.atleast_1d(np.asarray(means, dtype=np.float64))
+    try:
+        values = np.asarray(means, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"means={means!r} must be a list of numbers, one an arm") from None
+    if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
+        raise ParameterError(f"means={means!r} must be a list of finite numbers, one an arm")
     return Environment(ArmSet.one_hot(len(values)), values, shift, noise)
 
 
@@ -101,6 +107,5 @@ def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array
 
 def _check_size(**sizes: tuple[int, int]) -> None:
     for name, (value, least) in sizes.items():
-        if not isinstance(value, int | np.integer) or value < least:
-            remedy = "; a gap takes two arms" if name == "count" and least == 2 else ""
-            raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}{remedy}")
+        remedy = "; a gap takes two arms" if name == "count" and least == 2 else ""
+        check_whole(name, value, least, remedy=remedy)

@@ -17,7 +17,7 @@ def checked_checkpoints(checkpoints: ArrayLike, horizon: int | None = None) -> W
     """Return ascending rounds (C,) from at least 1 to at most the horizon, or say what they must be."""
     array = np.asarray(checkpoints)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
-        raise ParameterError(f"checkpoints={checkpoints!r} must be a list of whole numbers")
+        raise ParameterError(f"checkpoints={array.tolist()!r} must be a list of whole numbers")
     last = int(array[-1]) if horizon is None else horizon
     if array[0] < 1 or array[-1] > last or np.any(np.diff(array) <= 0):
         raise ParameterError(

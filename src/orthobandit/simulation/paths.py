@@ -70,6 +70,8 @@ class RandomWalk(Oblivious):
 
     def __post_init__(self) -> None:
         check_finite(step=self.step)
+        if self.step < 0:
+            raise ParameterError(f"step={self.step} must not be negative")
         if self.limit is not None and not 0 < self.limit < np.inf:
             raise ParameterError(f"limit={self.limit} must be a finite number > 0")
 

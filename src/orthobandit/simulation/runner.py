@@ -1,18 +1,17 @@
 """Simulate a policy in an environment, many replications at a time."""
 
-import multiprocessing
-import signal
-from collections.abc import Callable, Generator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit.errors import ParameterError, StudyError
+from orthobandit._checks import check_whole
+from orthobandit._pool import MOST_JOBS, in_processes
+from orthobandit._progress import Progress
+from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation._group import Job, play_group
 from orthobandit.simulation._parts import Parts
@@ -22,8 +21,11 @@ from orthobandit.simulation.result import RunResult
 from orthobandit.simulation.shifts import Oblivious
 
 Whole = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
+REMEDY = (
+    "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
+    " with n_jobs=1"
+)
 SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
 
 
@@ -80,10 +82,10 @@ def simulate(
     RunResult
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
-    sizes = {"replications": replications, "n_jobs": n_jobs, "batch": 1 if batch is None else batch}
-    for name, value in sizes.items():
-        _check_whole(name, value, 1, 2**32)
-    _check_whole("first", first, 0, 2**32)
+    check_whole("replications", replications, most=2**32 - 1)
+    check_whole("n_jobs", n_jobs, most=MOST_JOBS)
+    check_whole("batch", 1 if batch is None else batch)
+    check_whole("first", first, least=0, most=2**32 - 1)
     numbers = np.arange(first, first + replications)
     parts = None if resume is None else Parts(resume, job)
     done = [] if parts is None else parts.load(numbers)
@@ -91,10 +93,11 @@ def simulate(
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    with closing(_played(job, _groups(done, numbers, n_jobs, batch), n_jobs)) as played:
-        for part in played:
+    groups = _groups(done, numbers, n_jobs, batch)
+    with closing(in_processes(partial(play_group, job), groups, n_jobs, remedy=REMEDY)) as played:
+        for _, part in played:
             if parts is not None:
-                parts.store(part)
+                parts = parts.kept(part)
             done.append(part)
             finished += part.replications.size
             if progress is not None:
@@ -106,43 +109,6 @@ def _groups(done: list[RunResult], numbers: Whole, n_jobs: int, batch: int | Non
     missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
     size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // n_jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
-
-
-def _played(job: Job, groups: list[Whole], n_jobs: int) -> Generator[RunResult, None, None]:
-    """Yield the groups' results as they finish; leaving early ends the worker processes."""
-    if n_jobs == 1 or len(groups) < 2:
-        for group in groups:
-            yield play_group(job, group)
-        return
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(n_jobs, len(groups)), mp_context=context, initializer=_ignore_interrupt)
-    try:
-        futures: list[Future[RunResult]] = [pool.submit(play_group, job, group) for group in groups]
-        for future in as_completed(futures):
-            yield _result(future)
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown()
-
-
-def _result(future: Future[RunResult]) -> RunResult:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        raise StudyError(
-            "a worker process ended before its work was done: it was killed, or it could not import the"
-            " script; call simulate below `if __name__ == '__main__':`, or with n_jobs=1"
-        ) from None
-
-
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _checked_job(
@@ -158,14 +124,9 @@ def _checked_job(
             raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
     if not isinstance(environment, Environment):
         raise ParameterError(f"environment is a {type(environment).__name__}; an Environment is needed")
-    _check_whole("horizon", horizon, 1, FOREVER)
-    _check_whole("seed", seed, 0, 2**128)
+    check_whole("horizon", horizon, most=FOREVER - 1)
+    check_whole("seed", seed, least=0, most=2**128 - 1)
     if isinstance(environment.shift, Oblivious):
         environment.shift.require(horizon)
     marks = default_checkpoints(horizon) if checkpoints is None else checked_checkpoints(checkpoints, horizon)
     return Job(policy, environment, int(horizon), int(seed), marks, stop_when_declared)
-
-
-def _check_whole(name: str, value: Any, least: int, end: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < end:
-        raise ParameterError(f"{name}={value!r} must be a whole number ≥ {least}")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from orthobandit._files import optional_package
 from orthobandit.errors import StudyError
 from orthobandit.study.cells import Cell, Tables, compute, describe
 
@@ -15,7 +16,7 @@ def on_ray(cells: Sequence[Cell], jobs: int) -> Generator[tuple[Cell, Tables], N
 
     Only the caller stores results, so a cell that was started twice is still counted once.
     """
-    ray = _ray()
+    ray = optional_package("ray", "ray", "backend='ray'")
     if not cells:
         return
     is_mine = not ray.is_initialized()
@@ -34,16 +35,6 @@ def on_ray(cells: Sequence[Cell], jobs: int) -> Generator[tuple[Cell, Tables], N
             ray.cancel(reference, force=True)
         if is_mine:
             ray.shutdown()
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise StudyError(
-            "backend='ray' needs Ray; install it with `pip install 'orthobandit[ray]'`"
-        ) from None
-    return ray
 
 
 def _connect(ray: Any, jobs: int) -> None:

@@ -1,9 +1,10 @@
 """Finished cells on disk: one file a cell, whole or absent."""
 
-import json
-import os
+import warnings
 from pathlib import Path
 
+from orthobandit._files import read_sealed, write_sealed
+from orthobandit.errors import DamagedFileWarning, FileFormatError
 from orthobandit.study.cells import Cell, Tables
 
 
@@ -18,27 +19,24 @@ class Cache:
         self.folder = Path(folder)
 
     def load(self, cell: Cell) -> Tables | None:
-        """Return a cell's tables, or None if it was not computed yet or its file is damaged."""
+        """Return a cell's tables; None, with a warning if its file is damaged, when it has to be computed."""
+        path = self._path(cell)
         try:
-            data = json.loads(self._path(cell).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            data = read_sealed(path)
+            if data.get("key") != cell.key:
+                raise FileFormatError(f"{path} holds another cell")
+        except FileNotFoundError:
             return None
-        if not isinstance(data, dict) or data.get("key") != cell.key:
+        except FileFormatError as error:
+            warnings.warn(f"{error}; the cell is computed again", DamagedFileWarning, stacklevel=2)
             return None
         tables: Tables = data["tables"]
         return tables
 
     def store(self, cell: Cell, tables: Tables) -> None:
         """Keep a cell's tables; a reader sees the whole file or none."""
-        path = self._path(cell)
-        path.parent.mkdir(parents=True, exist_ok=True)
         data = {"key": cell.key, "task": cell.task, "settings": dict(cell.settings), "tables": tables}
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            unfinished.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_sealed(self._path(cell), data)
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / cell.key[:2] / f"{cell.key}.json"

@@ -1,24 +1,19 @@
 """Cells: the smallest pieces of a study, named by what decides their numbers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import blake2b
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-import orthobandit
+from orthobandit._fingerprint import fingerprint
 from orthobandit.errors import OrthobanditError, ParameterError
 
 # Plain columns of equal length, and several such tables by name: what a cell computes.
 Rows = dict[str, list[Any]]
 Tables = dict[str, Rows]
-
-# Parts of the package that change how results are shown or started, never the results.
-PRESENTATION = {"cli", "service", "study", "testing.py", "logs.py"}
-DECISIVE = ("study/makers.py", "study/tasks.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,33 +45,29 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A hash of the task, its settings and the code that computes it."""
-        content = {"task": self.task, "settings": self.settings, "code": code_tag(self.task)}
-        text = json.dumps(content, sort_keys=True, allow_nan=False)
-        return blake2b(text.encode(), digest_size=16).hexdigest()
+        # As JSON, since that is how settings reach a file and come back: a tuple is a list.
+        settings = json.dumps(self.settings, sort_keys=True, allow_nan=False)
+        return blake2b(f"{_task_code(self.task)} {settings}".encode(), digest_size=16).hexdigest()
 
 
 @cache
-def code_tag(task: str) -> str:
-    """Return a hash of the sources that decide a task's numbers: a cached result is never out of date."""
-    root = Path(orthobandit.__file__).parent
-    sources = {p for p in root.rglob("*.py") if p.relative_to(root).parts[0] not in PRESENTATION}
-    sources |= {root / name for name in DECISIVE}
-    own = import_module(task.partition(":")[0]).__file__
-    sources |= {Path(own)} if own else set()
-    digest = blake2b(digest_size=8)
-    for path in sorted(sources):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+def _task_code(task: str) -> str:
+    """Return the fingerprint of a task's code; computed once, since code does not change while it runs."""
+    return fingerprint((task, _task(task)), task.partition(":")[0])
+
+
+def _task(task: str) -> Callable[[dict[str, Any]], Tables]:
+    module, _, name = task.partition(":")
+    function: Callable[[dict[str, Any]], Tables] = getattr(import_module(module), name)
+    return function
 
 
 def compute(cell: Cell) -> Tables:
     """Run a cell's task; an error names the cell."""
-    module, _, name = cell.task.partition(":")
     try:
-        tables: Tables = getattr(import_module(module), name)(dict(cell.settings))
+        return _task(cell.task)(dict(cell.settings))
     except OrthobanditError as error:
         raise ParameterError(f"cell {describe(cell)}: {error}") from error
-    return tables
 
 
 def describe(cell: Cell) -> str:

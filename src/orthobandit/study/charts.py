@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._files import optional_package
 from orthobandit.study.figures import COLOURS, DASHES, Curve, blank_figure
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ class Series:
 @contextmanager
 def house_style(salt: str) -> Iterator[None]:
     """Draw with the report's colours; names inside an SVG begin with `salt`, so that two share none."""
-    import matplotlib as mpl
-
+    mpl = optional_package("matplotlib", "plots", "a figure")
     settings: Any = {**STYLE, "svg.hashsalt": salt}
     with mpl.rc_context(settings):
         yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.errors import MissingExtraError
+from orthobandit._files import optional_package, whole_file
 from orthobandit.simulation import RunResult
 
 if TYPE_CHECKING:
@@ -65,21 +65,18 @@ def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -
 
 def blank_figure(width: float = 7.0, height: float = 4.5) -> "Figure":
     """Return a figure of so many inches whose parts make room for each other."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError(
-            "figures need matplotlib; install it with `pip install 'orthobandit[plots]'`"
-        ) from None
-    return Figure(figsize=(width, height), layout="constrained")
+    kind = optional_package("matplotlib.figure", "plots", "a figure").Figure
+    figure: Figure = kind(figsize=(width, height), layout="constrained")
+    return figure
 
 
 def save(figure: "Figure", stem: Path) -> list[Path]:
     """Write ``stem.png`` and ``stem.svg``, the same bytes for the same figure; return their paths."""
-    import matplotlib as mpl
-
+    mpl = optional_package("matplotlib", "plots", "a figure")
     paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
     with mpl.rc_context({"svg.hashsalt": "orthobandit"}):
-        figure.savefig(paths[0], dpi=150)
-        figure.savefig(paths[1], metadata={"Date": None})
+        with whole_file(paths[0]) as unfinished:
+            figure.savefig(unfinished, format="png", dpi=150)
+        with whole_file(paths[1]) as unfinished:
+            figure.savefig(unfinished, format="svg", metadata={"Date": None})
     return paths

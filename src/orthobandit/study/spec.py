@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit.errors import InputError, SpecError
-from orthobandit.policy import POLICIES, needs_horizon
+from orthobandit._checks import check_whole
+from orthobandit.errors import InputError, ParameterError, SpecError
+from orthobandit.policy import FOREVER, POLICIES, needs_horizon
 from orthobandit.simulation import Environment, Oblivious
 from orthobandit.simulation._rounds import plans_every_round
 from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
 from orthobandit.study.cells import Cell
 from orthobandit.study.makers import make
 
+MOST_CELLS = 10**6  # of one file each
 TASK = "orthobandit.study.tasks:run_policy"
 
 
@@ -88,17 +90,27 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for name, least in (("horizon", 1), ("replications", 1), ("batch", 1)):
-            _check_whole(name, getattr(self, name), least)
+            _check_whole(name, getattr(self, name), least, FOREVER - 1)
         if not self.seeds:
             raise SpecError("seeds is empty; give at least one whole number", ("seeds",))
         for seed in self.seeds:
             _check_whole("seeds", seed, 0)
+        if len(set(self.seeds)) < len(self.seeds):
+            twice = next(seed for seed in self.seeds if self.seeds.count(seed) > 1)
+            raise SpecError(
+                f"seeds has {twice} twice, which would count the same runs twice; raise replications instead",
+                ("seeds",),
+            )
         if not isinstance(self.stop_when_declared, bool):
             raise SpecError(
                 f"stop_when_declared={self.stop_when_declared!r} must be true or false",
                 ("stop_when_declared",),
             )
         self._check_parts()
+        parts = -(-self.replications // self.batch)
+        many = parts * len(self.seeds) * len(self.policies) * len(self.instances) * len(self.shifts)
+        if many > MOST_CELLS:
+            raise SpecError(f"the study has {many:,} cells; raise batch={self.batch}", ("replications",))
 
     def _check_parts(self) -> None:
         """Build everything once: what cannot be built is refused before anything runs."""
@@ -187,6 +199,8 @@ class Sweep:
         return Part(part.kind, {**part.settings, "horizon": self.horizon}, part.keys)
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SpecError(f"{name}={value!r} must be a whole number of at least {least}", (name,))
+def _check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    try:
+        check_whole(name, value, least, most)
+    except ParameterError as error:
+        raise SpecError(str(error), (name,)) from None

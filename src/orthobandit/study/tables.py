@@ -1,6 +1,5 @@
 """Tables of a study: named columns, joined from cells, written to and read from Parquet."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.errors import FileFormatError
+from orthobandit._files import pyarrow, whole_file
+from orthobandit._text import text_table
 from orthobandit.study.cells import Cell, Tables
+
+__all__ = [
+    "Columns",
+    "compared",
+    "compared_table",
+    "distinct",
+    "grouped",
+    "join",
+    "pyarrow",
+    "read_parquet",
+    "samples_of",
+    "share_wrong",
+    "where",
+    "write_parquet",
+]
 
 Columns = dict[str, NDArray[Any]]
 
@@ -64,53 +79,64 @@ def share_wrong(runs: Columns) -> float:
     return float(np.mean((runs["declared"] >= 0) & ~runs["is_correct"].astype(bool)))
 
 
-def compared(runs: Columns) -> list[dict[str, Any]]:
-    """Return one row for each policy, instance and shift: mean regret, declarations, stop time."""
+def compared(runs: Columns, horizon: int) -> list[dict[str, Any]]:
+    """Return one row for each policy, instance and shift, as plain JSON values; None where nothing was seen.
+
+    `regret` and `stop` are means over all runs, each with its standard error; a run that declares nothing
+    counts with the horizon as its stop, so that giving up does not look fast. `declared` and `wrong` are
+    shares of all runs, `wrong` None when nothing was declared.
+    """
     names = ("policy", "instance", "shift")
     rows = []
     for labels in distinct(runs, *names):
         chosen = dict(zip(names, labels, strict=True))
         found = where(runs, **chosen)
-        stops = found["stop_time"][found["stop_time"] >= 0]
+        stops = samples_of(found | {"limit": np.full(len(found["regret"]), horizon)})
+        has_declared = found["declared"] >= 0
         numbers = {
             "runs": len(found["regret"]),
             "regret": float(found["regret"].mean()),
-            "declared": float(np.mean(found["declared"] >= 0)),
-            "correct": float(np.mean(found["is_correct"])),
-            "mean stop": float(stops.mean()) if stops.size else None,
+            "regret_error": _standard_error(found["regret"]),
+            "declared": float(np.mean(has_declared)),
+            "wrong": share_wrong(found) if has_declared.any() else None,
+            "stop": float(stops.mean()),
+            "stop_error": _standard_error(stops),
         }
         rows.append(chosen | numbers)
     return rows
 
 
-def text_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return rows of the same keys as aligned text."""
-    lines = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+def compared_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows of :func:`compared` as a table to read; ``≥`` where runs ended at the horizon."""
+    head = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
+    return text_table(head, [_cells(row) for row in rows], words=3)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    stop = _with_error(row["stop"], row["stop_error"], ",.0f")
+    return (
+        *(str(row[name]) for name in ("policy", "instance", "shift", "runs")),
+        _with_error(row["regret"], row["regret_error"], ",.1f"),
+        f"{row['declared']:.1%}".replace("%", " %"),
+        "–" if row["wrong"] is None else f"{row['wrong']:.1%}".replace("%", " %"),
+        "none declared" if not row["declared"] else ("≥ " if row["declared"] < 1 else "") + stop,
     )
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+def _with_error(value: float, error: float | None, form: str) -> str:
+    return format(value, form) + ("" if error is None else f" ± {format(error, form)}")
+
+
+def _standard_error(values: NDArray[Any]) -> float | None:
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else None
 
 
 def write_parquet(path: Path, columns: Columns) -> None:
     """Write columns to a Parquet file, whole or not at all."""
     arrow, parquet = pyarrow()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        parquet.write_table(
-            arrow.table({name: values.tolist() for name, values in columns.items()}), unfinished
-        )
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    table = arrow.table({name: values.tolist() for name, values in columns.items()})
+    with whole_file(path) as unfinished:
+        parquet.write_table(table, unfinished)
 
 
 def read_parquet(path: Path) -> Columns:
@@ -118,15 +144,3 @@ def read_parquet(path: Path) -> Columns:
     _, parquet = pyarrow()
     table = parquet.read_table(path)
     return {name: np.array(table.column(name).to_pylist()) for name in table.column_names}
-
-
-def pyarrow() -> tuple[Any, Any]:
-    """Return pyarrow and its Parquet module, or say how to install them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise FileFormatError(
-            "Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
-        ) from None
-    return pyarrow, pyarrow.parquet

@@ -7,8 +7,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from orthobandit._checks import nearest
 from orthobandit.errors import FileFormatError, SpecError
-from orthobandit.study.makers import KINDS, nearest
+from orthobandit.study.makers import KINDS
 from orthobandit.study.spec import Part, Sweep
 
 PARTS = {"policies": "policy", "instances": "instance", "shifts": "shift"}
@@ -30,6 +31,8 @@ def read_spec(path: str | Path) -> Sweep:
         raise FileFormatError(f"{file} is not a file") from None
     except UnicodeDecodeError:
         raise FileFormatError(f"{file} cannot be read as text; save it as UTF-8") from None
+    except OSError as error:
+        raise FileFormatError(f"{file} cannot be read as a TOML file: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{file}: {error}") from None
     except SpecError as error:
@@ -45,6 +48,8 @@ def from_plain(data: Mapping[str, Any]) -> Sweep:
     for key in ("policies", "instances", "shifts", "horizon"):
         if key not in data:
             raise SpecError(f"the key {key!r} is missing")
+    if not isinstance(data.get("name", ""), str):
+        raise SpecError(f"name={data['name']!r} must be a text", ("name",))
     settings: dict[str, Any] = {key: value for key, value in data.items() if key != "name"}
     for key, what in PARTS.items():
         settings[key] = _parts(key, what, data[key])
@@ -60,6 +65,7 @@ def from_plain(data: Mapping[str, Any]) -> Sweep:
 
 def _parts(key: str, what: str, data: Any) -> dict[str, Part]:
     if isinstance(data, list):
+        _check_distinct(key, data, (key,))
         data = {str(kind): {"kind": kind} for kind in data}
     if not isinstance(data, Mapping):
         raise SpecError(f"{key} must be tables like [{key}.NAME], or a list of kinds", (key,))
@@ -71,6 +77,8 @@ def _parts(key: str, what: str, data: Any) -> dict[str, Part]:
 
 def _noise(data: Any) -> Part:
     entry = {"kind": data} if isinstance(data, str) else data
+    if isinstance(entry, Mapping) and "grid" in entry:
+        raise SpecError("noise takes no grid: a study has one noise", ("noise", "grid"))
     return next(iter(_expanded("noise", "noise", entry, ("noise",)).values()))
 
 
@@ -88,12 +96,20 @@ def _expanded(name: str, what: str, entry: Any, keys: tuple[str, ...]) -> dict[s
         raise SpecError("grid must be a table of lists, e.g. grid = { scale = [1, 2] }", (*keys, "grid"))
     if not grid:
         return {name: Part(kind, settings, keys)}
+    for setting, values in grid.items():
+        _check_distinct(f"grid of {name!r}: {setting}", values, (*keys, setting))
     return {
         " ".join([name, *(f"{key}={value}" for key, value in zip(grid, values, strict=True))]): Part(
             kind, settings | dict(zip(grid, values, strict=True)), keys
         )
         for values in product(*grid.values())
     }
+
+
+def _check_distinct(what: str, values: list[Any], keys: tuple[str, ...]) -> None:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise SpecError(f"{what} has {value!r} twice; leave one out", keys)
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:

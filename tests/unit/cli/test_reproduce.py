@@ -71,9 +71,10 @@ def test_reproduce_says_what_holds_and_where_the_report_is(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--only", "figure-9"], "did you mean 'figure-"),
-        (["--seed", "-1", "--only", "scaling"], "seeds=-1 must be a whole number"),
-        (["--jobs", "0", "--only", "scaling"], "jobs=0 must be a whole number"),
+        (["--only", "figure-9"], "--only figure-9 is not one of 'figure-1', 'figure-2'"),
+        (["--out", "/dev/null/x", "--only", "scaling"], "--out /dev/null/x cannot be made a folder"),
+        (["--seed", "-1", "--only", "scaling"], "reproduce: --seed -1 must be a whole number of at least 0"),
+        (["--jobs", "0", "--only", "scaling"], "reproduce: --jobs 0 must be a whole number"),
     ],
 )
 def test_wrong_input_is_named_and_exits_with_2(tmp_path, capsys, arguments, said):

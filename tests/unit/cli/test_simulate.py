@@ -118,13 +118,13 @@ def test_resume_keeps_parts_and_changes_nothing(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--horizon", "0"], "horizon=0 must be a whole number ≥ 1"),
-        (["--replications", "0"], "replications=0 must be a whole number ≥ 1"),
-        (["--jobs", "0"], "n_jobs=0 must be a whole number ≥ 1"),
-        (["--seed", "-1"], "seed=-1 must not be negative"),
-        (["--delta", "0"], "delta=0.0 must lie strictly between 0 and 1"),
-        (["--delta", "1"], "delta=1.0 must lie strictly between 0 and 1"),
-        (["--arms", "1"], "count=1 must be a whole number ≥ 2; a gap takes two arms"),
+        (["--horizon", "0"], "simulate: --horizon 0 must be a whole number of at least 1"),
+        (["--replications", "0"], "simulate: --replications 0 must be a whole number of at least 1"),
+        (["--jobs", "0"], "simulate: --jobs 0 must be a whole number of at least 1"),
+        (["--seed", "-1"], "simulate: --seed -1 must be a whole number of at least 0"),
+        (["--delta", "0"], "simulate: --delta 0.0 must lie strictly between 0 and 1"),
+        (["--delta", "1"], "simulate: --delta 1.0 must lie strictly between 0 and 1"),
+        (["--arms", "1"], "simulate: --arms 1 must be a whole number of at least 2; a gap takes two"),
         (["--policy", "sbee"], "did you mean 'sbe'?"),
         (["--policy", "sbe:scal=2"], "did you mean 'scale'?"),
         (["--policy", "sbe", "sbe"], "--policy sbe is given twice"),
@@ -132,20 +132,67 @@ def test_resume_keeps_parts_and_changes_nothing(capsys, tmp_path):
         (["--policy", "explore:rounds=5", "--scale", "2"], "--scale has no meaning for explore:rounds=5"),
         (["--schedule", "theoretical"], "did you mean 'theory'?"),
         (["--shift", "sin"], "did you mean 'sine'?"),
-        (["--shift", "trend:slope=x"], "trend: slope='x' must be a number"),
+        (["--shift", "trend:slope=x"], "shift 'trend': slope='x' must be a number"),
         (["--noise", "gausian"], "did you mean 'gaussian'?"),
-        (["--bound", "0"], "limit=0.0"),
+        (["--bound", "0"], "simulate: --bound 0.0 must be a finite number above 0"),
         (["--angle", "0.1"], "--angle has no meaning for --instance exact-gap"),
         (["--instance", "one-hot"], "--dimension has no meaning for --instance one-hot"),
         (["--theta", "1"], "--theta is for --arms-file"),
         (["--arms-file", "x.csv"], "--dimension has no meaning beside --arms-file"),
-        (["--resume", "/dev/null/x"], "resume='/dev/null/x' cannot be made a folder"),
+        (["--resume", "/dev/null/x"], "--resume /dev/null/x cannot be made a folder: Not a directory"),
         (["--out", "/dev/null/x"], "--out /dev/null/x cannot be made a folder"),
+        (["--out", ""], "--out  is empty; name a folder"),
+        (["--resume", ""], "--resume  is empty; name a folder"),
+        (
+            ["--horizon", "1e23"],
+            "--horizon 100000000000000000000000 must be a whole number of at most",
+        ),
+        (["--horizon", "1e23", "--policy", "bose"], "must be a whole number of at most 4.61e+18"),
+        (["--replications", "1e30"], "must be a whole number of at most 4.29e+09"),
+        (["--jobs", "5000"], "--jobs 5000 must be a whole number of at most 1.02e+03"),
+        (["--instance-seed", "-1"], "--instance-seed -1 must be a whole number of at least 0"),
+        (["--policy", "sbe:delta=2"], "--policy sbe:delta=2: delta=2 must lie strictly between 0 and 1"),
+        (["--policy", "sbe:foo=1"], "policy 'sbe' has no setting 'foo'; the names are C2, C3, delta"),
+        (["--policy", "foo"], "unknown policy 'foo'; the names are action-centred-ts, anytime"),
+        (["--shift", "random-walk:step=-1"], "step=-1 must not be negative"),
     ],
 )
 def test_wrong_input_is_named_and_exits_with_2(capsys, arguments, said):
     assert main(["simulate", *FAST, *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--arms", "1000000"], "--arms 1000000 is too much: one-hot features of K arms are K × K numbers"),
+        (["--arms", "0"], "--arms 0 must be a whole number of at least 1"),
+        (["--gap", "nan"], "--gap nan must be finite"),
+        (["--means", "nan", "1"], "means=[nan, 1.0] must be a list of finite numbers"),
+    ],
+)
+def test_wrong_one_hot_arms_are_named(capsys, arguments, said):
+    assert main(["simulate", "--instance", "one-hot", "--horizon", "20", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_theta_must_fit_the_file(capsys, tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("a,b\n0,1\n1,0\n")
+    assert main(["simulate", "--arms-file", str(path), "--theta", "1"]) == 2
+    assert "--theta has 1 numbers for 2 features of" in capsys.readouterr().err
+
+
+def test_one_arm_is_played_with_a_warning(capsys):
+    arguments = ["--instance", "one-hot", "--arms", "1", "--horizon", "20", "--replications", "2"]
+    assert main(["simulate", *arguments]) == 0
+    assert "warning: no arm differs from another" in capsys.readouterr().err
+
+
+def test_wrong_is_left_open_for_a_policy_that_never_declares(capsys):
+    shown = run(capsys, "--policy", "uniform")
+    assert shown.splitlines()[-1].split()[-5:-1] == ["0.0", "%", "–", "never"]
+    assert report(capsys, "--policy", "uniform")["policies"][0]["wrong"] is None
 
 
 def test_a_number_that_is_not_whole_is_refused_by_the_parser(capsys):
@@ -170,8 +217,8 @@ def test_a_terminal_sees_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["simulate", *FAST]) == 0
     drawn = capsys.readouterr().err
-    assert "sbe  [" in drawn
-    assert "[####################] 100%" in drawn
+    assert "sbe" in drawn
+    assert "100%" in drawn
 
 
 SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"

@@ -14,4 +14,4 @@ def test_policies_that_need_the_horizon_get_it(capsys):
 @pytest.mark.parametrize("policy", ["stratified", "p1-rage"])
 def test_another_setting_that_is_missing_is_named(policy, capsys):
     assert main(["simulate", "--policy", policy, "--horizon", "300", "--replications", "2"]) == 2
-    assert f"{policy} needs the setting" in capsys.readouterr().err
+    assert f"policy '{policy}' needs the setting" in capsys.readouterr().err

@@ -1,11 +1,12 @@
 """Orthogonalised regression: cases by hand, the textbook formula, and pairs that do not fit."""
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Moments, OrthogonalRegression, Plan, Tally
+from orthobandit import ArmSet, Estimate, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError, TallyError
 
 # p = (1/2, 1/4, 1/4) has mean 1, so the centred features are −1, 0, 2.
@@ -34,11 +35,17 @@ def test_three_arms_on_a_line_by_hand():
     assert int(estimate.rounds) == 4
 
 
-def test_an_estimate_without_widths_says_so():
-    estimate = OrthogonalRegression().fit(LINE, [(PLAN, TALLY)])
-    assert estimate.mode == "point"
-    assert np.all(np.isposinf(estimate.widths))
-    assert estimate.widths.shape == estimate.gaps.shape
+def test_a_ridge_answers_before_the_first_round():
+    estimate = OrthogonalRegression(ridge=2.0).solve(LINE, Moments.zeros(LINE))
+    assert estimate.gaps.tolist() == [0, 0, 0]
+    assert estimate.theta.tolist() == [0]
+    assert int(estimate.rounds) == 0
+    batch = OrthogonalRegression(ridge=2.0).fit(LINE, [(PLAN, Tally.zeros(3, (2,)))])
+    assert batch.gaps.tolist() == [[0, 0, 0]] * 2
+
+
+def test_an_estimate_claims_no_interval():
+    assert {field.name for field in fields(Estimate)} == {"gaps", "theta", "rounds"}
 
 
 def test_the_default_ridge_is_log_of_rounds_over_delta():
@@ -133,7 +140,10 @@ def test_settings_without_meaning_are_refused(settings, message):
     ("history", "message"),
     [
         ([], "history is empty; at least one (plan, tally) pair is needed"),
-        ([(PLAN, Tally.zeros(3))], "the tally has no rounds; observe at least one reward"),
+        (
+            [(PLAN, Tally.zeros(3))],
+            "the tally has no rounds, so that the default ridge log(t/δ) does not exist",
+        ),
         ([(PLAN, Tally.zeros(2))], "the tally has 2 arms; the arm set has 3"),
         ([(PLAN, TALLY), (PLAN, Tally.zeros(4))], "the tally has 4 arms; the arm set has 3"),
         (

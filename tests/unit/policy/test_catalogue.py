@@ -31,7 +31,7 @@ def test_wrong_names_are_refused_with_the_nearest():
         named_policy("explor")
     with pytest.raises(ParameterError, match="did you mean 'schedule'"):
         named_policy("sbe", shedule="theory")
-    with pytest.raises(ParameterError, match="policy='x' is not one of"):
+    with pytest.raises(ParameterError, match="unknown policy 'x'; the names are"):
         policy_settings("x")
 
 

@@ -14,6 +14,7 @@ def test_rows_are_plain_and_say_what_does_not_exist():
     assert long["stop_median"] == int(sorted(results["long"].stop_times)[5])
     assert short["regret_error"] is None
     assert short["stop_median"] is None
+    assert (long["wrong"], short["wrong"]) == (0, None)
     assert short["regret_mean"] == results["short"].regret[0, -1]
 
 
@@ -23,3 +24,4 @@ def test_the_table_is_aligned():
     assert head.startswith("policy         ")
     assert len(line) == len(head)
     assert "never" in line
+    assert line.split()[-3:] == ["–", "never", "1"]

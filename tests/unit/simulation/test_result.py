@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.unit.simulation.toys import DropWorst, FixedPolicy
 
-from orthobandit.errors import FileFormatError, ParameterError
+from orthobandit.errors import FileFormatError, MissingExtraError, ParameterError
 from orthobandit.policy import Decision
 from orthobandit.simulation import RunResult, Sine, one_hot, simulate
 
@@ -102,6 +102,20 @@ def test_unreadable_files_are_named(result, tmp_path):
 
 def test_parquet_without_pyarrow_says_what_to_install(result, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(FileFormatError, match="pip install"):
+    with pytest.raises(MissingExtraError, match="Parquet needs pyarrow; install it with `pip install"):
         result.write(tmp_path / "run.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("lost", ["regret", "stop_times", "declared"])
+def test_a_result_with_a_piece_missing_is_named(result, tmp_path, lost):
+    result.write(tmp_path / "run.json")
+    data = json.loads((tmp_path / "run.json").read_text())
+    for rows, said in (
+        (data["rows"][lost][:-1], "columns of different lengths"),
+        (None, "incomplete or damaged"),
+    ):
+        broken = data["rows"] | {lost: rows} if rows is not None else {}
+        (tmp_path / "broken.json").write_text(json.dumps(data | {"rows": broken}))
+        with pytest.raises(FileFormatError, match=said):
+            RunResult.read(tmp_path / "broken.json")

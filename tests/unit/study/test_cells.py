@@ -1,8 +1,13 @@
+import importlib
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
-from orthobandit.errors import ParameterError
+from orthobandit._fingerprint import ROOT, package_code
+from orthobandit.errors import DamagedFileWarning, ParameterError
+from orthobandit.study import cells
 from orthobandit.study.cache import Cache
 from orthobandit.study.cells import Cell, compute
 
@@ -24,12 +29,62 @@ def test_the_cache_returns_what_it_was_given_to_the_last_bit(tmp_path):
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".json"]
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", json.dumps({"key": "other", "tables": {}})])
-def test_a_damaged_file_counts_as_absent(tmp_path, damage):
+DAMAGES = {
+    "empty": lambda text: "",
+    "truncated": lambda text: text[:-20],
+    "a list": lambda text: "[]",
+    "a digit": lambda text: text.replace("0.1", "0.2"),
+    "another cell": lambda text: json.dumps({"key": "other", "tables": {}}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_counts_as_absent_and_is_named(tmp_path, damage):
     cache, cell = Cache(tmp_path), Cell("math:hypot", {"a": 1})
     cache.store(cell, TABLES)
-    next(path for path in tmp_path.rglob("*.json")).write_text(damage)
-    assert cache.load(cell) is None
+    path = next(path for path in tmp_path.rglob("*.json"))
+    was = path.read_text()
+    path.write_text(DAMAGES[damage](was))
+    assert path.read_text() != was
+    with pytest.warns(DamagedFileWarning, match=f"{cell.key}.json .* computed again"):
+        assert cache.load(cell) is None
+    cache.store(cell, TABLES)
+    assert cache.load(cell) == TABLES
+
+
+def test_the_key_knows_the_code_of_a_task_and_of_what_it_uses(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    keys = []
+    for factor in (2, 3, 2):
+        (tmp_path / "own_helper.py").write_text(f"def times(x):\n    return {factor} * x\n")
+        (tmp_path / "own_task.py").write_text(
+            "from own_helper import times\ndef task(settings):\n    return times(settings)\n"
+        )
+        for module in ("own_helper", "own_task"):
+            sys.modules.pop(module, None)
+        importlib.invalidate_caches()
+        cells._task_code.cache_clear()
+        keys.append(Cell("own_task:task", {}).key)
+    assert keys[0] == keys[2]
+    assert keys[0] != keys[1]
+
+
+def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
+    sources = []
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: sources.append(path) or read(path))
+    package_code.cache_clear()
+    package_code("orthobandit.study.tasks")
+    names = {path.relative_to(ROOT).as_posix() for path in sources}
+    assert {
+        "study/tasks.py",
+        "study/makers.py",
+        "simulation/runner.py",
+        "policy/sbe.py",
+        "_linalg.py",
+    } <= names
+    assert not names & {"cli/__init__.py", "study/charts.py", "study/page.py", "testing.py"}
 
 
 def test_a_result_that_is_not_plain_leaves_no_file(tmp_path):

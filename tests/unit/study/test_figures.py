@@ -1,4 +1,4 @@
-import builtins
+import sys
 
 import numpy as np
 import pytest
@@ -56,13 +56,6 @@ def _folders(base):
 
 
 def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch):
-    usual = builtins.__import__
-
-    def without(name, *rest, **named):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return usual(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'orthobandit\[plots\]'"):
         blank_figure()

@@ -5,11 +5,11 @@ from orthobandit.study.cells import Cell
 from orthobandit.study.sections.fits import Fit
 from orthobandit.study.tables import (
     compared,
+    compared_table,
     distinct,
     grouped,
     join,
     read_parquet,
-    text_table,
     where,
     write_parquet,
 )
@@ -51,14 +51,36 @@ def test_runs_are_compared_by_policy_instance_and_shift():
         "declared": np.array([0, 1, -1]),
         "is_correct": np.array([True, False, False]),
     }
-    first, second = compared(runs)
+    first, second = compared(runs, horizon=100)
     assert first["regret"] == 2.0
-    assert first["correct"] == 0.5
-    assert first["mean stop"] == 20.0
-    assert second["mean stop"] is None
-    lines = text_table([first, second]).splitlines()
+    assert first["regret_error"] == pytest.approx(1.0)
+    assert (first["declared"], first["wrong"]) == (1.0, 0.5)
+    assert (first["stop"], first["stop_error"]) == (20.0, pytest.approx(10.0))
+    assert (second["declared"], second["wrong"]) == (0.0, None)
+    lines = compared_table([first, second]).splitlines()
     assert lines[0].split()[:4] == ["policy", "instance", "shift", "runs"]
-    assert lines[2].endswith("–")
+    assert lines[1].endswith("2.0 ± 1.0   100.0 %  50.0 %        20 ± 10")
+    assert lines[2].endswith("5.0     0.0 %       –  none declared")
+
+
+def test_a_policy_that_gives_up_does_not_look_fast():
+    runs = {
+        "policy": np.repeat(["all", "third"], 3),
+        "instance": np.full(6, "i"),
+        "shift": np.full(6, "s"),
+        "regret": np.zeros(6),
+        "stop_time": np.array([50, 60, 70, 10, -1, -1]),
+        "declared": np.array([0, 0, 0, 0, -1, -1]),
+        "is_correct": np.array([True, True, True, True, False, False]),
+    }
+    every, third = compared(runs, horizon=100)
+    assert every["stop"] == 60.0
+    assert third["stop"] == 70.0  # (10 + 100 + 100) / 3
+    assert third["stop_error"] == pytest.approx(30.0)
+    assert third["declared"] == pytest.approx(1 / 3)
+    shown = compared_table([every, third]).splitlines()
+    assert shown[1].endswith("  60 ± 6")
+    assert shown[2].endswith("≥ 70 ± 30")
 
 
 def test_the_fitted_exponent_and_its_error():

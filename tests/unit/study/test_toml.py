@@ -68,9 +68,24 @@ def test_a_new_policy_adds_cells_and_changes_none(tmp_path):
         ("[1, 2] }", "1 }", 10, "grid must be a table of lists"),
         ("[1, 2]\nshifts", "[1, -2]\nshifts", 5, "seeds=-2 must be a whole number of at least 0"),
         ("[1, 2]\nshifts", "1\nshifts", 5, "seeds=1 must be a list"),
+        (
+            "[1, 2]\nshifts",
+            "[2, 1, 1]\nshifts",
+            5,
+            "seeds has 1 twice, which would count the same",
+        ),
+        ('"sine", "log-alternating"', '"sine", "sine"', 6, "shifts has 'sine' twice; leave one out"),
+        ("[1, 2] }", "[1, 1] }", 10, "grid of 'SBE': scale has 1 twice; leave one out"),
+        ("sigma = 0.5", "grid = { sigma = [1, 2] }", 23, "noise takes no grid"),
+        ("horizon = 2000", f"horizon = {10**23}", 3, f"horizon={10**23} must be a whole number of at most"),
+        ("replications = 25", f"replications = {10**12}", 4, "cells; raise batch=10"),
+        ('name = "mine"', "name = 3", 2, "name=3 must be a text"),
+        ("replications = 25", "checkpoints = []", 4, "checkpoints=[] must be a list of whole numbers"),
+        ("replications = 25", "checkpoints = ['x']", 4, "checkpoints=['x'] must be a list of whole numbers"),
+        ("replications = 25", "foo = 25", 4, "unknown key 'foo'; the names are batch, checkpoints"),
         ('"sine", ', '"sin", ', 6, "unknown shift 'sin'; did you mean 'sine'?"),
         ("dimension = 5", "dimensions = 5", 17, "has no setting 'dimensions'; did you mean 'dimension'?"),
-        ("dimension = 5", "dimension = 1", 17, "dimension=1 must be a whole number ≥ 2"),
+        ("dimension = 5", "dimension = 1", 17, "dimension=1 must be a whole number of at least 2"),
         ("seed = 1", "", 15, "instance 'exact-gap' needs the setting 'seed'"),
         ("sigma = 0.5", "sigma = -1", 23, "sigma=-1 must be a finite number ≥ 0"),
         ("sigma = 0.5", "sgima = 1", 23, "did you mean 'sigma'?"),
@@ -96,6 +111,19 @@ def test_a_mistake_is_named_with_its_line_and_the_nearest_name(tmp_path, old, ne
 def test_what_is_no_study_is_refused(tmp_path, text, said):
     with pytest.raises(SpecError, match=said):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("means", ["[]", "['a', 'b']", "3", "[nan, 1.0]", "[[0.0], [1.0]]"])
+def test_means_that_are_no_numbers_are_refused(tmp_path, means):
+    arms = f'kind = "one-hot"\nmeans = {means}'
+    old = 'kind = "exact-gap"\ndimension = 5\ncount = 10\nseed = 1'
+    with pytest.raises(SpecError, match=r"line 17: means=.* must be a list of"):
+        read(tmp_path, SPEC.replace(old, arms))
+
+
+def test_a_folder_is_no_study(tmp_path):
+    with pytest.raises(FileFormatError, match="cannot be read as a TOML file: Is a directory"):
+        read_spec(tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -1,0 +1,117 @@
+"""Files that are whole or absent, sealed so that damage is noticed; packages that not everybody has."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
+
+SEAL = "seal"  # the key under which a sealed file keeps the hash of all its other keys
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; it takes the place of `path` when the block ends well.
+
+    A reader sees the whole file or what was there before; a failure leaves nothing behind and raises
+    :class:`OutputError`. Folders are made; links are followed; devices are written to directly.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target = target.resolve()
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            yield target
+            return
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}.{uuid4().hex[:8]}")
+        try:
+            yield unfinished
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+def check_folder(name: str, path: str | Path) -> None:
+    """Make the folder that an argument names, to find out before long work whether it can be written to."""
+    given, folder = f"{name}={str(path)!r}", Path(path)
+    if not str(path):
+        raise ParameterError(f"{given} is empty; name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"{given} cannot be made a folder: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ParameterError(f"{given} cannot be written to; choose another or change its permissions")
+
+
+def write_sealed(path: Path, data: dict[str, Any]) -> None:
+    """Write plain values as JSON with a hash by which :func:`read_sealed` notices damage."""
+    write_text(path, json.dumps(data | {SEAL: _seal(data)}, allow_nan=False))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_sealed` wrote; :class:`FileFormatError` if a single character differs.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from None
+    if not isinstance(data, dict) or data.pop(SEAL, None) != _seal(data):
+        raise FileFormatError(f"{path} is not as it was written")
+    return data
+
+
+def _seal(data: dict[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True, allow_nan=False)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def optional_package(name: str, extra: str, what: str) -> Any:
+    """Import a package that comes with an extra; :class:`MissingExtraError` says how to install it.
+
+    Parameters
+    ----------
+    name : str
+        The module, e.g. ``"pyarrow.parquet"``.
+    extra : str
+        The extra of this package that brings it.
+    what : str
+        What needs it, to begin the message.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        top = name.partition(".")[0]
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == top
+        cause = "" if is_missing else f", which cannot be imported ({error})"
+        raise MissingExtraError(
+            f"{what} needs {top}{cause}; install it with `pip install 'orthobandit[{extra}]'`"
+        ) from None
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and its Parquet module."""
+    return optional_package("pyarrow", "parquet", "Parquet"), optional_package(
+        "pyarrow.parquet", "parquet", "Parquet"
+    )

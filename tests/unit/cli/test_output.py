@@ -1,0 +1,157 @@
+"""Where output goes: closed pipes, full disks, results that cannot be stored, workers that must not stay."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orthobandit.cli import main
+
+COMMAND = [sys.executable, "-c", "import sys; from orthobandit.cli import main; sys.exit(main())"]
+FAST = ["simulate", "--dimension", "2", "--arms", "4", "--horizon", "200", "--replications", "4"]
+SPEC = """\
+horizon = {horizon}
+replications = 8
+batch = 1
+shifts = ["sine"]
+[policies.uniform]
+kind = "uniform"
+[instances.two]
+kind = "one-hot"
+means = [0.0, 1.0]
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("page,price,colour\nplain,0,0\nbold,1,0\nsale,0,1\nboth,1,1\n")
+    return str(path)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Let every file end in "No space left on device" halfway through."""
+
+    def fail(path, *_, **__):
+        with path.open("w") as file:
+            file.write("half of ")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr("pyarrow.parquet.write_table", lambda table, path: fail(path))
+
+
+def files_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def run(*arguments, **options):
+    command = [*COMMAND, *arguments]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)  # noqa: S603
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes differ")
+@pytest.mark.parametrize("arguments", [["design", "{}", "--runs", "0"], ["simulate", "--help"], FAST])
+def test_a_reader_that_goes_away_is_no_error(arguments, table):
+    read, write = os.pipe()
+    os.close(read)
+    done = run(*(argument.format(table) for argument in arguments), stdout=write)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_output_to_a_full_device_is_named(table):
+    with Path("/dev/full").open("w") as full:
+        done = run("design", table, "--runs", "0", stdout=full)
+    assert done.stderr == "orthobandit: [Errno 28] No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_a_design_is_printed_even_if_it_cannot_be_stored(table, tmp_path, capsys, full_disk, suffix):
+    out = tmp_path / "out" / f"design.{suffix}"
+    assert main(["design", table, "--runs", "0", "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert "centred design of 4 arms" in shown.out
+    assert shown.err == f"orthobandit design: {out} cannot be written: No space left on device\n"
+    assert not files_in(out.parent)
+
+
+def test_a_simulation_is_printed_even_if_it_cannot_be_stored(tmp_path, capsys, full_disk):
+    out = tmp_path / "out"
+    assert main([*FAST, "--json", "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    assert report["policies"][0]["policy"] == "sbe"
+    assert report["files"] == []
+    assert f"{out / 'sbe.parquet'} cannot be written: No space left on device" in shown.err
+    assert not files_in(out)
+
+
+def test_a_run_whose_parts_cannot_be_kept_goes_on(tmp_path, capsys, full_disk):
+    assert main([*FAST, "--resume", str(tmp_path / "parts")]) == 0
+    shown = capsys.readouterr()
+    assert "sbe" in shown.out
+    assert shown.err.count("No space left on device; the run goes on without keeping parts") == 1
+    assert not files_in(tmp_path)
+
+
+def test_a_study_is_printed_even_if_it_cannot_be_stored(tmp_path, capsys, monkeypatch):
+    spec = tmp_path / "study.toml"
+    spec.write_text(SPEC.format(horizon=50))
+
+    def fail(path, *_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr("pyarrow.parquet.write_table", lambda table, path: fail(path))
+    out = tmp_path / "out"
+    assert main(["sweep", str(spec), "--out", str(out), "--jobs", "1"]) == 2
+    shown = capsys.readouterr()
+    assert "none declared" in shown.out
+    assert shown.err.count("the study goes on without keeping cells") == 1
+    assert f"{out / 'curves.parquet'} cannot be written: No space left on device" in shown.err
+    assert not files_in(out)
+
+
+def has_members(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+def test_a_study_that_is_ended_leaves_no_workers(tmp_path, end):
+    spec = tmp_path / "study.toml"
+    spec.write_text(SPEC.format(horizon=10**12))
+    command = [*COMMAND, "sweep", str(spec), "--out", str(tmp_path / "out"), "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    if children.exists():
+        # Two workers and the process that tracks what they share.
+        while len(children.read_text().split()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    time.sleep(2)  # for the workers to be at work
+    assert process.poll() is None
+    os.kill(process.pid, end)
+    process.communicate(timeout=60)
+    while has_members(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    remain = has_members(process.pid)
+    if remain:
+        os.killpg(process.pid, signal.SIGKILL)
+    assert not remain

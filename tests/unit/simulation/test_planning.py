@@ -1,0 +1,39 @@
+"""Rounds to plan with."""
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.simulation import rounds_to_plan
+
+ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("harder", [{"epsilon": 0.1, "sigma": 1.0}, {"epsilon": 0.2, "sigma": 2.0}])
+def test_twice_the_noise_or_half_the_error_takes_about_four_times_the_rounds(harder):
+    easy = np.median(rounds_to_plan(ARMS, epsilon=0.2, runs=12))
+    assert 2.5 < np.median(rounds_to_plan(ARMS, **harder, runs=12)) / easy < 6.5
+
+
+def test_more_arms_take_more_rounds():
+    few, many = (np.median(rounds_to_plan(ArmSet.one_hot(k), epsilon=0.5, runs=8)) for k in (2, 8))
+    assert many > 2 * few
+
+
+def test_a_run_that_is_given_up_has_no_number():
+    assert np.all(np.isinf(rounds_to_plan(ARMS, epsilon=0.01, runs=3, limit=200)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epsilon": 0.0}, "epsilon=0.0 must be a finite number above 0"),
+        ({"epsilon": 0.1, "sigma": -1.0}, "sigma=-1.0 must be a finite number above 0"),
+        ({"epsilon": 0.1, "sigma": 1e120}, r"sigma=1e\+120 must be at most 1e\+100"),
+        ({"epsilon": 0.1, "delta": 2.0}, "delta=2.0 must lie strictly between 0 and 1"),
+    ],
+)
+def test_wrong_settings_are_named(settings, said):
+    with pytest.raises(ParameterError, match=said):
+        rounds_to_plan(ARMS, **settings)
