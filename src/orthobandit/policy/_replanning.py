@@ -16,7 +16,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
-LEADER_COST = 1e-3  # least cost of playing the leader, relative to the median gap
+# Least cost of a round, relative to the median gap. Where an arm is played rarely, regret per decision hardly
+# depends on how rarely, but the time to the decision does: this ends experiments three times sooner.
+LEADER_COST = 0.1
 FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
 
 
