@@ -11,13 +11,13 @@ from orthobandit.errors import OrthobanditError
 COMMANDS = {
     "design": "which arms to play how often, with a certificate and the number of rounds",
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
-    "reproduce": "the paper's figures and its successor's tables, in a report that says what holds",
+    "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
+    """Run one command and return the exit code: 0, 1 for bad news, 2 for wrong input, 130 after Ctrl-C."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(
         prog="orthobandit",
@@ -34,11 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             import_module(f"orthobandit.cli.{name}").configure(command)
     options = parser.parse_args(given)
     try:
-        import_module(f"orthobandit.cli.{options.command}").run(options)
+        # A command returns a code only if it may have bad news: a claim that is refuted.
+        code: int | None = import_module(f"orthobandit.cli.{options.command}").run(options)
     except OrthobanditError as error:
         print(f"orthobandit {options.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0
+    return code or 0

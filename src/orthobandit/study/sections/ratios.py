@@ -8,8 +8,9 @@ import numpy as np
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import Columns, distinct, samples_of, share_wrong, where
+from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
 
 SECONDS = 0.2  # of a run, roughly
 
@@ -30,6 +31,8 @@ class RatioTable:
         The horizon, or where runs are given up.
     sets, runs : (int, int)
         Random arm sets and runs on each, quick and full.
+    plain : str
+        What the section finds out, in one sentence.
     """
 
     name: str
@@ -45,6 +48,7 @@ class RatioTable:
     rounds: int
     sets: tuple[int, int]
     runs: tuple[int, int]
+    plain: str = ""
 
     @property
     def reference(self) -> str:
@@ -85,7 +89,6 @@ class RatioTable:
 
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether ratios are as small as claimed."""
-        means = {shift: self._means(data, shift) for shift in self.shifts}
         return [
             Verdict(
                 name=f"{label}, {shift}",
@@ -93,7 +96,9 @@ class RatioTable:
                 f" {self.reference}",
                 source="here",
                 statistic=f"mean {self.measure}, {label} / {self.reference}",
-                value=means[shift][label] / means[shift][self.reference],
+                measured=Measured.ratio(
+                    self._by_set(data, shift, label), self._by_set(data, shift, self.reference)
+                ),
                 relation="≤",
                 bound=bound,
             )
@@ -143,6 +148,12 @@ class RatioTable:
             label: float(self._values(where(of_shift, policy=label)).mean())
             for (label,) in distinct(of_shift, "policy")
         }
+
+    def _by_set(self, data: Data, shift: str, label: str) -> np.ndarray:
+        """Return the mean over the runs on each arm set: what is independent."""
+        columns = where(data["runs"], shift=shift, policy=label)
+        columns = {**columns, "value": self._values(columns)}
+        return np.asarray(grouped(columns, "instance", "value")[1].mean(axis=1))
 
     def _values(self, columns: Columns) -> np.ndarray:
         if self.measure == "regret":

@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.study.sections.fits import lower_limit
+from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, samples_of, share_wrong, where
 
@@ -48,6 +48,8 @@ class SampleTable:
         Mean samples that our own contenders claim not to exceed.
     unclaimed : tuple of str
         Contenders that promise nothing about their errors here.
+    plain : str
+        What the section finds out, in one sentence.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SampleTable:
     rival: str = ""
     reach: Mapping[str, float] = field(default_factory=dict)
     unclaimed: tuple[str, ...] = ()
+    plain: str = ""
 
     def setting(self, scope: Scope) -> str:
         """Return what is run."""
@@ -110,8 +113,10 @@ class SampleTable:
                 name=f"{label} error",
                 claim=f"{label} declares a wrong arm with probability at most δ",
                 source="here" if label in self.reach else "successor",
-                statistic="share of wrong declarations, lower 99 % confidence limit",
-                value=lower_limit(share_wrong(columns), len(columns["declared"])),
+                statistic="share of wrong declarations, exact limits",
+                measured=Measured.share(
+                    round(share_wrong(columns) * len(columns["declared"])), len(columns["declared"])
+                ),
                 relation="≤",
                 bound=DELTA,
             )
@@ -119,14 +124,15 @@ class SampleTable:
             if label not in self.unclaimed
         ]
         for label, factor in self.is_close.items():
-            ratio = float(samples_of(runs[label]).mean() / self.published[label].samples)
             found.append(
                 Verdict(
                     name=f"{label} as published",
                     claim=f"{label} needs about as many samples as published, within a factor of {factor:g}",
                     source="successor",
                     statistic="mean samples, here / published, or its inverse if that is larger",
-                    value=max(ratio, 1 / ratio),
+                    measured=Measured.mean(samples_of(runs[label])).factor_from(
+                        self.published[label].samples
+                    ),
                     relation="≤",
                     bound=factor,
                 )
@@ -143,7 +149,7 @@ class SampleTable:
                     claim=f"{first} needs fewer samples than {second}",
                     source="successor",
                     statistic=f"mean samples, {first} / {second}",
-                    value=float(samples_of(runs[first]).mean() / samples_of(runs[second]).mean()),
+                    measured=Measured.ratio(samples_of(runs[first]), samples_of(runs[second])),
                     relation="≤",
                     bound=1.0,
                 )
@@ -152,7 +158,6 @@ class SampleTable:
 
     def _reached(self, label: str, bound: float, samples: Mapping[str, Any]) -> list[Verdict]:
         """Return whether ours needs few samples: against the rival and, given enough runs, as claimed."""
-        logarithms = np.log(samples[label]), np.log(samples[self.rival])
         found = [
             Verdict(
                 name=f"{label} against {self.rival}",
@@ -160,7 +165,7 @@ class SampleTable:
                 source="here",
                 # Means would hang on the hardest instance.
                 statistic=f"geometric mean of samples, {label} / {self.rival}",
-                value=float(np.exp(logarithms[0].mean() - logarithms[1].mean())),
+                measured=Measured.geometric(samples[label] / samples[self.rival]),
                 relation="≤",
                 bound=FEWER,
             )
@@ -172,7 +177,7 @@ class SampleTable:
                     claim=f"{label} needs at most {bound:,.0f} samples on average",
                     source="here",
                     statistic="mean samples",
-                    value=float(samples[label].mean()),
+                    measured=Measured.mean(samples[label]),
                     relation="≤",
                     bound=bound,
                 )
