@@ -6,21 +6,25 @@ from orthobandit.study.sections import Section
 from orthobandit.study.sections.contenders import Contender, Size
 from orthobandit.study.sections.coverage import Coverage, Mode
 from orthobandit.study.sections.errors import ErrorFigure
+from orthobandit.study.sections.gaps import GapChecks
+from orthobandit.study.sections.many_arms import ManyArms
+from orthobandit.study.sections.precision import Precision
 from orthobandit.study.sections.ratios import RatioTable
 from orthobandit.study.sections.regret import RegretFigure
 from orthobandit.study.sections.samples import Published, SampleTable
 from orthobandit.study.sections.scaling import ScalingChecks
+from orthobandit.study.sections.survivors import Survivors
 from orthobandit.study.sections.tuning import AS_PUBLISHED, UNTUNED
 from orthobandit.study.spec import Part
 
 PAPER = "The paper's figures"
 SUCCESSOR = "The successor's tables"
-SCALING = "How things grow"
+THEOREMS = "The theorems, one by one"
 BEYOND = "Beyond the paper"
 
 SIZES = (
-    Size(5, 10, sets=(16, 30), rounds=(20_000, 40_000)),
-    Size(20, 30, sets=(5, 20), rounds=(20_000, 40_000)),
+    Size(5, 10, sets=(10, 30), rounds=(20_000, 40_000)),
+    Size(20, 30, sets=(4, 20), rounds=(20_000, 40_000)),
 )
 CONTENDERS = {
     "SBE": Contender("sbe", {"delta": 0.05}, runs=(8, 10), is_peer=True),
@@ -159,7 +163,11 @@ SECTIONS: Mapping[str, Section] = {
             reach={OURS: 100_000},
             published={"SP-BAI": Published(2_038_886.49, 0.01), "SBE": Published(1_523_534.64, 0.10)},
         ),
-        ScalingChecks("scaling", "How cost grows with time and with dimension", SCALING),
+        ScalingChecks("scaling", "How cost grows with time and with dimension", THEOREMS),
+        GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
+        ManyArms("many-arms", "How cost grows with the number of arms", THEOREMS),
+        Survivors("survivors", "Whether it can be stopped at any moment", THEOREMS),
+        Precision("precision", "How precise estimates are at best", THEOREMS),
         RatioTable(
             name="earning",
             title="What learning costs with our method, 30 arms in 20 dimensions",

@@ -101,6 +101,25 @@ def best(found: Sequence[Tuned]) -> Tuned:
     return min(found, key=lambda one: one.regret.value)
 
 
+def cross_tuned(found: Sequence[Tuned]) -> Array:
+    """Return the regret on each arm set (G,) at the tuning that was best on the other sets.
+
+    Whoever is tuned on the runs that are compared profits from their luck, and limits mean nothing then.
+
+    Examples
+    --------
+    >>> lucky = Tuned("a", "", 1.0, np.array([0.0, 9.0, 9.0]), (1.0, 2.0))
+    >>> steady = Tuned("a", "", 2.0, np.array([5.0, 5.0, 5.0]), (1.0, 2.0))
+    >>> cross_tuned([lucky, steady]).tolist()
+    [5.0, 9.0, 9.0]
+    """
+    regret = np.array([one.by_set for one in found])
+    if regret.shape[1] == 1:
+        return np.asarray(regret.min(axis=0))
+    others = regret.sum(axis=1, keepdims=True) - regret
+    return np.asarray(regret[np.argmin(others, axis=0), np.arange(regret.shape[1])])
+
+
 def edges(chosen: Mapping[str, Sequence[Tuned]]) -> str:
     """Return a sentence that says, by size, which policies were best at an edge of their grid."""
     hits = [
