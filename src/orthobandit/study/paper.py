@@ -32,12 +32,19 @@ CONTENDERS = {
         "bose",
         {"delta": 0.05},
         runs=(1, 2),
+        bold_runs=(4, 10),
         seconds_a_round=2e-5,
         variants={AS_PUBLISHED: {}, "λ = 1": {"ridge": 1.0}},
         is_peer=True,
     ),
     "Semiparametric-TS": Contender(
-        "semiparametric-ts", {}, runs=(1, 2), quick={"draws": 250}, seconds_a_round=2e-5, is_peer=True
+        "semiparametric-ts",
+        {},
+        runs=(1, 2),
+        bold_runs=(2, 4),
+        quick={"draws": 250},
+        seconds_a_round=2e-5,
+        is_peer=True,
     ),
     "SBE, exact design": Contender("sbe", {"delta": 0.05, "design": "centred"}, runs=(8, 10), margin=1.2),
 }

@@ -16,8 +16,9 @@ class Contender:
     ----------
     kind, settings, quick
         The policy, and settings that make the quick form cheaper.
-    runs : (int, int)
-        On each arm set, quick and full.
+    runs, bold_runs : (int, int)
+        On each arm set, quick and full; and where c < 1, if these are others: there a policy may stake all
+        on a wrong arm, which is rare and costs much, so that a few runs would flatter it.
     seconds_a_round : float
         At (d, K) = (20, 30).
     scales : tuple of float
@@ -33,6 +34,7 @@ class Contender:
     kind: str
     settings: Mapping[str, Any]
     runs: tuple[int, int]
+    bold_runs: tuple[int, int] | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
     seconds_a_round: float = 1e-7
     scales: tuple[float, ...] = WIDE
@@ -44,6 +46,10 @@ class Contender:
     def is_untuned(self) -> bool:
         """Whether it has no c at all."""
         return self.scales == (UNTUNED,)
+
+    def runs_at(self, scale: float, scope: Scope) -> int:
+        """Return how many runs on each arm set have this c."""
+        return scope.pick(*(self.bold_runs if self.bold_runs and UNTUNED < scale < 1 else self.runs))
 
     def settings_at(self, variant: str, scale: float, scope: Scope) -> dict[str, Any]:
         """Return the settings of one variant with this c."""

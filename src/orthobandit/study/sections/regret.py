@@ -62,12 +62,11 @@ class RegretFigure:
             for size in self.sizes
         )
         return (
-            f"{rounds}; random unit arms with gap Δ = ½, σ = 1.{self._cheaper(scope)} Curves and"
-            " tables show each policy at the tuning that was best in hindsight, on these very runs; for the"
-            " verdicts it is tuned on all arm sets but the one it is compared on, so that nobody profits from"
-            " luck. Errors are over arm sets."
-            " The paper gives neither its arms nor its horizon, so levels of regret are not comparable:"
-            " shapes and order are."
+            f"{rounds}; random unit arms with gap Δ = ½, σ = 1.{self._cheaper(scope)} Curves and tables show"
+            " each policy at the tuning that was best in hindsight, on these very runs; for the verdicts it"
+            " is tuned on all arm sets but the one it is compared on, so that nobody profits from luck."
+            " Errors are over arm sets. The paper gives neither its arms nor its horizon, so levels of regret"
+            " are not comparable: shapes and order are."
         )
 
     def _cheaper(self, scope: Scope) -> str:
@@ -88,7 +87,7 @@ class RegretFigure:
 
     def _sweep(self, size: Size, label: str, variant: str, scale: float, scope: Scope) -> Sweep:
         contender = self.contenders[label]
-        horizon, runs = scope.pick(*size.rounds), scope.pick(*contender.runs)
+        horizon, runs = scope.pick(*size.rounds), contender.runs_at(scale, scope)
         shape = {"dimension": size.dimension, "count": size.count, "gap": 0.5}
         return Sweep(
             policies={label: Part(contender.kind, contender.settings_at(variant, scale, scope))},
