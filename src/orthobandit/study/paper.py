@@ -89,7 +89,7 @@ def _regret(name: str, title: str, shift: str, span: tuple[float, float], report
 def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTable:
     return SampleTable(
         name=f"small-gap-{dimension}",
-        title=f"How many rounds to tell two nearly equal arms apart, d = {dimension}",
+        title=f"How many rounds to tell two nearly equal arms apart, in {dimension} dimensions",
         plain="Two of the arms are nearly alike: how many rounds until the better one is certain, here and as"
         " published?",
         group=SUCCESSOR,
@@ -118,21 +118,21 @@ SECTIONS: Mapping[str, Section] = {
         # Means of unit arms lie within ±1 of the shift.
         _regret(
             "figure-1",
-            "What learning costs while the level swings like a wave (ν¹ = 1 + sin 2t)",
+            "What learning costs while the level swings like a wave",
             "sine",
             (-1.0, 3.0),
             "Reported regret of SBE at (20, 30): 2677.66.",
         ),
         _regret(
             "figure-2",
-            "What learning costs while the level jumps up and down (ν² = ±max(log(t+1)/5, 2))",
+            "What learning costs while the level jumps up and down",
             "log-alternating",
             (-3.2, 3.2),
             "Reported regret of SBE at (20, 30): 2703.10.",
         ),
         ErrorFigure(
             "figure-3",
-            "How fast estimates become precise while the level swings (ν¹)",
+            "How fast estimates become precise while the level swings",
             PAPER,
             ERRORS,
             "sine",
@@ -140,7 +140,7 @@ SECTIONS: Mapping[str, Section] = {
         ),
         ErrorFigure(
             "figure-4",
-            "How fast estimates become precise while the level jumps (ν²)",
+            "How fast estimates become precise while the level jumps",
             PAPER,
             ERRORS,
             "log-alternating",
@@ -157,7 +157,7 @@ SECTIONS: Mapping[str, Section] = {
         _small_gap(20, {}),
         SampleTable(
             name="sphere",
-            title="How many rounds to find the best of 100 random arms, d = 10",
+            title="How many rounds to find the best of 100 random arms",
             plain="A hundred arms in random directions: how many rounds until the best is certain?",
             group=SUCCESSOR,
             about="100 arms uniform on the unit sphere of R¹⁰, θ = 2e_1",

@@ -11,6 +11,9 @@ from orthobandit.study.tables import Columns
 
 Data = dict[str, Columns]
 
+# The paper's shifts as it writes them.
+FORMULAS = {"sine": "ν¹ = 1 + sin 2t", "log-alternating": "ν² = ±max(log(t+1)/5, 2)"}
+
 # What a claim can be, in the order in which a reader wants to know.
 KINDS = ("refuted", "not refuted", "shown")
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, error_panels
-from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.tables import distinct, grouped, where
 
@@ -49,7 +49,8 @@ class ErrorFigure:
         """Return what is run."""
         return (
             f"{scope.pick(*ROUNDS):,} rounds from one fixed design, {RUNS} runs as in the paper; random unit"
-            " arms with gap ½, σ = 1; θ̂ by orthogonalised regression with ridge log(t/δ), δ = 0.05."
+            f" arms with gap ½, σ = 1, shift {FORMULAS[self.shift]}; θ̂ by orthogonalised regression with"
+            " ridge log(t/δ), δ = 0.05."
         )
 
     def cells(self, scope: Scope) -> list[Cell]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import regret_panels
-from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.contenders import Contender, Size
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.sections.tuning import (
@@ -62,11 +62,11 @@ class RegretFigure:
             for size in self.sizes
         )
         return (
-            f"{rounds}; random unit arms with gap Δ = ½, σ = 1.{self._cheaper(scope)} Curves and tables show"
-            " each policy at the tuning that was best in hindsight, on these very runs; for the verdicts it"
-            " is tuned on all arm sets but the one it is compared on, so that nobody profits from luck."
-            " Errors are over arm sets. The paper gives neither its arms nor its horizon, so levels of regret"
-            " are not comparable: shapes and order are."
+            f"{rounds}; random unit arms with gap Δ = ½, σ = 1, shift {FORMULAS[self.shift]}."
+            f"{self._cheaper(scope)} Curves and tables show each policy at the tuning that was best in"
+            " hindsight, on these very runs; for the verdicts it is tuned on all arm sets but the one it is"
+            " compared on, so that nobody profits from luck. Errors are over arm sets. The paper gives"
+            " neither its arms nor its horizon, so levels of regret are not comparable: shapes and order are."
         )
 
     def _cheaper(self, scope: Scope) -> str:
