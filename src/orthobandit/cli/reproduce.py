@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: orthobandit reproduce --quick --only figure-1 figure-3"
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", action="store_true", help="minutes on two cores (default)")
-    form.add_argument("--full", action="store_true", help="up to an hour on two cores")
+    form.add_argument("--full", action="store_true", help="an hour or two on two cores")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--seed", type=int, default=1, help="names all chance (default %(default)s)")
     add_run_options(parser, out=None, said="report, or report-part with --only")

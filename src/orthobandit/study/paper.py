@@ -193,7 +193,7 @@ SECTIONS: Mapping[str, Section] = {
             measure="regret",
             shifts=("sine", "log-alternating"),
             rounds=20_000,
-            sets=(10, 10),
+            sets=(10, 20),
             runs=(4, 10),
         ),
         RatioTable(

@@ -38,7 +38,7 @@ def test_edges_are_named_with_the_size_and_the_side():
     said = edges({"(5, 10)": [narrow]})
     assert "BOSE at the smallest c (1) at (5, 10)" in said
     alone = best(tried(RUNS, "BOSE", WIDE, ("λ = 1",)))
-    assert edges({"(5, 10)": [alone]}) == "No policy was best at an edge of its grid."
+    assert edges({"(5, 10)": [alone]}) == "no policy was best at an edge of it."
 
 
 def test_one_in_the_middle_is_at_no_edge():

@@ -153,14 +153,14 @@ class RegretFigure:
     def grids(self, data: Data) -> list[Grid]:
         """Return ours beside the peers in hindsight, then every tuning with the chosen one marked."""
         every, beside = [], []
-        hindsight: dict[str, list[Tuned]] = {}
+        hindsight: dict[bool, dict[str, list[Tuned]]] = {False: {}, True: {}}
         for (size,) in distinct(data["runs"], "size"):
             runs = where(data["runs"], size=size)
             narrow, wide = (
                 {label: best(its) for label, its in self.tunings(runs, wide=is_wide).items()}
                 for is_wide in (False, True)
             )
-            hindsight[size] = list(wide.values())
+            hindsight[False][size], hindsight[True][size] = list(narrow.values()), list(wide.values())
             for label in wide:
                 beside.append(_beside(size, wide[label], runs))
                 if not self.contenders[label].is_untuned:
@@ -171,14 +171,14 @@ class RegretFigure:
         return [
             Grid(
                 "Final regret, mean ± standard error over arm sets: ours untuned, the others at their best"
-                f" tuning of the wide grid. {edges(hindsight)}",
+                f" tuning of the wide grid: {edges(hindsight[True])}",
                 ["(d, K)", "policy", "tuning", "regret", "± s.e.", "best arm declared", "runs"],
                 beside,
                 words=3,
             ),
             Grid(
                 "Mean final regret for every c: * is best of the paper's grid {1, 2, 4, 8}, ← best of the"
-                " wide one.",
+                f" wide one. The paper's grid: {edges(hindsight[False])}",
                 ["(d, K)", "policy", *(f"c = {fraction(scale)}" for scale in WIDE)],
                 every,
             ),

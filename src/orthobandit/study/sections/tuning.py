@@ -129,8 +129,8 @@ def edges(chosen: Mapping[str, Sequence[Tuned]]) -> str:
         if one.edge
     ]
     if not hits:
-        return "No policy was best at an edge of its grid."
-    return f"Best at an edge of the grid, so perhaps better still beyond it: {'; '.join(hits)}."
+        return "no policy was best at an edge of it."
+    return f"best at an edge of it, so perhaps better still beyond: {'; '.join(hits)}."
 
 
 def _by_set(runs: Columns) -> Array:
