@@ -29,14 +29,23 @@ FIGURES = {"figure-1": "the level swings", "figure-2": "the level jumps"}
 SAMPLES = {
     "small-gap-10": "two nearly equal arms in 10 dimensions: rounds to the best",
     "sphere": "100 random arms in 10 dimensions: rounds to the best",
+    "robustness": "30 arms in 20 dimensions, no shift at all: rounds to the best",
+    "robustness-small-gap": "two nearly equal arms in 10 dimensions, no shift at all: rounds to the best",
 }
+# Whom ours is set beside; a section without any of them has no row. RAGE as released, not as in its proof.
+PEERS = ("SP-BAI", "SBE", "RAGE, released constants")
 
 
 def headlines(folder: Path) -> dict[str, Any]:
     """Return the headlines of a report: what was run, the tally, and rows of text for a table."""
     verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
     rows = [
-        *(_samples(read_data(folder, SECTIONS[name]), words) for name, words in SAMPLES.items()),
+        *(
+            row
+            for name, words in SAMPLES.items()
+            if name in SECTIONS
+            for row in _samples(read_data(folder, SECTIONS[name]), words)
+        ),
         *(row for name, words in FIGURES.items() for row in _regret(folder, name, words)),
         _coverage(read_data(folder, SECTIONS["coverage"])),
     ]
@@ -54,12 +63,13 @@ def headlines(folder: Path) -> dict[str, Any]:
     }
 
 
-def _samples(data: Data, what: str) -> dict[str, str]:
+def _samples(data: Data, what: str) -> list[dict[str, str]]:
     """Return geometric means, which do not hang on the hardest instance."""
     runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
     said = {label: _number(Measured.geometric(samples_of(its))) for label, its in runs.items()}
-    peers = ", ".join(f"{label} {said[label]}" for label in ("SP-BAI", "SBE") if label in said)
-    return {"what": what, "here": said[OURS], "peers": peers, "runs": str(len(runs[OURS]["declared"]))}
+    peers = ", ".join(f"{label} {said[label]}" for label in PEERS if label in said)
+    count = str(len(runs[OURS]["declared"]))
+    return [{"what": what, "here": said[OURS], "peers": peers, "runs": count}] if peers else []
 
 
 def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:

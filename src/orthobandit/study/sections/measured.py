@@ -108,13 +108,21 @@ class Measured:
         return Measured(self.value - number, self.error, self.low - number, self.high - number)
 
     def factor_from(self, number: float) -> "Measured":
-        """Return by which factor, at least 1, a positive estimate is away from a known positive number."""
+        """Return by which factor, at least 1, a positive estimate is away from a known positive number.
+
+        To seven digits, since numbers are published with few: equal ones should come out as 1.
+
+        Examples
+        --------
+        >>> Measured.exactly(387_106).factor_from(387_106.00).high
+        1.0
+        """
         ends = [log(number / end) if end > 0 else inf for end in (self.low, self.high)]
         near = max(0.0, -ends[0], ends[1])
         away = abs(log(self.value / number))
         far = max(abs(ends[0]), abs(ends[1]))
         error = None if self.error is None else self.error / self.value * exp(away)
-        return Measured(exp(away), error, exp(near), _exp(far))
+        return Measured(round(exp(away), 7), error, round(exp(near), 7), round(_exp(far), 7))
 
     def to_json(self) -> dict[str, float | None]:
         """Return plain values; None for an error or a limit that is not there."""

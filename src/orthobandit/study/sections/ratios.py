@@ -150,10 +150,11 @@ class RatioTable:
         }
 
     def _by_set(self, data: Data, shift: str, label: str) -> np.ndarray:
-        """Return the mean over the runs on each arm set: what is independent."""
+        """Return what is independent: the mean over the runs on each arm set, or the runs on a sole one."""
         columns = where(data["runs"], shift=shift, policy=label)
         columns = {**columns, "value": self._values(columns)}
-        return np.asarray(grouped(columns, "instance", "value")[1].mean(axis=1))
+        _, values = grouped(columns, "instance", "value")
+        return np.asarray(values[0] if len(values) == 1 else values.mean(axis=1))
 
     def _values(self, columns: Columns) -> np.ndarray:
         if self.measure == "regret":
