@@ -24,16 +24,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--full", action="store_true", help="an hour or two on two cores")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--seed", type=int, default=1, help="names all chance (default %(default)s)")
-    add_run_options(parser, out=None, said="report, or report-part with --only")
+    add_run_options(parser, out=None, said="report, or report-NAME with --only NAME")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run, write, and print what was found; 1 if a claim is refuted."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
-    out = options.out or ("report-part" if options.only else "report")
+    out = options.out or "-".join(["report", *(section.name for section in sections if options.only)])
     with resumable() as progress:
-        found = build(sections, out, scope, jobs=options.jobs, backend=options.backend, progress=progress)
+        found = build(
+            sections,
+            out,
+            scope,
+            is_whole=not options.only,
+            jobs=options.jobs,
+            backend=options.backend,
+            progress=progress,
+        )
     if options.json:
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
     else:

@@ -31,6 +31,7 @@ def build(
     folder: str | Path,
     scope: Scope,
     *,
+    is_whole: bool = False,
     jobs: int = 1,
     backend: str = "processes",
     progress: Progress | None = None,
@@ -44,6 +45,8 @@ def build(
         Gets ``index.html``, ``verdicts.json``, ``data/*.parquet``, ``charts/*.png`` and ``*.svg``, and
         ``cells/`` with finished work, from which an interrupted call goes on.
     scope : Scope
+    is_whole : bool
+        Whether these are all sections there are; if not, a report with others is not replaced.
     jobs, backend, progress
         As in :func:`~orthobandit.study.sweep.run_cells`; they change no byte of the report.
     """
@@ -51,7 +54,8 @@ def build(
     pyarrow()
     blank_figure()
     folder = Path(folder)
-    check_whole_report(folder, sections)
+    if not is_whole:
+        check_keeps_all(folder, sections)
     work = {section.name: section.cells(scope) for section in sections}
     cells = [cell for part in work.values() for cell in part]
     results = iter(run_cells(cells, Cache(folder / "cells"), jobs=jobs, backend=backend, progress=progress))
@@ -66,7 +70,7 @@ def build(
     return verdicts
 
 
-def check_whole_report(folder: Path, sections: Sequence[Section]) -> None:
+def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
     """Refuse to replace a report by one that lacks some of its sections."""
     path = folder / "verdicts.json"
     if not path.is_file():

@@ -100,7 +100,7 @@ def test_a_refuted_claim_exits_with_1(tmp_path, capsys, monkeypatch):
     assert "  REFUTED      two is at most one (2.000 ± 0.000 ≤ 1.000)" in shown
     assert "1 claims: 0 shown, 0 not refuted, 1 refuted" in shown
     # Without --out a part goes elsewhere than a whole report.
-    assert (tmp_path / "report-part" / "index.html").is_file()
+    assert (tmp_path / "report-wrong" / "index.html").is_file()
     assert not (tmp_path / "report").exists()
 
 

@@ -94,6 +94,17 @@ def test_ratios_are_of_means_on_the_same_shift():
     assert EARNING.grids(data)[0].rows[1][4] == "0.200"
 
 
+def test_runs_on_a_sole_arm_set_are_what_is_independent():
+    first, second = list(EARNING.reach)
+    data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
+    data["runs"]["instance"] = np.full(data["runs"]["regret"].size, "the arms")
+    data["runs"]["regret"][data["runs"]["policy"] == first] *= np.array([0.8, 1.2, 0.8, 1.2])
+    measured = {verdict.name: verdict.measured for verdict in EARNING.verdicts(data)}[f"{first}, sine"]
+    assert measured.value == pytest.approx(0.204)
+    assert 0 < measured.error < 0.1
+    assert np.isfinite(measured.high)
+
+
 def test_small_forms_are_built_and_derived_again(tmp_path):
     modes = {"asymptotic": COVERAGE.modes["asymptotic"]}
     sections = [

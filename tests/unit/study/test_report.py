@@ -160,6 +160,9 @@ def test_a_part_does_not_replace_the_whole(tmp_path):
         build([both[1]], tmp_path, Scope(seed=3))
     assert contents(tmp_path) == before
     build(both, tmp_path, Scope(seed=3))
+    # A whole report may have lost a section since.
+    build([both[1]], tmp_path, Scope(seed=3), is_whole=True)
+    assert list(json.loads((tmp_path / "verdicts.json").read_text())["sections"]) == ["other"]
 
 
 def test_unknown_sections_are_refused_with_the_nearest_name():
