@@ -51,8 +51,8 @@ CONTENDERS = {
 OURS, EXACT, G_OPT = "anytime elimination", "anytime elimination, exact", "G-Opt"
 
 ERRORS = (
-    "Four times as many rounds make estimates twice as precise, whatever the level does meanwhile, and the"
-    " exact design is more precise than the paper's."
+    "Do four times as many rounds make estimates twice as precise, whatever the level does meanwhile, and is"
+    " the exact design more precise than the paper's?"
 )
 
 IDENTIFIERS = {

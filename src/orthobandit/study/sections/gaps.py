@@ -44,8 +44,8 @@ class GapChecks:
     group: str
 
     plain = (
-        "When the best arm leads by half as much, the way to it costs about twice as much and takes about"
-        " four times as long, with at most one change of plan more; the rivals change theirs every round."
+        "When the best arm leads by half as much, does the way to it cost no more than twice as much and take"
+        " no more than four times as long, with one change of plan more?"
     )
     claims = (
         "Regret Õ(d/Δ) on linear arms and Õ(K/Δ) on one-hot arms, samples Õ(d/Δ²) until the best arm is"

@@ -41,8 +41,8 @@ class ManyArms:
     group: str
 
     plain = (
-        "A thousand times as many arms need a few times as many rounds, not a thousand times; and with the"
-        " adaptive schedule, beyond some number of arms, none more."
+        "Do a thousand times as many arms need a few times as many rounds, not a thousand times, and beyond"
+        " some number of arms none more?"
     )
     claims = (
         "Samples grow no faster than log K and the error no faster than √log K. With phases of the length"

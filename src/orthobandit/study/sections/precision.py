@@ -41,8 +41,8 @@ class Precision:
     group: str
 
     plain = (
-        "Where the level is the most harmless one, estimates are as precise as any unbiased estimate can be,"
-        " and the constants hidden in the proofs are small."
+        "Where the level is the most harmless one, are estimates as precise as any unbiased estimate can be,"
+        " and are the constants hidden in the proofs small?"
     )
     claims = (
         "√t·eₜ stays bounded where the shift is bounded (as printed, the paper's ν² is not: it has max where"

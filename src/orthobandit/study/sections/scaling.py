@@ -43,8 +43,8 @@ class ScalingChecks:
     group: str
 
     plain = (
-        "When an experiment lasts longer or has more dimensions, the price of learning grows like a square"
-        " root, and the number of times the plan changes like a logarithm."
+        "When an experiment lasts longer or has more dimensions, does the price of learning grow like a"
+        " square root, and the number of changes of plan like a logarithm?"
     )
     claims = (
         "Regret Õ(√(dT log K)) whatever the gaps; O(log T) plans; error Õ(√(d log K/t)). Exponents: ½ in T"
@@ -181,7 +181,12 @@ def _fresh(scope: Scope) -> int:
 def _own(data: Data, key: str) -> list[str]:
     if key not in {"T", "d"}:
         return ["–"] * len(PARTS)
-    return [f"{schedule_exponent(data, key, part):.3f}" for part in PARTS]
+    # Parts are taken away for the sake of d alone: δ = 1/T keeps a logarithm of T.
+    parts = PARTS if key == "d" else PARTS[:1]
+    return [
+        *(f"{schedule_exponent(data, key, part):.3f}" for part in parts),
+        *["–"] * (len(PARTS) - len(parts)),
+    ]
 
 
 def _plans(data: Data) -> Verdict:

@@ -34,7 +34,7 @@ class Survivors:
     title: str
     group: str
 
-    plain = "Stopped at any moment, the paper's method plays no arm worse than it says it does."
+    plain = "Stopped at any moment, does the paper's method play only arms as good as it says?"
     claims = (
         "With probability 1 − δ, at all times at once, every arm that SBE still plays after phase ℓ is within"
         " 2ε_ℓ = 2^{1−ℓ} of the best one, which is still there: the PAC property, with ε after Õ(d/ε²·log K)"
