@@ -63,7 +63,8 @@ def in_words(counts: Mapping[str, int]) -> str:
     '4 claims: 3 shown, 0 not refuted, 1 refuted'
     """
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in reversed(KINDS))
-    return f"{sum(counts.values())} claims: {kinds}"
+    total = sum(counts.values())
+    return f"{total} claim{'s' * (total != 1)}: {kinds}"
 
 
 def _refuted(shown: Sequence[Shown]) -> str:
