@@ -94,6 +94,35 @@ def uniform_sphere(
     return Environment(ArmSet(_sphere(stream(seed, "instance"), count, dimension)), theta, shift, noise)
 
 
+def successor_sphere(
+    dimension: int = 10,
+    count: int = 100,
+    *,
+    seed: int,
+    shift: Shift | None = None,
+    noise: Noise | None = None,
+) -> Environment:
+    """Return random instance number `seed` of SP-BAI's author: :func:`uniform_sphere` from his generator.
+
+    The arms are normal vectors from ``default_rng(1_000_003 + 13·d + 7919·K + i)``, i = `seed`, divided by
+    their length; θ = 2e_1. His table for (d, K) = (10, 100) is over i = 0, …, 99. Numpy does not promise
+    the same normals in every version; a test pins those of i = 0.
+
+    Examples
+    --------
+    >>> float(successor_sphere(10, 100, seed=0).arms.features[0, 0].round(4))
+    -0.3181
+    """
+    _check_size(dimension=(dimension, 1), count=(count, 1))
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(f"seed={seed!r} must be the number of an instance, from 0")
+    # Not one of our streams: only his generator makes his arms.
+    generator = np.random.default_rng(1_000_003 + 13 * dimension + 7919 * count + int(seed))
+    theta = np.zeros(dimension)
+    theta[0] = 2.0
+    return Environment(ArmSet(_sphere(generator, count, dimension)), theta, shift, noise)
+
+
 def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array:
     points = generator.standard_normal((count, dimension))
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
