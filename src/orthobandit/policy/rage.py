@@ -97,9 +97,10 @@ class RAGE(PhasedPolicy):
         probabilities, value = xy_design(arms, ahead.survivors)
         least, power, factor = 1, 2 * (phase + 1), 1.0
         if self.constants == "released":
-            least, power, factor = 2 * ROUNDING * np.count_nonzero(probabilities), 2 * (phase - 1), SLACK
+            support = int(np.count_nonzero(probabilities))
+            least, power, factor = 2 * ROUNDING * support, 2 * (phase - 1), SLACK
         rounds = 8 * math.ldexp(factor, power) * self.noise**2 * value * self._log(arms, phase)
-        return probabilities, FOREVER if rounds >= FOREVER else max(math.ceil(rounds), int(least))
+        return probabilities, FOREVER if rounds >= FOREVER else max(math.ceil(rounds), least)
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the arms that no survivor beats clearly."""

@@ -148,7 +148,7 @@ def test_bad_settings_are_named(policy, settings, message):
 
 
 def test_unknown_constants_are_named():
-    with pytest.raises(ParameterError, match="constants='release' is not one of .*did you mean 'released'"):
+    with pytest.raises(ParameterError, match="did you mean 'released'"):
         RAGE(constants="release")
 
 

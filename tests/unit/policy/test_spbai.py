@@ -174,7 +174,7 @@ def test_sbe_cut_by_the_successors_limit_declares_its_leader():
 def test_bad_settings_are_named():
     with pytest.raises(ParameterError, match="delta=0"):
         SPBAI(delta=0)
-    with pytest.raises(ParameterError, match="variant='release' is not one of .*did you mean 'released'"):
+    with pytest.raises(ParameterError, match="did you mean 'released'"):
         SPBAI(variant="release")
     with pytest.raises(ParameterError, match="longest=0"):
         SPBAI(longest=0)
