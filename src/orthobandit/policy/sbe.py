@@ -170,9 +170,9 @@ class SBE:
     def decide(self, state: SBEState) -> Decision:
         """Return what is known now.
 
-        `epsilon` holds for the leader and for every other active arm: on the event of Lemma key 1 the
-        estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma key 2) and all
-        survivors are within 2ε_ℓ of it (Lemma key 3). It is +inf during the first phase and 0 once an arm is
+        `epsilon` holds for the leader and for every other active arm: on the event of Lemma 11 the
+        estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma 12) and all
+        survivors are within 2ε_ℓ of it (Lemma 13). It is +inf during the first phase and 0 once an arm is
         declared. The event has probability 1 − δ if the constants are large enough, which is not known
         for those of the paper's experiments or for C2 = C3 = 1: hence the mode. Where phases are cut,
         nothing is claimed.
