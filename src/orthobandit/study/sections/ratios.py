@@ -30,6 +30,8 @@ class RatioTable:
         The horizon, or where runs are given up.
     sets, runs : (int, int)
         Random arm sets and runs on each, quick and full.
+    is_random : bool
+        Whether arm sets have seeds; otherwise there is one.
     """
 
     name: str
@@ -45,6 +47,7 @@ class RatioTable:
     rounds: int
     sets: tuple[int, int]
     runs: tuple[int, int]
+    is_random: bool = True
 
     @property
     def reference(self) -> str:
@@ -65,12 +68,7 @@ class RatioTable:
             for label, policy in self.contenders.items()
             for cell in Sweep(
                 policies={label: policy},
-                instances={
-                    f"arms {number + 1}": Part(
-                        self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
-                    )
-                    for number in range(scope.pick(*self.sets))
-                },
+                instances=self._instances(scope),
                 shifts={shift: Part(shift) for shift in self.shifts},
                 horizon=self.rounds,
                 replications=runs,
@@ -83,13 +81,23 @@ class RatioTable:
             ).cells()
         ]
 
+    def _instances(self, scope: Scope) -> dict[str, Part]:
+        if not self.is_random:
+            return {"the arms": self.instance}
+        return {
+            f"arms {number + 1}": Part(
+                self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
+            )
+            for number in range(scope.pick(*self.sets))
+        }
+
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether ratios are as small as claimed."""
         means = {shift: self._means(data, shift) for shift in self.shifts}
         return [
             Verdict(
                 name=f"{label}, {shift}",
-                claim=f"under the shift {shift}, {label} has at most {bound:g} of the {self.measure} of"
+                claim=f"under the shift {shift}, {label} has at most {bound:g} times the {self.measure} of"
                 f" {self.reference}",
                 source="here",
                 statistic=f"mean {self.measure}, {label} / {self.reference}",
