@@ -49,7 +49,7 @@ class SPBAI(PhasedPolicy):
     established here.
 
     Departs: designs are certified solutions (the released code reads only the diagonal of M⁻¹ in its design
-    steps, see :doc:`/errata`); d is the affine dimension r; the first anchor of "released" is the first arm,
+    steps, see docs/errata.md); d is the affine dimension r; the first anchor of "released" is the first arm,
     where the code draws it; survivors without any difference are equally good and the first is declared.
 
     Parameters

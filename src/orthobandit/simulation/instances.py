@@ -27,9 +27,10 @@ def exact_gap(
 ) -> Environment:
     """Random unit arms and a random unit θ such that the best arm leads by exactly `gap`.
 
-    The setting of the paper's experiments, whose arms are not given: (d, K) = (5, 10) and (20, 30), gap ½,
-    ‖x_i‖ = ‖θ‖ = 1. All arms but the best are uniform on the sphere given x_iᵀθ ≤ 1 − gap; the best lies
-    at the height of the second plus `gap`, in a random direction around θ and at a random position.
+    An arm family of ours for the sizes of the paper's experiments, (d, K) = (5, 10) and (20, 30) with gap ½:
+    the paper does not give its arms, and the regret it reports lies outside what these show. All arms but
+    the best are uniform on the sphere given x_iᵀθ ≤ 1 − gap; the best lies at the height of the second plus
+    `gap`, in a random direction around θ and at a random position.
 
     Examples
     --------
