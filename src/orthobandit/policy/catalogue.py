@@ -16,6 +16,7 @@ from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
 from orthobandit.policy.lints import LinTS
 from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.one_shot import OneShot
 from orthobandit.policy.p1rage import P1RAGE
 from orthobandit.policy.phased import PhasedElimination
 from orthobandit.policy.rage import RAGE
@@ -37,6 +38,7 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "action-centred-ts": ActionCentredTS,
     "farthest-pair": FarthestPair,
     "sp-bai": SPBAI,
+    "one-shot": OneShot,
     "stratified": StratifiedMeans,
     "phased-elimination": PhasedElimination,
     "rage": RAGE,
@@ -78,6 +80,6 @@ def policy_settings(name: str) -> tuple[str, ...]:
     Examples
     --------
     >>> policy_settings("sbe")
-    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon')
+    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon', 'longest')
     """
     return settings_of(POLICIES[check_choice("policy", name, POLICIES)])

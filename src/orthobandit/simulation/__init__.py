@@ -14,7 +14,13 @@ from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.exploring import explore
-from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
+from orthobandit.simulation.instances import (
+    exact_gap,
+    near_degenerate,
+    one_hot,
+    successor_sphere,
+    uniform_sphere,
+)
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
 from orthobandit.simulation.result import RunResult, Summary
@@ -72,6 +78,7 @@ __all__ = [
     "near_degenerate",
     "one_hot",
     "simulate",
+    "successor_sphere",
     "uniform_sphere",
     "within",
 ]

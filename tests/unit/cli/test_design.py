@@ -21,7 +21,7 @@ def test_table_names_method_certificate_and_rounds(table, capsys, method):
     shown = capsys.readouterr().out
     assert f"{method} design of 4 arms, affine dimension 2" in shown
     assert "certified gap" in shown
-    assert "Corollary 1" in shown
+    assert "Corollary 5" in shown
 
 
 def test_json_holds_the_whole_design(table, capsys):
@@ -31,7 +31,7 @@ def test_json_holds_the_whole_design(table, capsys):
     assert report["probabilities"]["plain"] == pytest.approx(0.25)
     assert report["centred_norm"] == pytest.approx(2**0.5)
     assert report["epsilon"] == 0.2
-    assert report["rounds"]["Corollary 1 (anchor design), C₂ = 1"] > 0
+    assert report["rounds"]["Corollary 5 (anchor design), C₂ = 1"] > 0
 
 
 def test_norms_that_are_infinite_are_null_in_json(tmp_path, capsys):
@@ -40,7 +40,7 @@ def test_norms_that_are_infinite_are_null_in_json(tmp_path, capsys):
     assert main(["design", str(path), "--method", "g-optimal", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["centred_norm"] is None
-    assert report["rounds"]["Theorem 2 with this design, C₁ = 1"] is None
+    assert report["rounds"]["Theorem 4 with this design, C₁ = 1"] is None
 
 
 def test_out_writes_csv_that_sums_to_one(table, tmp_path):

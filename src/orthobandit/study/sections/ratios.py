@@ -33,6 +33,8 @@ class RatioTable:
         Random arm sets and runs on each, quick and full.
     plain : str
         What the section finds out, in one sentence.
+    is_random : bool
+        Whether arm sets have seeds; otherwise there is one.
     """
 
     name: str
@@ -49,6 +51,7 @@ class RatioTable:
     sets: tuple[int, int]
     runs: tuple[int, int]
     plain: str = ""
+    is_random: bool = True
 
     @property
     def reference(self) -> str:
@@ -69,12 +72,7 @@ class RatioTable:
             for label, policy in self.contenders.items()
             for cell in Sweep(
                 policies={label: policy},
-                instances={
-                    f"arms {number + 1}": Part(
-                        self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
-                    )
-                    for number in range(scope.pick(*self.sets))
-                },
+                instances=self._instances(scope),
                 shifts={shift: Part(shift) for shift in self.shifts},
                 horizon=self.rounds,
                 replications=runs,
@@ -87,12 +85,22 @@ class RatioTable:
             ).cells()
         ]
 
+    def _instances(self, scope: Scope) -> dict[str, Part]:
+        if not self.is_random:
+            return {"the arms": self.instance}
+        return {
+            f"arms {number + 1}": Part(
+                self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
+            )
+            for number in range(scope.pick(*self.sets))
+        }
+
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether ratios are as small as claimed."""
         return [
             Verdict(
                 name=f"{label}, {shift}",
-                claim=f"under the shift {shift}, {label} has at most {bound:g} of the {self.measure} of"
+                claim=f"under the shift {shift}, {label} has at most {bound:g} times the {self.measure} of"
                 f" {self.reference}",
                 source="here",
                 statistic=f"mean {self.measure}, {label} / {self.reference}",
