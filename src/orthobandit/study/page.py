@@ -11,6 +11,7 @@ from orthobandit.study.sections import KINDS, Grid, Measured, Scope, Section, Ve
 SOURCES = {
     "paper": "the paper",
     "figure": "the paper's figure, as read here",
+    "question": "asked here; the paper does not say",
     "successor": "the successor",
     "here": "this package",
 }
@@ -71,7 +72,7 @@ def _refuted(shown: Sequence[Shown]) -> str:
     """Return the claims that fail, first of all."""
     rows = [
         f'<li><a href="#{part.section.name}">{escape(part.section.title)}</a>: {escape(verdict.claim)}'
-        f" ({escape(_said(verdict))})</li>"
+        f" ({escape(SOURCES.get(verdict.source, verdict.source))}; {escape(_said(verdict))})</li>"
         for part in shown
         for verdict in part.verdicts
         if verdict.kind == "refuted"
@@ -83,7 +84,7 @@ def _refuted(shown: Sequence[Shown]) -> str:
 
 def _said(verdict: Verdict) -> str:
     needed = f"{verdict.relation} {_number(verdict.bound)}"
-    return f"{verdict.statistic}: {_with_error(verdict.measured)}, claimed {needed}"
+    return f"{verdict.statistic}: {_with_error(verdict.measured)}, needed {needed}"
 
 
 def _overview(shown: Sequence[Shown]) -> str:

@@ -121,6 +121,7 @@ def test_a_refuted_claim_stands_first_on_the_page(tmp_path):
     summary = page[page.index('class="summary"') : page.index("</div>")]
     assert "SBE is &lt;right&gt;" in summary
     assert "✗ 1 refuted" in summary
+    assert "this package" in summary  # whose claim it is
     assert page.index('class="summary"') < page.index("<section")
 
 

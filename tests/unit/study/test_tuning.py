@@ -5,7 +5,18 @@ import pytest
 
 from orthobandit.study.sections import Scope
 from orthobandit.study.sections.contenders import Contender
-from orthobandit.study.sections.tuning import NARROW, UNTUNED, WIDE, best, cross_tuned, edges, fraction, tried
+from orthobandit.study.sections.tuning import (
+    NARROW,
+    UNTUNED,
+    WIDE,
+    Tuned,
+    below,
+    best,
+    cross_tuned,
+    edges,
+    fraction,
+    tried,
+)
 
 
 def runs_of(regret):
@@ -44,6 +55,25 @@ def test_edges_are_named_with_the_size_and_the_side():
 def test_one_in_the_middle_is_at_no_edge():
     found = tried(runs_of({("", 0.5): (9, 9), ("", 1.0): (5, 5), ("", 2.0): (9, 9)}), "BOSE", WIDE)
     assert best(found).edge is None
+
+
+def test_who_is_below_an_untuned_policy_is_said_for_every_size():
+    def one(label, scale, regret):
+        return Tuned(label, "", scale, np.full(2, regret), (scale,))
+
+    ours = one("ours", UNTUNED, 300.0)
+    said = below(
+        {
+            "(5, 10)": [one("BOSE", 0.5, 200.0), one("SBE", 1.0, 600.0), one("exact", UNTUNED, 100.0), ours],
+            "(20, 30)": [one("BOSE", 0.5, 400.0), ours],
+        },
+        "ours",
+    )
+    assert said == (
+        "So tuned, at (5, 10) BOSE (c = 1/2; 200) is below ours (300);"
+        " at (20, 30) nobody is below ours (300)."
+    )
+    assert below({"(5, 10)": [one("BOSE", 0.5, 200.0)]}, "ours") == ""
 
 
 def test_nobody_profits_from_the_set_he_is_compared_on():

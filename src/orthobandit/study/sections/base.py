@@ -40,8 +40,8 @@ class Verdict:
         Unique within its section.
     claim : str
         What is claimed, in words.
-    source : {"paper", "figure", "successor", "here"}
-        Who claims it.
+    source : {"paper", "figure", "question", "successor", "here"}
+        Who claims it; a question is asked by the report, and nobody claims the answer.
     statistic : str
         What was measured, in words.
     measured : Measured

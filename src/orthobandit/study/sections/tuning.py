@@ -133,5 +133,25 @@ def edges(chosen: Mapping[str, Sequence[Tuned]]) -> str:
     return f"best at an edge of it, so perhaps better still beyond: {'; '.join(hits)}."
 
 
+def below(chosen: Mapping[str, Sequence[Tuned]], untuned: str) -> str:
+    """Return a sentence that says, by size, which tuned policies had less mean regret than an untuned one.
+
+    About the numbers of the table alone, whatever their errors.
+    """
+    said = []
+    for size, policies in chosen.items():
+        ours = next((one for one in policies if one.label == untuned), None)
+        if ours is None:
+            continue
+        less = [
+            f"{one.label} ({one.tuning}; {one.regret.value:,.0f})"
+            for one in policies
+            if one.scale != UNTUNED and one.regret.value < ours.regret.value
+        ]
+        who = f"{' and '.join(less) or 'nobody'} {'are' if len(less) > 1 else 'is'}"
+        said.append(f"at {size} {who} below {untuned} ({ours.regret.value:,.0f})")
+    return f"So tuned, {'; '.join(said)}." if said else ""
+
+
 def _by_set(runs: Columns) -> Array:
     return np.asarray(grouped(runs, "instance", "regret")[1].mean(axis=1))
