@@ -105,6 +105,16 @@ def test_runs_on_a_sole_arm_set_are_what_is_independent():
     assert np.isfinite(measured.high)
 
 
+def test_errors_of_means_are_over_arm_sets_and_not_over_runs():
+    data = runs_of({"SBE": 1000.0})
+    twice = {name: np.concatenate([values, values]) for name, values in data["runs"].items()}
+    once = EARNING.grids(data)[0].rows[0]
+    again = EARNING.grids({"runs": twice})[0].rows[0]
+    assert (once[2:4], once[-1]) == (["1,000", "100"], "2")
+    # Every run twice is no more arm sets.
+    assert (again[2:4], again[-1]) == (["1,000", "100"], "4")
+
+
 def test_small_forms_are_built_and_derived_again(tmp_path):
     modes = {"asymptotic": COVERAGE.modes["asymptotic"]}
     sections = [

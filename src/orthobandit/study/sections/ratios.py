@@ -121,8 +121,7 @@ class RatioTable:
             means = self._means(data, shift)
             for label, mean in means.items():
                 found = where(data["runs"], policy=label, shift=shift)
-                values = self._values(found)
-                error = values.std(ddof=1) / np.sqrt(values.size)
+                error = Measured.mean(self._by_set(data, shift, label)).error
                 ratio = mean / means[self.reference]
                 reach = f"≤ {self.reach[label]:g}" if label in self.reach else "–"
                 rows.append(
@@ -130,11 +129,11 @@ class RatioTable:
                         shift,
                         label,
                         f"{mean:,.0f}",
-                        f"{error:,.0f}",
+                        "–" if error is None else f"{error:,.0f}",
                         f"{ratio:.3f}",
                         reach,
                         f"{share_wrong(found):.0%}",
-                        str(values.size),
+                        str(len(found["declared"])),
                     ]
                 )
         head = ["shift", "policy", f"mean {self.measure}", "± s.e.", "ratio", "claimed", "wrong", "runs"]
