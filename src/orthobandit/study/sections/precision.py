@@ -46,7 +46,7 @@ class Precision:
     )
     claims = (
         "√t·eₜ stays bounded where the shift is bounded (as printed, the paper's ν² is not: it has max where"
-        " min was probably meant). The leading term √(L/t) of the error is that of the lower bound, reached"
+        " min was perhaps meant). The leading term √(L/t) of the error is that of the lower bound, reached"
         " under the shift ν = −μᵀθ of its proof. After a phase of SBE the second moments seen agree with"
         " those of the design up to c ≤ 2, but for δ/10 of the runs. DEO keeps ‖x_i − x_1‖ ≤ 2√d and"
         " ‖x_i − μ‖ ≤ 4√d in Σ⁻¹."

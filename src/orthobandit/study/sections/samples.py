@@ -233,7 +233,7 @@ class SampleTable:
         for label in dict.fromkeys([*measured, *self.published]):
             known = self.published.get(label)
             theirs = ["–", "–"] if known is None else [f"{known.samples:,.2f}", _share(known.wrong)]
-            rows.append([label, *self._measured(data, label), *theirs])
+            rows.append([label, *self._measured(data, label), *(theirs if self.published else [])])
         head = [
             "policy",
             "mean samples",
@@ -242,8 +242,7 @@ class SampleTable:
             "geometric mean",
             "wrong",
             "runs",
-            "published mean",
-            "published wrong",
+            *(["published mean", "published wrong"] if self.published else []),
         ]
         return [Grid("Samples until an arm is declared best.", head, rows, words=1)]
 
