@@ -20,7 +20,7 @@ from orthobandit.study.sections import Measured
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sections.regret import RegretFigure
 from orthobandit.study.sections.tuning import best
-from orthobandit.study.tables import distinct, samples_of, where
+from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
 
 HERE = Path(__file__).parent
 STORED, README = HERE / "headlines.json", HERE.parent / "README.md"
@@ -59,17 +59,24 @@ def headlines(folder: Path) -> dict[str, Any]:
             for verdict in section["verdicts"]
             if verdict["kind"] == "refuted"
         ],
+        "below": _below(folder),
         "rows": rows,
     }
 
 
 def _samples(data: Data, what: str) -> list[dict[str, str]]:
-    """Return geometric means, which do not hang on the hardest instance."""
+    """Return geometric means, which do not hang on the hardest instance, with errors over instances."""
     runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
-    said = {label: _number(Measured.geometric(samples_of(its))) for label, its in runs.items()}
+    said = {label: _number(_geometric(its)) for label, its in runs.items()}
     peers = ", ".join(f"{label} {said[label]}" for label in PEERS if label in said)
     count = str(len(runs[OURS]["declared"]))
     return [{"what": what, "here": said[OURS], "peers": peers, "runs": count}] if peers else []
+
+
+def _geometric(runs: Columns) -> Measured:
+    _, logarithms = grouped({**runs, "log": np.log(samples_of(runs))}, "instance", "log")
+    # Runs on one instance are independent; of many instances, their means are.
+    return Measured.mean(logarithms[0] if len(logarithms) == 1 else logarithms.mean(axis=1)).exponentiated()
 
 
 def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
@@ -89,6 +96,23 @@ def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
         count = str(len(found[OURS].rows(runs)["regret"]))
         rows.append({"what": what, "here": _number(found[OURS].regret), "peers": peers, "runs": count})
     return rows
+
+
+def _below(folder: Path) -> list[str]:
+    """Return where a peer that was tuned in hindsight had less mean regret than ours."""
+    said = []
+    for name, words in FIGURES.items():
+        figure = cast("RegretFigure", SECTIONS[name])
+        runs = read_data(folder, figure)["runs"]
+        for (size,) in distinct(runs, "size"):
+            found = {
+                label: best(its)
+                for label, its in figure.tunings(where(runs, size=size), wide=True).items()
+                if figure.contenders[label].is_peer or label == OURS
+            }
+            ours = found.pop(OURS).regret.value
+            said += [f"{label} at {size}, {words}" for label, one in found.items() if one.regret.value < ours]
+    return said
 
 
 def _coverage(data: Data) -> dict[str, str]:
@@ -120,9 +144,16 @@ def table(stored: Mapping[str, Any]) -> str:
         "",
         f"From `{stored['command']}`, version {stored['version']}, which measures it again:"
         f" {in_words(stored['tally'])}. Rounds to the best arm are geometric means, and {OURS} is in its"
-        f" asymptotic mode; the report has the exact one ({EXACT}) and every other number.",
+        f" asymptotic mode; the report has the exact one ({EXACT}) and every other number."
+        f" {_less(stored['below'])}",
     ]
     return "\n".join(lines)
+
+
+def _less(below: list[str]) -> str:
+    if not below:
+        return "No peer tuned in hindsight has less regret than ours."
+    return f"Tuned in hindsight, some have less regret than ours: {'; '.join(below)}."
 
 
 def rewritten(text: str, stored: Mapping[str, Any]) -> str:

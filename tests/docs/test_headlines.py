@@ -42,6 +42,11 @@ def test_readme_without_markers_is_refused(script, stored):
         script.rewritten("# orthobandit\n", stored)
 
 
+def test_peers_below_ours_are_named(script, stored):
+    assert "BOSE at (5, 10)" in script.table({**stored, "below": ["BOSE at (5, 10)"]})
+    assert "No peer tuned in hindsight has less regret than ours." in script.table({**stored, "below": []})
+
+
 def test_the_stored_run_says_which_run_it_is(stored):
     assert stored["command"].startswith("orthobandit reproduce --")
     assert stored["tally"]["refuted"] == len(stored["refuted"])
