@@ -1,5 +1,9 @@
 """The paper's bounds and sample sizes as functions (Kim, Kim & Oh 2025).
 
+Results are cited by number and title. The numbers are counted in the paper's source, where definitions,
+theorems, corollaries and lemmas share one counter: its first theorem is Theorem 3, its first corollary is
+Corollary 5, as the source's own labels call it.
+
 All of them are stated in the paper up to universal constants that it does not compute. The constants are
 keyword arguments here and 1 by default, a convention and not a proof. `dimension` is the paper's d; since
 only differences between arms are identified, the affine dimension r of the arms (at least 1) may stand for
@@ -32,7 +36,7 @@ __all__ = [
 
 
 def error_bound(L: float, M: float, rounds: int, delta: float, dimension: int, *, C: float = 1.0) -> float:
-    """Error of one contrast after exploring with a fixed design (Theorem 2, dimension optimal error bound).
+    """Error of one contrast after exploring with a fixed design (Theorem 4, Estimation error upper bound).
 
     With probability 1 − δ, ``|zᵀ(θ̂ − θ)| ≤ C₁(√(L·log(t/δ)/t) + √L·M·log(d/δ)/t)``. Departs: none.
 
@@ -100,9 +104,9 @@ def pac_rounds(
 ) -> int:
     """Return the rounds of pure exploration after which the leader is within ε of the best arm.
 
-    ``τ(ε,δ) = C₂(d·log(dK/(εδ))/ε² + d^{3/2}·log(dK/δ)/ε)`` (Corollary PAC bound); without `count`,
-    ``τ(ε,δ) = C₃·d²·log(d/(εδ))/ε²`` (Corollary K-independent PAC bound). Rounded up. Departs: where ε is
-    so large that a logarithm is negative it counts as 0, and the size is at least 1.
+    ``τ(ε,δ) = C₂(d·log(dK/(εδ))/ε² + d^{3/2}·log(dK/δ)/ε)`` (Corollary 5, PAC bound); without `count`,
+    ``τ(ε,δ) = C₃·d²·log(d/(εδ))/ε²`` (Corollary 17, K-independent PAC bound). Rounded up. Departs: where ε
+    is so large that a logarithm is negative it counts as 0, and the size is at least 1.
 
     Parameters
     ----------
@@ -156,7 +160,7 @@ def pac_epsilon(
 
 
 def theory_phase_rounds(phase: int, delta: float, dimension: int, count: int, *, C2: float = 1.0) -> int:
-    """Length of a phase of SBE (Eq. n_ell). Departs: none.
+    """Length of a phase of SBE (Equation 4). Departs: none.
 
     ``n_ℓ = 4C₂⌈d/ε²·log(dKℓ(ℓ+1)/(δε)) + d^{3/2}/ε·log(dKℓ(ℓ+1)/δ)⌉`` with ε = 2^{−ℓ}; rounded up when
     C₂ is not whole.
@@ -187,7 +191,7 @@ def theory_phase_rounds(phase: int, delta: float, dimension: int, count: int, *,
 def adaptive_phase_rounds(
     phase: int, delta: float, dimension: int, count: int, *, C2: float = 1.0, C3: float = 1.0
 ) -> int:
-    """Length of a phase of the adaptive SBE (Appendix K-Independent Results). Departs: none.
+    """Length of a phase of the adaptive SBE (Appendix E, K-Independent Results). Departs: none.
 
     ``n_ℓ = 4·min(C₂⌈…⌉, C₃⌈d²/ε²·log(dℓ(ℓ+1)/(δε))⌉)`` with C₂⌈…⌉ as in :func:`theory_phase_rounds`, whose
     parameters it shares; rounded up when the constants are not whole.
@@ -205,7 +209,7 @@ def adaptive_phase_rounds(
 def experiments_phase_rounds(
     phase: int, delta: float, dimension: int, count: int, *, scale: float = 1.0
 ) -> int:
-    """Length of a phase of SBE in the paper's experiments (Appendix Experiments). Departs: none.
+    """Length of a phase of SBE in the paper's experiments (Appendix I, Experiments). Departs: none.
 
     ``n_ℓ = c·min(⌈d·log(dKℓ/(δε))/ε² + d^{3/2}·log(dKℓ/δ)/ε⌉, ⌈d²/ε²·log(dℓ/(εδ))⌉)`` with c = `scale`,
     tuned over {1, 2, 4, 8} in the paper; rounded up when c is not whole. The other parameters are those
@@ -237,7 +241,7 @@ def phase_ridge(phase: int, rounds: int, delta: float) -> float:
 def phases_needed(gap: float) -> int:
     """Phases ``L⋆ = ⌈log₂(1/Δ⋆)⌉ + 1`` after which SBE has one arm left on its good event.
 
-    After phase ℓ every survivor is within 2ε_ℓ of the best arm (Lemma key 3), and 2ε_{L⋆} ≤ Δ⋆. Departs:
+    After phase ℓ every survivor is within 2ε_ℓ of the best arm (Lemma 13), and 2ε_{L⋆} ≤ Δ⋆. Departs:
     at least 1.
 
     Examples
@@ -253,7 +257,7 @@ def phases_needed(gap: float) -> int:
 def bai_rounds(
     gap: float, delta: float, dimension: int, count: int, *, C2: float = 1.0, C3: float | None = None
 ) -> int:
-    """Return the rounds after which SBE has declared the best arm (Theorem PAC and BAI properties).
+    """Return the rounds after which SBE has declared the best arm (Theorem 8, PAC and BAI properties).
 
     With probability 1 − δ. The theorem says Õ(d·log K/Δ⋆²); its proof says ``Σ_{ℓ ≤ L⋆} n_ℓ``, which is
     returned. Departs: none.
@@ -279,7 +283,7 @@ def bai_rounds(
 
 
 def regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:
-    """Regret of SBE whatever the gaps, with probability 1 − δ (Theorem Regret bound of SBE).
+    """Regret of SBE whatever the gaps, with probability 1 − δ (Theorem 6, Regret bound of SBE).
 
     ``C(√(dT·log(K/δ)) + √(dT)·log T + d^{3/2}·log(dKT/δ)·log(T/d))``. Departs: the last factor stands for
     the number of phases, so T/d counts as at least 2.
@@ -309,7 +313,7 @@ def regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: f
 
 
 def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:
-    """Regret of SBE for ever, when the best arm leads by a gap (Theorem Gap-dependent regret bound).
+    """Regret of SBE for ever, when the best arm leads by a gap (Theorem 7, Gap-dependent regret bound).
 
     ``C(d/Δ⋆ + d^{3/2})·log(dK/(δΔ⋆))·log(1/Δ⋆)`` with probability 1 − δ. Departs: the last factor stands
     for the number of phases, so 1/Δ⋆ counts as at least 2 in both logarithms.
@@ -334,7 +338,7 @@ def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C:
 
 
 def adaptive_regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:
-    """Regret of the adaptive SBE (Theorem Adaptive regret bound).
+    """Regret of the adaptive SBE (Theorem 18, Adaptive regret bound).
 
     The smaller of :func:`regret_bound` and ``C·d√T·log(T/d)·log(dT/δ)``, the form at the end of the proof.
     Departs: T/d counts as at least 2; δ is an argument where the theorem sets it to T⁻². The parameters

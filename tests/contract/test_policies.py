@@ -20,6 +20,7 @@ from orthobandit.policy import (
     LinTS,
     LinUCB,
     MABThompson,
+    OneShot,
     PhasedElimination,
     PureExploration,
     SemiparametricTS,
@@ -44,6 +45,7 @@ POLICIES = {
     "bose eager": BOSE(horizon=3000, scale=0.02, ridge=1.0),
     "farthest pair": FarthestPair(horizon=3000, scale=0.1),
     "semiparametric ts": SemiparametricTS(horizon=3000, scale=0.5, draws=200),
+    "semiparametric ts released": SemiparametricTS(horizon=3000, scale=0.5, draws=200, rule="released"),
     "action centred": ActionCentredTS(),
     "linucb": LinUCB(),
     "lints": LinTS(),
@@ -53,9 +55,14 @@ POLICIES = {
     "mab beta": MABThompson(posterior="beta", low=-50.0, high=50.0),
     "uniform": UniformAllocation(),
     "sbe successor": SBE(schedule="successor", delta=0.3),
+    "sbe cut": SBE(schedule="successor", delta=0.3, longest=500),
     "spbai": SPBAI(delta=0.3),
+    "spbai released": SPBAI(delta=0.3, variant="released"),
+    "spbai cut": SPBAI(delta=0.3, longest=400),
+    "one shot": OneShot(gap=1.0, delta=0.3),
     "phased": PhasedElimination(noise=0.3),
     "rage": RAGE(delta=0.3, noise=0.1),
+    "rage released": RAGE(delta=0.3, noise=0.3, constants="released"),
     "stratified": StratifiedMeans(epoch=100),
     "p1rage": P1RAGE(budget=1000),
     "fixed budget": FixedBudget(1000),
@@ -67,7 +74,17 @@ POLICIES = {
 }
 
 # These play arms that are out of the race for what they tell about the others.
-PLAY_DROPPED = {"spbai", "rage", "fixed budget", "anytime", "anytime epsilon", "anytime bounded"}
+PLAY_DROPPED = {
+    "spbai",
+    "spbai released",
+    "spbai cut",
+    "rage",
+    "rage released",
+    "fixed budget",
+    "anytime",
+    "anytime epsilon",
+    "anytime bounded",
+}
 
 ARMS = {
     "random": ArmSet(np.random.default_rng(5).standard_normal((6, 3)) / 2),

@@ -18,7 +18,7 @@ from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 COMMANDS = {
     "design": "which arms to play how often, with a certificate and the number of rounds",
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
-    "reproduce": "the paper's figures and its successor's tables, in a report that says what holds",
+    "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
 }
 WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
@@ -27,8 +27,9 @@ WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code.
 
-    0; 2 for input that is wrong or results that could not be written, which are printed first; 1 when the
-    machine has no room or no rights; 130 after Ctrl-C; 141 when the reader of the output has gone.
+    0; 1 for bad news, a claim that is refuted, and when the machine has no room or no rights; 2 for input
+    that is wrong or results that could not be written, which are printed first; 130 after Ctrl-C; 141 when
+    the reader of the output has gone.
     """
     try:
         try:
@@ -71,7 +72,8 @@ def _run(given: list[str]) -> int:
 def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> int:
     who = f"orthobandit {options.command}"
     try:
-        module.run(options)
+        # A command returns a code only if it may have bad news: a claim that is refuted.
+        code: int | None = module.run(options)
     except InputError as error:
         said(who, with_flags(str(error), parser, options, getattr(module, "MEANT", {})))
         return WRONG
@@ -84,7 +86,7 @@ def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> i
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    return 0
+    return code or 0
 
 
 def _drop_output() -> None:

@@ -12,8 +12,8 @@ from orthobandit.cli._words import whole
 from orthobandit.study.sweep import BACKENDS
 
 
-def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
-    """Add what every command that runs cells shares."""
+def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str = "%(default)s") -> None:
+    """Add what every command that runs cells shares; `said` is what the help calls the default folder."""
     cores = os.cpu_count() or 1
     parser.add_argument("--jobs", type=whole, default=cores, help="processes (default: all, %(default)s)")
     parser.add_argument(
@@ -23,7 +23,7 @@ def add_run_options(parser: argparse.ArgumentParser, out: str) -> None:
         help="where to run; ray uses the cluster at RAY_ADDRESS, or a local one (default %(default)s)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", default=out, help="where to write, and to go on from (default %(default)s)"
+        "--out", metavar="DIR", default=out, help=f"where to write, and to go on from (default {said})"
     )
 
 

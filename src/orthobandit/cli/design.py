@@ -169,10 +169,10 @@ def _bounds(design: Design, epsilon: float, delta: float) -> dict[str, int | Non
     r, count = max(arms.dimension, 1), len(arms)
     pairs = design.contrast_norm if count <= PAIRS_SHOWN else 2 * design.centred_norm
     return {
-        "Theorem 2 with this design, C₁ = 1": error_rounds(
+        "Theorem 4 with this design, C₁ = 1": error_rounds(
             epsilon, pairs**2, design.centred_norm**2, delta / count, r
         ),
-        "Corollary 1 (anchor design), C₂ = 1": pac_rounds(epsilon, delta, r, count),
+        "Corollary 5 (anchor design), C₂ = 1": pac_rounds(epsilon, delta, r, count),
         "its form without K, C₃ = 1": pac_rounds(epsilon, delta, r),
     }
 

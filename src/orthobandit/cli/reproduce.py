@@ -7,6 +7,7 @@ from typing import Any
 
 from orthobandit.cli._cells import add_run_options, resumable
 from orthobandit.cli._words import whole
+from orthobandit.study.page import in_words
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import build, chosen
 from orthobandit.study.sections import Scope
@@ -17,36 +18,47 @@ MEANT = {"seeds": "seed"}  # an argument and the flag that gives it
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
-        "Run the paper's experiments and its successor's again, and write an HTML report of what holds."
+        "Run the paper's experiments and its successor's again, and write an HTML report of what that shows."
+        " Exits with 1 if a claim is refuted."
     )
     parser.epilog = "example: orthobandit reproduce --quick --only figure-1 figure-3"
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", action="store_true", help="minutes on two cores (default)")
-    form.add_argument("--full", action="store_true", help="up to an hour on two cores")
+    form.add_argument("--full", action="store_true", help="an hour or two on two cores")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--seed", type=whole, default=1, help="names all chance (default %(default)s)")
-    add_run_options(parser, out="report")
+    add_run_options(parser, out=None, said="report, or report-NAME with --only NAME")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run, write, and print what holds."""
+def run(options: argparse.Namespace) -> int:
+    """Run, write, and print what was found; 1 if a claim is refuted."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
-    with resumable(options.out) as progress:
+    out = options.out or "-".join(["report", *(section.name for section in sections if options.only)])
+    with resumable(out) as progress:
         found = build(
-            sections, options.out, scope, jobs=options.jobs, backend=options.backend, progress=progress
+            sections,
+            out,
+            scope,
+            is_whole=not options.only,
+            jobs=options.jobs,
+            backend=options.backend,
+            progress=progress,
         )
     if options.json:
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
-        return
-    for name, section in found["sections"].items():
-        _print_section(name, section)
-    print(f"\nreport: {(Path(options.out) / 'index.html').resolve()}")
+    else:
+        for name, section in found["sections"].items():
+            _print_section(name, section)
+        print(f"\n{in_words(found['tally'])}")
+        print(f"report: {(Path(out) / 'index.html').resolve()}")
+    return 1 if found["tally"]["refuted"] else 0
 
 
 def _print_section(name: str, section: dict[str, Any]) -> None:
     print(f"{name}: {section['title']}")
     for verdict in section["verdicts"]:
-        mark = "holds        " if verdict["holds"] else "does NOT hold"
-        numbers = f"{verdict['value']:.3f} {verdict['relation']} {verdict['bound']:.3f}"
-        print(f"  {mark}  {verdict['claim']} ({numbers})")
+        error = "" if verdict["error"] is None else f" ± {verdict['error']:.3f}"
+        numbers = f"{verdict['value']:.3f}{error} {verdict['relation']} {verdict['bound']:.3f}"
+        kind = verdict["kind"].upper() if verdict["kind"] == "refuted" else verdict["kind"]
+        print(f"  {kind:11}  {verdict['claim']} ({numbers})")

@@ -97,7 +97,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class OrthogonalRegression:
-    """Ridge regression of rewards on centred features (Kim, Kim & Oh 2025, Eq. estimator).
+    """Ridge regression of rewards on centred features (Kim, Kim & Oh 2025, Equation 2).
 
     Solves ``θ̂ = (Σ x̃x̃ᵀ + β I)⁻¹ Σ x̃ r`` with ``x̃ = x_a − Σ_i p_i x_i`` and β = log(t/δ) by default.
     Because x̃ has mean zero given the past, a shift that was fixed before the arm was drawn adds noise

@@ -17,6 +17,7 @@ from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
 from orthobandit.policy.lints import LinTS
 from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.one_shot import OneShot
 from orthobandit.policy.p1rage import P1RAGE
 from orthobandit.policy.phased import PhasedElimination
 from orthobandit.policy.rage import RAGE
@@ -44,6 +45,7 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "MABThompson",
+    "OneShot",
     "PhasedElimination",
     "Policy",
     "PureExploration",

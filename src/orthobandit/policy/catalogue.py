@@ -17,6 +17,7 @@ from orthobandit.policy.farthest import FarthestPair
 from orthobandit.policy.linear import LinUCB
 from orthobandit.policy.lints import LinTS
 from orthobandit.policy.mab_thompson import MABThompson
+from orthobandit.policy.one_shot import OneShot
 from orthobandit.policy.p1rage import P1RAGE
 from orthobandit.policy.phased import PhasedElimination
 from orthobandit.policy.rage import RAGE
@@ -38,6 +39,7 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "action-centred-ts": ActionCentredTS,
     "farthest-pair": FarthestPair,
     "sp-bai": SPBAI,
+    "one-shot": OneShot,
     "stratified": StratifiedMeans,
     "phased-elimination": PhasedElimination,
     "rage": RAGE,
@@ -103,6 +105,6 @@ def policy_settings(name: str) -> tuple[str, ...]:
     Examples
     --------
     >>> policy_settings("sbe")
-    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon')
+    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon', 'longest')
     """
     return settings_of(maker_of("policy", POLICIES, name))

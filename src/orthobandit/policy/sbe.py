@@ -10,12 +10,12 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._rules import DesignRule, check_design, design_on
+from orthobandit.policy._rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._sbe_state import SBEState
 from orthobandit.policy._states import (
     check_observed,
     clear,
     dump_state,
-    freeze,
     load_array,
     load_tally,
 )
@@ -41,46 +41,6 @@ CONSTANTS: dict[str, set[str]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class SBEState:
-    """The memory of :class:`SBE`; leading axes (...) are replications.
-
-    Attributes
-    ----------
-    arms : ArmSet
-    active : (..., K) array of bool
-        Survivors.
-    phase : (...) array of int
-        ℓ of the phase in progress, from 1.
-    length : (...) array of int
-        n_ℓ, or `FOREVER` once an arm is declared.
-    probabilities : (..., K) array
-        The design of the phase in progress.
-    tally : Tally
-        What was seen in the phase in progress.
-    leader, declared : (...) array of int
-        The best-looking arm, and the declared one or −1.
-    rounds : (...) array of int
-        Rounds seen since the start.
-    plans : (...) array of int
-        Plans made since the start.
-    """
-
-    arms: ArmSet
-    active: Mask
-    phase: Integers
-    length: Integers
-    probabilities: Array
-    tally: Tally
-    leader: Integers
-    declared: Integers
-    rounds: Integers
-    plans: Integers
-
-    def __post_init__(self) -> None:
-        freeze(self)
-
-
 @dataclass(frozen=True)
 class SBE:
     """Semiparametric bandits with elimination (Kim, Kim & Oh 2025, Algorithm 2).
@@ -103,7 +63,7 @@ class SBE:
     schedule : {"experiments", "theory", "adaptive", "successor"}
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
         :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
-        "successor" are the lengths that the authors of SP-BAI give SBE in their experiments
+        "successor" are the lengths that the author of SP-BAI gives SBE in his experiments
         (:func:`~orthobandit.policy._successor.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
@@ -117,6 +77,10 @@ class SBE:
         `probabilities`; whether it keeps these norms is up to the caller.
     horizon : int, optional
         T. Plans are cut at it; a cut phase drops nothing, and when it is reached plans have 0 rounds.
+    longest : int, optional
+        A phase that would last as long or longer is cut to this many rounds, and the survivor that then
+        looks best is declared, as in the experiments of SP-BAI's author (5,000,000). Nothing is claimed
+        then.
 
     Examples
     --------
@@ -137,6 +101,7 @@ class SBE:
     C3: float = 1.0
     design: str | DesignRule = "anchor"
     horizon: int | None = None
+    longest: int | None = None
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)
@@ -149,8 +114,9 @@ class SBE:
                     f"{name}={value:g} has no effect: schedule={self.schedule!r} reads only {used}"
                 )
         check_design(self.design)
-        if self.horizon is not None:
-            check_whole("horizon", self.horizon)
+        for name in ("horizon", "longest"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name))
 
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
@@ -176,7 +142,7 @@ class SBE:
         )
 
     def phase_rounds(self, arms: ArmSet, phase: int) -> int:
-        """Return n_ℓ for these arms, at most `FOREVER`."""
+        """Return n_ℓ for these arms, at most `longest` or `FOREVER`."""
         setting = (phase, self.delta, max(arms.dimension, 1), len(arms))
         if self.schedule == "theory":
             rounds = theory_phase_rounds(*setting, C2=self.C2)
@@ -186,7 +152,7 @@ class SBE:
             rounds = successor_phase_rounds(*setting)
         else:
             rounds = experiments_phase_rounds(*setting, scale=self.scale)
-        return min(rounds, FOREVER)
+        return min(rounds, FOREVER if self.longest is None else self.longest)
 
     def plan(self, state: SBEState) -> Plan:
         """Return the design in force and the rounds left of its phase; `FOREVER` once an arm is declared."""
@@ -203,21 +169,23 @@ class SBE:
     def decide(self, state: SBEState) -> Decision:
         """Return what is known now.
 
-        `epsilon` holds for the leader and for every other active arm: on the event of Lemma key 1 the
-        estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma key 2) and all
-        survivors are within 2ε_ℓ of it (Lemma key 3). It is +inf during the first phase and 0 once an arm is
+        `epsilon` holds for the leader and for every other active arm: on the event of Lemma 11 the
+        estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma 12) and all
+        survivors are within 2ε_ℓ of it (Lemma 13). It is +inf during the first phase and 0 once an arm is
         declared. The event has probability 1 − δ if the constants are large enough, which is not known
-        for those of the paper's experiments or for C2 = C3 = 1: hence the mode.
+        for those of the paper's experiments or for C2 = C3 = 1: hence the mode. Where phases are cut,
+        nothing is claimed.
         """
         is_declared = state.declared >= 0
         claimed = np.where(state.phase > 1, np.ldexp(1.0, 2 - state.phase), np.inf)
+        is_cut = self.longest is not None
         return Decision(
             active=state.active,
             leader=state.leader,
             declared=state.declared,
-            epsilon=np.where(is_declared, 0.0, claimed),
-            confidence=1 - self.delta,
-            mode=f"paper constants ({self.schedule})",
+            epsilon=np.where(is_cut, np.inf, np.where(is_declared, 0.0, claimed)),
+            confidence=0.0 if is_cut else 1 - self.delta,
+            mode="none (phases are cut)" if is_cut else f"paper constants ({self.schedule})",
         )
 
     def dump(self, state: SBEState) -> dict[str, Any]:
@@ -250,6 +218,8 @@ class SBE:
             gaps = np.where(active[ended], self._estimate(state, ended, phase).gaps, np.inf)
             leader[ended] = np.argmin(gaps, axis=-1)
             active[ended] = gaps - gaps.min(axis=-1, keepdims=True) <= np.ldexp(1.0, -phase)
+            if self.phase_rounds(state.arms, phase) == self.longest:
+                active[ended] = point_mass(leader[ended], len(state.arms)) > 0
             length[ended] = self.phase_rounds(state.arms, phase + 1)
         changed = np.any(active != state.active, axis=-1)
         probabilities, declared = state.probabilities.copy(), state.declared.copy()

@@ -6,18 +6,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._checks import check_fraction
+from orthobandit._checks import check_choice, check_fraction, check_whole
 from orthobandit._linalg import RangeFactor
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.design._norms import diameter
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
-from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, phased_decision
+from orthobandit.policy._phases import (
+    Ahead,
+    Ended,
+    PhasedPolicy,
+    PhasedState,
+    phased_decision,
+    unclaimed_decision,
+)
 from orthobandit.policy._successor import spbai_rounds
-from orthobandit.policy.base import Decision
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.rage import xy_design
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+VARIANTS = ("anchor", "released")
 
 
 @dataclass(frozen=True)
@@ -25,20 +35,33 @@ class SPBAI(PhasedPolicy):
     """Semiparametric best-arm identification (Kim, AISTATS 2026).
 
     Phase ℓ with ε = 2^{−ℓ}, survivors A and δ_ℓ = δ/(|A|²ℓ(ℓ+1)): draw i.i.d. from p = ½(½·anchor + ½·XY
-    design of the survivors' differences to the anchor) + ½·DEO of all arms for n = ⌈R₁·V/ε²·log(V/(εδ_ℓ)) +
-    R₂·32d√V/ε·log(d/δ_ℓ)⌉ rounds, R₁ = R₂ = 1/3, where V is the largest ‖x_i − x_j‖²_{Σ_p⁻¹} of two
-    survivors; estimate with ridge max(1, log(n/δ)) from that phase alone and keep arms whose gap to the
-    best-looking survivor is below ε. One left: declare it. Arms that are out of the race are still played,
-    for what they tell about the others.
+    design) + ½·DEO of all arms for n = ⌈R₁·V/ε²·log(V/(εδ_ℓ)) + R₂·32d√V/ε·log(d/δ_ℓ)⌉ rounds,
+    R₁ = R₂ = 1/3, where V is the largest ‖x_i − x_j‖²_{Σ_p⁻¹} of two survivors; estimate with ridge
+    max(1, log(n/δ)) from that phase alone and keep arms whose gap to the best-looking survivor is below ε.
+    One left: declare it. Arms that are out of the race are still played, for what they tell about the
+    others.
+
+    Two readings of the XY design are offered by name. "anchor": p on all arms that minimises the largest
+    ‖x_i − x_a‖²_{Σ_p⁻¹} of the survivors' differences to the anchor a, the survivor of lowest index.
+    "released", after the author's public code: q on the other survivors that minimises the largest
+    ‖x_i − x_j‖² of *all pairs* of survivors in the inverse of Σ q_i (x_i − x_a)(x_i − x_a)ᵀ; the anchor is
+    the arm that looked best in the last phase. Which of the two the published text means could not be
+    established here.
 
     Departs: designs are certified solutions (the released code reads only the diagonal of M⁻¹ in its design
-    step); d is the affine dimension r; the anchor is the survivor of lowest index; survivors without any
-    difference are equally good and the first is declared.
+    steps, see docs/errata.md); d is the affine dimension r; the first anchor of "released" is the first arm,
+    where the code draws it; survivors without any difference are equally good and the first is declared.
 
     Parameters
     ----------
     delta : float
-        Failure probability δ. Whether it is kept depends on R₁ and R₂, which the authors chose by experiment.
+        Failure probability δ. Whether it is kept depends on R₁ and R₂, which the author chose by experiment.
+    variant : {"anchor", "released"}
+        The XY design.
+    longest : int, optional
+        A phase that would last as long or longer is cut to this many rounds, and the survivor that then
+        looks best is declared, as in the author's runs on random arms (5,000,000; there among all arms).
+        Nothing is claimed then. By default no phase is cut.
 
     Examples
     --------
@@ -49,36 +72,71 @@ class SPBAI(PhasedPolicy):
     """
 
     delta: float = 0.05
+    variant: str = "anchor"
+    longest: int | None = None
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)
+        check_choice("variant", self.variant, VARIANTS)
+        if self.longest is not None:
+            check_whole("longest", self.longest)
+
+    def rows(self, arms: ArmSet) -> int:  # noqa: ARG002
+        """Return 1 where the leader of the last phase is carried on, as a mark (1, K), to be the anchor."""
+        return int(self.variant == "released")
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return p and n of a phase."""
         arms, survivors, phase = ahead.arms, ahead.survivors, ahead.phase
         left = np.flatnonzero(survivors)
-        pairs = np.column_stack([np.full(len(left) - 1, left[0]), left[1:]])
-        local = contrast_design(arms, pairs).probabilities / 4
-        local[left[0]] += 0.25
+        local = self._local(ahead, left) / 4
+        local[_anchor(ahead)] += 0.25
         probabilities = local + anchor_design(arms).probabilities / 2
         share = self.delta / (len(left) ** 2 * phase * (phase + 1))
         variance = _largest_variance(arms, survivors, probabilities)
         epsilon = math.ldexp(1.0, -min(phase, 500))
-        return probabilities, spbai_rounds(epsilon, share, arms.dimension, variance)
+        rounds = spbai_rounds(epsilon, share, arms.dimension, variance)
+        return probabilities, min(rounds, self._longest)
+
+    def _local(self, ahead: Ahead, left: NDArray[np.int64]) -> Array:
+        """Return the XY design (K,) of a phase with survivors `left`, before the anchor gets its half."""
+        if self.variant == "anchor":
+            pairs = np.column_stack([np.full(len(left) - 1, left[0]), left[1:]])
+            return np.array(contrast_design(ahead.arms, pairs).probabilities)
+        features = ahead.arms.features
+        # Seen from the anchor, which is then the origin, the design is RAGE's of the survivors.
+        seen = ArmSet(features[left] - features[_anchor(ahead)])
+        local = np.zeros(len(features))
+        local[left] = xy_design(seen, np.ones(len(left), dtype=np.bool_))[0]
+        return local
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
-        """Keep the arms that look less than ε worse than the best."""
+        """Keep the arms that look less than ε worse than the best; the best alone if the phase was cut."""
         rounds = int(ended.tally.rounds)
         moments = Moments.of(ended.arms, Plan(ended.probabilities, rounds), ended.tally)
         ridge = max(1.0, math.log(rounds / self.delta))
         gaps = OrthogonalRegression(ridge=ridge).solve(ended.arms, moments).gaps
         gaps = gaps - gaps[ended.survivors].min()
-        return -gaps, ended.survivors & (gaps < math.ldexp(1.0, -ended.phase)), ended.carried
+        leads = np.arange(len(gaps)) == np.argmin(np.where(ended.survivors, gaps, np.inf))
+        kept = ended.survivors & (gaps < math.ldexp(1.0, -ended.phase))
+        carried = leads[np.newaxis].astype(np.float64) if len(ended.carried) else ended.carried
+        return -gaps, leads if rounds >= self._longest else kept, carried
 
     def decide(self, state: PhasedState) -> Decision:
         """Return what is known now: survivors of phase ℓ are within 2ε_ℓ of the best on its good event."""
+        if self.longest is not None:
+            return unclaimed_decision(state, "none (phases are cut)")
         claimed = np.where(state.phase > 1, np.ldexp(1.0, 2 - state.phase), np.inf)
         return phased_decision(state, claimed, 1 - self.delta, "authors' constants")
+
+    @property
+    def _longest(self) -> int:
+        return FOREVER if self.longest is None else self.longest
+
+
+def _anchor(ahead: Ahead) -> int:
+    """Return the leader of the last phase where it is carried on, the first survivor otherwise."""
+    return int(np.argmax(ahead.carried[0] if ahead.carried.any() else ahead.survivors))
 
 
 def _largest_variance(arms: ArmSet, survivors: Mask, probabilities: Array) -> float:

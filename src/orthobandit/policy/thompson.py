@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._checks import check_positive, check_whole
+from orthobandit._checks import check_choice, check_positive, check_whole
 from orthobandit._cholesky import whiten
 from orthobandit._compile import compiled
 from orthobandit._draws import GAMMA, fill_normals, starting_point
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import posterior_into, scores_into
+from orthobandit.policy._kernel import add_round, posterior_into, scores_into
 from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.base import Decision
 from orthobandit.policy.compiled import ObserveStep, PlanStep
@@ -22,21 +22,29 @@ Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 LANES = 512  # draws scored at a time, at most
+WEIGHTS = {"printed": 1.0, "released": 2.0}  # how often a round counts
 
 
 class ThompsonSettings(NamedTuple):
-    """Features on the arms' hull (K, r), v and M."""
+    """Features on the arms' hull (K, r) and as given (K, d), v, M, and how often a round counts."""
 
     positions: Array
+    features: Array
     spread: float
     draws: int
+    weight: float
 
 
 class ThompsonMemory(NamedTuple):
-    """B − I (R, r, r), y (R, r), rounds in them (R,), and the key of the random numbers (R,)."""
+    """B − I (R, r, r), y (R, r), rounds in them (R,), and the key of the random numbers (R,).
+
+    Where the level is subtracted, also Σ zzᵀ (R, d + 1, d + 1) and Σ zr (R, d + 1) of z = (1, x).
+    """
 
     gram: Array
     moment: Array
+    level_gram: Array
+    level_moment: Array
     step: Integers
     key: Integers
 
@@ -128,7 +136,7 @@ def plan_frequencies(settings: ThompsonSettings, memory: ThompsonMemory, i: int,
 def observe_centred(
     settings: ThompsonSettings, memory: ThompsonMemory, i: int, probabilities: Array, arm: int, reward: float
 ) -> bool:
-    """Add x̃x̃ᵀ + Cov_π to B and 2x̃r to y."""
+    """Add w(x̃x̃ᵀ + Cov_π) to B and 2wx̃(r − level) to y, w = 1 and level 0 in the paper."""
     positions, (count, size) = settings.positions, settings.positions.shape
     mean = np.zeros(size)
     for a in range(count):
@@ -136,16 +144,30 @@ def observe_centred(
             for j in range(size):
                 mean[j] += probabilities[a] * positions[a, j]
     for a in range(count):
-        share = probabilities[a] + (1.0 if a == arm else 0.0)
+        share = settings.weight * (probabilities[a] + (1.0 if a == arm else 0.0))
         if share > 0.0:
             for j in range(size):
                 left = share * (positions[a, j] - mean[j])
                 for k in range(size):
                     memory.gram[i, j, k] += left * (positions[a, k] - mean[k])
+    level = 0.0
+    if memory.level_moment.shape[1] > 0:
+        level = _level(settings.features[arm], memory.level_gram[i], memory.level_moment[i], reward)
     for j in range(size):
-        memory.moment[i, j] += 2.0 * (positions[arm, j] - mean[j]) * reward
+        memory.moment[i, j] += 2.0 * settings.weight * (positions[arm, j] - mean[j]) * (reward - level)
     memory.step[i] += 1
     return True
+
+
+@compiled
+def _level(feature: Array, gram: Array, moment: Array, reward: float) -> float:
+    """Return the intercept of the ridge regression of past rewards on (1, x), then add this round to it."""
+    size = moment.size
+    lower, fitted, lifted = np.zeros((size, size)), np.empty(size), np.ones(size)
+    posterior_into(gram, moment, 1.0, lower, fitted)
+    lifted[1:] = feature
+    add_round(gram, moment, lifted, reward)
+    return float(fitted[0])
 
 
 @dataclass(frozen=True)
@@ -154,6 +176,12 @@ class SemiparametricTS(RoundPolicy):
 
     Every round: π_a is the frequency with which arm a is best among M draws θ̃ ~ N(θ̂, v²B⁻¹); the arm is drawn
     from π. With x̃ = x_a − Σ π_b x_b: B = I + Σ (x̃x̃ᵀ + Cov_π), y = 2Σ x̃r, θ̂ = B⁻¹y. Regret Õ(d^{3/2}√T).
+
+    "released" is the rule of the authors' public code, which is not the paper's: every round counts twice,
+    B = I + 2Σ (x̃x̃ᵀ + Cov_π), y = 4Σ x̃(r − ĉ), where ĉ is the intercept of an ordinary ridge regression of
+    the past rewards on (1, x). Doubling changes no estimate but for the prior, which it halves, and draws θ̃
+    with v/√2 for v; ĉ is fixed before the arm is drawn, so it is a forecast of the level that takes noise
+    out and lets no shift in.
 
     Departs: the paper plays the arm that a first draw makes best and estimates its probability by M further
     ones; here the arm is drawn from the frequencies themselves, so the logged probabilities are exact. d is
@@ -169,6 +197,8 @@ class SemiparametricTS(RoundPolicy):
         c.
     draws : int
         M, Monte-Carlo draws of a plan.
+    rule : {"printed", "released"}
+        What a round adds to B and y.
 
     Examples
     --------
@@ -181,6 +211,7 @@ class SemiparametricTS(RoundPolicy):
     horizon: int
     scale: float = 1.0
     draws: int = 1000
+    rule: str = "printed"
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_frequencies)
     observe_into: ClassVar[ObserveStep] = staticmethod(observe_centred)
@@ -189,6 +220,7 @@ class SemiparametricTS(RoundPolicy):
         check_whole("horizon", self.horizon, least=2)
         check_positive("scale", self.scale)
         check_whole("draws", self.draws)
+        check_choice("rule", self.rule, WEIGHTS)
 
     def spread(self, arms: ArmSet) -> float:
         """Return v = c√(r·log T)."""
@@ -196,14 +228,23 @@ class SemiparametricTS(RoundPolicy):
 
     def settings(self, arms: ArmSet) -> ThompsonSettings:
         """Return what the compiled steps read."""
-        return ThompsonSettings(np.ascontiguousarray(arms.positions), self.spread(arms), self.draws)
+        return ThompsonSettings(
+            positions=np.ascontiguousarray(arms.positions),
+            features=np.ascontiguousarray(arms.features),
+            spread=self.spread(arms),
+            draws=self.draws,
+            weight=WEIGHTS[self.rule],
+        )
 
     def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> ThompsonMemory:
         """Return the memory before the first round."""
         size, r = len(numbers), arms.dimension
+        lifted = arms.features.shape[1] + 1 if self.rule == "released" else 0
         return ThompsonMemory(
             gram=np.zeros((size, r, r)),
             moment=np.zeros((size, r)),
+            level_gram=np.zeros((size, lifted, lifted)),
+            level_moment=np.zeros((size, lifted)),
             step=np.zeros(size, dtype=np.int64),
             key=keys(seed, "semiparametric thompson", numbers),
         )

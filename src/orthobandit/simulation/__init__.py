@@ -14,7 +14,13 @@ from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.exploring import explore
-from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
+from orthobandit.simulation.instances import (
+    exact_gap,
+    near_degenerate,
+    one_hot,
+    successor_sphere,
+    uniform_sphere,
+)
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
 from orthobandit.simulation.planning import rounds_to_plan
@@ -74,6 +80,7 @@ __all__ = [
     "one_hot",
     "rounds_to_plan",
     "simulate",
+    "successor_sphere",
     "uniform_sphere",
     "within",
 ]

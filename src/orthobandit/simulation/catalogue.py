@@ -10,7 +10,13 @@ from orthobandit._named import make_named
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader, ReactToLast
 from orthobandit.simulation.environment import Environment
-from orthobandit.simulation.instances import exact_gap, near_degenerate, one_hot, uniform_sphere
+from orthobandit.simulation.instances import (
+    exact_gap,
+    near_degenerate,
+    one_hot,
+    successor_sphere,
+    uniform_sphere,
+)
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
 from orthobandit.simulation.paths import Bounded, RandomWalk, Scaled
 from orthobandit.simulation.shifts import Constant, Jumps, LogAlternating, Oblivious, Seasonal, Sine, Trend
@@ -45,6 +51,7 @@ INSTANCES: Mapping[str, Callable[..., Environment]] = {
     "near-degenerate": near_degenerate,
     "one-hot": one_hot,
     "uniform-sphere": uniform_sphere,
+    "successor-sphere": successor_sphere,
 }
 
 

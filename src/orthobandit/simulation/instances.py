@@ -28,9 +28,10 @@ def exact_gap(
 ) -> Environment:
     """Random unit arms and a random unit θ such that the best arm leads by exactly `gap`.
 
-    The setting of the paper's experiments, whose arms are not given: (d, K) = (5, 10) and (20, 30), gap ½,
-    ‖x_i‖ = ‖θ‖ = 1. All arms but the best are uniform on the sphere given x_iᵀθ ≤ 1 − gap; the best lies
-    at the height of the second plus `gap`, in a random direction around θ and at a random position.
+    An arm family of ours for the sizes of the paper's experiments, (d, K) = (5, 10) and (20, 30) with gap ½:
+    the paper does not give its arms, and the regret it reports lies outside what these show. All arms but
+    the best are uniform on the sphere given x_iᵀθ ≤ 1 − gap; the best lies at the height of the second plus
+    `gap`, in a random direction around θ and at a random position.
 
     Examples
     --------
@@ -98,6 +99,35 @@ def uniform_sphere(
     theta = np.zeros(dimension)
     theta[0] = norm
     return Environment(ArmSet(_sphere(stream(seed, "instance"), count, dimension)), theta, shift, noise)
+
+
+def successor_sphere(
+    dimension: int = 10,
+    count: int = 100,
+    *,
+    seed: int,
+    shift: Shift | None = None,
+    noise: Noise | None = None,
+) -> Environment:
+    """Return random instance number `seed` of SP-BAI's author: :func:`uniform_sphere` from his generator.
+
+    The arms are normal vectors from ``default_rng(1_000_003 + 13·d + 7919·K + i)``, i = `seed`, divided by
+    their length; θ = 2e_1. His table for (d, K) = (10, 100) is over i = 0, …, 99. Numpy does not promise
+    the same normals in every version; a test pins those of i = 0.
+
+    Examples
+    --------
+    >>> float(successor_sphere(10, 100, seed=0).arms.features[0, 0].round(4))
+    -0.3181
+    """
+    _check_size(dimension=(dimension, 1), count=(count, 1))
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(f"seed={seed!r} must be the number of an instance, from 0")
+    # Not one of our streams: only his generator makes his arms.
+    generator = np.random.default_rng(1_000_003 + 13 * dimension + 7919 * count + int(seed))
+    theta = np.zeros(dimension)
+    theta[0] = 2.0
+    return Environment(ArmSet(_sphere(generator, count, dimension)), theta, shift, noise)
 
 
 def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array:

@@ -143,7 +143,7 @@ def _turn(frequency: float) -> tuple[Array, Array]:
 class LogAlternating(Formula):
     """ν_t = ±max(log(t+1)/5, 2) with sign (−1)^(t mod 3), the paper's ν² as printed.
 
-    The printed maximum is 2 until t ≈ 22 000; `form` = ``"min"`` is what was probably meant.
+    The printed maximum is 2 until t ≈ 22 000; `form` = ``"min"`` is perhaps what the paper ran.
     """
 
     form: str = "max"

@@ -1,4 +1,4 @@
-"""Build a report: run the sections' cells, store every number, derive what holds from what was stored."""
+"""Build a report: run the sections' cells, store every number, derive the verdicts from what was stored."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._checks import check_choice
+from orthobandit._files import write_text
+from orthobandit.errors import StudyError
 from orthobandit.study.cache import Cache
 from orthobandit.study.charts import house_style, svg_text
 from orthobandit.study.figures import blank_figure, save
 from orthobandit.study.page import Shown, page
-from orthobandit.study.sections import Scope, Section, Verdict
+from orthobandit.study.sections import Scope, Section, Verdict, tally
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
 
-FORMAT = "orthobandit verdicts 1"
+FORMAT = "orthobandit verdicts 2"
 
 
 def chosen(sections: Mapping[str, Section], names: Sequence[str] | None) -> list[Section]:
@@ -30,6 +32,7 @@ def build(
     folder: str | Path,
     scope: Scope,
     *,
+    is_whole: bool = False,
     jobs: int = 1,
     backend: str = "processes",
     progress: Progress | None = None,
@@ -43,6 +46,8 @@ def build(
         Gets ``index.html``, ``verdicts.json``, ``data/*.parquet``, ``charts/*.png`` and ``*.svg``, and
         ``cells/`` with finished work, from which an interrupted call goes on.
     scope : Scope
+    is_whole : bool
+        Whether these are all sections there are; if not, a report with others is not replaced.
     jobs, backend, progress
         As in :func:`~orthobandit.study.sweep.run_cells`; they change no byte of the report.
     """
@@ -50,6 +55,8 @@ def build(
     pyarrow()
     blank_figure()
     folder = Path(folder)
+    if not is_whole:
+        check_keeps_all(folder, sections)
     work = {section.name: section.cells(scope) for section in sections}
     cells = [cell for part in work.values() for cell in part]
     results = iter(run_cells(cells, Cache(folder / "cells"), jobs=jobs, backend=backend, progress=progress))
@@ -59,9 +66,26 @@ def build(
             write_parquet(folder / "data" / name / f"{table}.parquet", columns)
     shown = [_shown(section, folder, scope) for section in sections]
     verdicts = summary([(part.section, part.verdicts) for part in shown], scope)
-    (folder / "verdicts.json").write_text(_json(verdicts), encoding="utf-8")
-    (folder / "index.html").write_text(page(shown, scope), encoding="utf-8")
+    write_text(folder / "verdicts.json", _json(verdicts))
+    write_text(folder / "index.html", page(shown, scope))
     return verdicts
+
+
+def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
+    """Refuse to replace a report by one that lacks some of its sections."""
+    path = folder / "verdicts.json"
+    if not path.is_file():
+        return
+    try:
+        stored = set(json.loads(path.read_text(encoding="utf-8"))["sections"])
+    except (ValueError, KeyError, TypeError):
+        return
+    lost = sorted(stored - {section.name for section in sections})
+    if lost:
+        raise StudyError(
+            f"{folder} holds a report with more sections ({', '.join(lost)}), which these would replace;"
+            " give another folder by --out"
+        )
 
 
 def derive(sections: Sequence[Section], folder: str | Path, scope: Scope) -> dict[str, Any]:
@@ -82,11 +106,12 @@ def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) ->
         "format": FORMAT,
         "scope": "quick" if scope.is_quick else "full",
         "seed": scope.seed,
+        "tally": tally(verdict for _, verdicts in found for verdict in verdicts),
         "sections": {
             section.name: {
                 "title": section.title,
                 "command": command(section, scope),
-                "holds": all(verdict.holds for verdict in verdicts),
+                "tally": tally(verdicts),
                 "verdicts": [verdict.to_json() for verdict in verdicts],
             }
             for section, verdicts in found
@@ -95,9 +120,10 @@ def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) ->
 
 
 def command(section: Section, scope: Scope) -> str:
-    """Return the command that redoes one section."""
+    """Return the command that redoes one section, in a folder of its own."""
     form = "--quick" if scope.is_quick else "--full"
-    return f"orthobandit reproduce {form} --only {section.name} --seed {scope.seed}"
+    out = f"report-{section.name}"
+    return f"orthobandit reproduce {form} --only {section.name} --seed {scope.seed} --out {out}"
 
 
 def _shown(section: Section, folder: Path, scope: Scope) -> Shown:
@@ -107,9 +133,11 @@ def _shown(section: Section, folder: Path, scope: Scope) -> Shown:
     for chart in section.charts(data):
         name = f"{section.name}-{chart.name}"
         with house_style(name):
-            figure = chart.draw()
-            save(figure, folder / "charts" / name)
-            figures.append((svg_text(figure, name), chart.caption))
+            whole = chart.draw()
+            save(whole, folder / "charts" / name)
+            parts = [draw() for draw in chart.parts] or [whole]
+        texts = [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)]
+        figures.append((texts, chart.caption))
     return Shown(
         section,
         section.verdicts(data),

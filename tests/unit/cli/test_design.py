@@ -21,7 +21,7 @@ def test_table_names_method_certificate_and_rounds(table, capsys, method):
     shown = capsys.readouterr().out
     assert f"{method} design of 4 arms, affine dimension 2" in shown
     assert "certified gap" in shown
-    assert "Corollary 1" in shown
+    assert "Corollary 5" in shown
     assert "not simulated; --runs 5 does" in shown
 
 
@@ -34,7 +34,7 @@ def test_one_number_of_rounds_to_plan_with_and_its_spread(table, capsys):
     assert 40 < rounds["least"] <= rounds["median"] <= rounds["most"] < 1000
     assert "for ε = 0.5, δ = 0.05 and rewards of s.d. 0.5" in shown
     assert f"  {rounds['median']:,}   (median of 4 runs, {rounds['least']:,} to {rounds['most']:,})" in shown
-    assert "Corollary 1" not in shown
+    assert "Corollary 5" not in shown
 
 
 def test_rounds_that_were_given_up_are_not_invented(table, capsys, monkeypatch):
@@ -71,7 +71,7 @@ def test_json_holds_the_whole_design(table, capsys):
     assert report["centred_norm"] == pytest.approx(2**0.5)
     assert report["epsilon"] == 0.2
     assert report["rounds"] is None
-    assert report["bounds"]["Corollary 1 (anchor design), C₂ = 1"] > 0
+    assert report["bounds"]["Corollary 5 (anchor design), C₂ = 1"] > 0
 
 
 def test_norms_that_are_infinite_are_null_in_json(tmp_path, capsys):
@@ -80,7 +80,7 @@ def test_norms_that_are_infinite_are_null_in_json(tmp_path, capsys):
     assert main(["design", str(path), "--method", "g-optimal", "--json", "--runs", "0"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["centred_norm"] is None
-    assert report["bounds"]["Theorem 2 with this design, C₁ = 1"] is None
+    assert report["bounds"]["Theorem 4 with this design, C₁ = 1"] is None
 
 
 def test_out_writes_csv_that_sums_to_one(table, tmp_path):

@@ -7,6 +7,8 @@ import time
 import pytest
 
 from orthobandit.cli import main
+from orthobandit.study.paper import SECTIONS
+from orthobandit.study.sections import Measured, Verdict
 
 SPEC = """\
 horizon = 300
@@ -57,15 +59,49 @@ def test_a_bad_spec_is_refused_before_anything_runs(spec, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_reproduce_says_what_holds_and_where_the_report_is(tmp_path, capsys):
+def test_reproduce_says_what_is_shown_and_where_the_report_is(tmp_path, capsys):
     out = tmp_path / "report"
     arguments = ["reproduce", "--only", "small-gap-20", "--out", str(out), "--jobs", "1", "--seed", "4"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "SP-BAI needs fewer samples than SBE" in shown
+    assert "  shown        SP-BAI needs fewer samples than SBE (" in shown
+    assert "claims: " in shown
+    assert " 0 refuted" in shown
     assert shown.rstrip().endswith(f"report: {(out / 'index.html').resolve()}")
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads((out / "verdicts.json").read_text())
+
+
+class Wrong:
+    """A section without work, whose claim is refuted."""
+
+    name, title, group, plain, claims = "wrong", "Wrong", "Tests", "It is wrong.", "Two is at most one."
+
+    def setting(self, scope):
+        return f"seed {scope.seed}."
+
+    def cells(self, scope):  # noqa: ARG002
+        return []
+
+    def verdicts(self, data):  # noqa: ARG002
+        return [Verdict("two", "two is at most one", "here", "two", Measured.exactly(2), "≤", 1)]
+
+    def grids(self, data):  # noqa: ARG002
+        return []
+
+    charts = grids
+
+
+def test_a_refuted_claim_exits_with_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SECTIONS, "wrong", Wrong())
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "--only", "wrong", "--jobs", "1"]) == 1
+    shown = capsys.readouterr().out
+    assert "  REFUTED      two is at most one (2.000 ± 0.000 ≤ 1.000)" in shown
+    assert "1 claim: 0 shown, 0 not refuted, 1 refuted" in shown
+    # Without --out a part goes elsewhere than a whole report.
+    assert (tmp_path / "report-wrong" / "index.html").is_file()
+    assert not (tmp_path / "report").exists()
 
 
 @pytest.mark.parametrize(

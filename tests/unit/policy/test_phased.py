@@ -66,6 +66,53 @@ def test_rage_by_the_book():
     assert (after.confidence, after.epsilon) == (0.0, np.inf)
 
 
+def test_rage_by_its_released_code():
+    policy = RAGE(delta=0.1, noise=0.5, constants="released")
+    state, left = policy.start(ARMS), []
+    for phase in (1, 2):
+        before = policy.decide(state).active
+        plan = policy.plan(state)
+        p, value = xy_design(ARMS, before)
+        log_tests = log(2 * 25 * phase**2 / 0.1)
+        wanted = ceil(8 * 4 ** (phase - 1) * 1.1 * 0.25 * value * log_tests)
+        assert plan.rounds == max(wanted, 20 * np.count_nonzero(p))
+        tally = seen(plan, ARMS.features @ [0.3, 0.2] + 0.001 * phase * np.arange(5))
+        gram = (ARMS.features * tally.counts[:, None]).T @ ARMS.features
+        theta = np.linalg.solve(gram, ARMS.features.T @ tally.sums)
+        dropped = set()
+        for i in np.flatnonzero(before):
+            for j in np.flatnonzero(before):
+                y = ARMS.features[j] - ARMS.features[i]
+                width = 0.5 * np.sqrt(2 * y @ np.linalg.solve(gram, y) * log_tests)
+                if i != j and width <= y @ theta:
+                    dropped.add(int(i))
+        state = policy.observe(state, plan, tally)
+        expected = before & ~np.isin(np.arange(5), list(dropped))
+        assert policy.decide(state).active.tolist() == expected.tolist()
+        left.append(int(expected.sum()))
+    assert left == [2, 1], "the means are too far apart, or too near, to test the rule"
+
+
+def test_released_rage_keeps_arms_that_the_draws_do_not_tell():
+    arms = ArmSet([[1.0, 0.0], [0.0, 1.0]])
+    policy = RAGE(constants="released")
+    state = policy.start(arms)
+    plan = policy.plan(state)
+    n = int(plan.rounds)
+    assert policy.decide(policy.observe(state, plan, Tally([n, 0], [9.0 * n, 0], [81.0 * n, 0]))).active.all()
+
+
+def test_the_released_constants_take_a_sixteenth_of_the_rounds():
+    rounds = {
+        constants: int(policy.plan(policy.start(ARMS)).rounds)
+        for constants in ("proof", "released")
+        for policy in [RAGE(delta=0.1, noise=10.0, constants=constants)]
+    }
+    assert rounds["proof"] / rounds["released"] == pytest.approx(
+        16 / 1.1 * log(25 / 0.1) / log(2 * 25 / 0.1), rel=1e-4
+    )
+
+
 @pytest.mark.parametrize("left", [[0, 1, 2, 3, 4], [1, 3], [0, 2, 4]])
 def test_xy_design_is_optimal_without_centring(left):
     X = ARMS.features
@@ -98,6 +145,11 @@ def test_xy_design_is_optimal_without_centring(left):
 def test_bad_settings_are_named(policy, settings, message):
     with pytest.raises(ParameterError, match=message):
         policy(**settings)
+
+
+def test_unknown_constants_are_named():
+    with pytest.raises(ParameterError, match="did you mean 'released'"):
+        RAGE(constants="release")
 
 
 def test_late_phases_last_for_ever():

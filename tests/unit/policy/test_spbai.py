@@ -60,6 +60,57 @@ def test_survivors_shape_the_next_phase():
     assert policy.decide(state).epsilon == 1.0
 
 
+def xy_value(q, points, pairs):
+    """Largest squared norm of the pairs' differences in the inverse of Σ q_i b_i b_iᵀ."""
+    inverse = np.linalg.pinv((points * q[:, None]).T @ points)
+    return max((points[i] - points[j]) @ inverse @ (points[i] - points[j]) for i, j in pairs)
+
+
+def test_released_designs_are_for_all_pairs_and_anchored_at_the_leader():
+    policy = SPBAI(delta=0.1, variant="released")
+    means = ARMS.features @ [0.2, 0.1, 0.3]
+    state = policy.start(ARMS)
+    anchors = [0]
+    state = complete(policy, state, means)
+    left = np.flatnonzero(policy.decide(state).active)
+    anchors.append(int(policy.decide(state).leader))
+    assert anchors[1] == np.argmax(means)
+    assert anchors[1] != left[0], "the instance does not tell the two variants apart"
+    for anchor, alive, plan in (
+        (anchors[0], np.arange(6), policy.plan(policy.start(ARMS))),
+        (anchors[1], left, policy.plan(state)),
+    ):
+        q = 4 * (plan.probabilities - anchor_design(ARMS).probabilities / 2)
+        q[anchor] -= 1
+        assert q.min() > -1e-9
+        assert q.sum() == pytest.approx(1)
+        assert np.all(q[np.setdiff1d(np.arange(6), alive)] < 1e-9), "only survivors"
+        assert q[anchor] < 1e-3
+        points = (ARMS.features - ARMS.features[anchor])[alive]
+        pairs = [(i, j) for i in range(len(alive)) for j in range(i)]
+        reached = xy_value(q[alive], points, pairs)
+        rng = np.random.default_rng(0)
+        others = rng.dirichlet(np.full(len(alive), 0.7), size=3000) * 0.5 + q[alive] * 0.5
+        assert reached <= 1.001 * min(xy_value(other, points, pairs) for other in others)
+        V, share = largest_variance(plan.probabilities, alive), 0.1 / (len(alive) ** 2)
+        phase = 1 if anchor == anchors[0] else 2
+        assert abs(plan.rounds - spbai_rounds(2.0**-phase, share / (phase * (phase + 1)), 3, V)) <= 1
+
+
+def test_a_cut_phase_ends_with_its_leader_and_without_a_claim():
+    means = ARMS.features @ [0.02, 0.01, 0.03]
+    whole = SPBAI(delta=0.1)
+    first = int(whole.plan(whole.start(ARMS)).rounds)
+    for longest, is_cut in ((first + 1, False), (first, True), (first - 1, True)):
+        policy = SPBAI(delta=0.1, longest=longest)
+        state = policy.start(ARMS)
+        assert policy.plan(state).rounds == min(first, longest)
+        decision = policy.decide(complete(policy, state, means))
+        assert (decision.declared >= 0) == is_cut
+        assert decision.leader == np.argmax(means)
+        assert (decision.confidence, decision.epsilon) == (0.0, np.inf)
+
+
 def test_estimates_use_the_ridge_of_the_paper():
     policy = SPBAI(delta=0.3)
     state = policy.start(ARMS)
@@ -106,6 +157,24 @@ def test_sbe_takes_the_schedule_of_the_successor():
         SBE(schedule="successor", scale=2.0)
 
 
+def test_sbe_cut_by_the_successors_limit_declares_its_leader():
+    arms, means = ArmSet.one_hot(3), np.array([0.1, 0.2, 0.0])
+    whole = SBE(schedule="successor", delta=0.1)
+    lengths = [whole.phase_rounds(arms, phase) for phase in (1, 2)]
+    policy = SBE(schedule="successor", delta=0.1, longest=lengths[1] - 1)
+    state = complete(policy, policy.start(arms), means)
+    assert (policy.decide(state).declared, policy.plan(state).rounds) == (-1, lengths[1] - 1)
+    decision = policy.decide(complete(policy, state, means))
+    assert (decision.declared, decision.confidence, decision.epsilon) == (1, 0.0, np.inf)
+    assert decision.active.tolist() == [False, True, False]
+    with pytest.raises(ParameterError, match="longest=0"):
+        SBE(longest=0)
+
+
 def test_bad_settings_are_named():
     with pytest.raises(ParameterError, match="delta=0"):
         SPBAI(delta=0)
+    with pytest.raises(ParameterError, match="did you mean 'released'"):
+        SPBAI(variant="release")
+    with pytest.raises(ParameterError, match="longest=0"):
+        SPBAI(longest=0)

@@ -42,6 +42,30 @@ def test_memory_holds_the_sums_of_the_paper_in_hull_coordinates(played):
         assert state.memory.moment == pytest.approx(moment, abs=1e-12)
 
 
+def test_the_released_rule_counts_twice_and_subtracts_the_level(played):
+    policy = SemiparametricTS(horizon=50, rule="released")
+    gram, moment = np.zeros((3, 3)), np.zeros(3)
+    lifted, rewards = np.eye(4), np.zeros(4)
+    for p, state, arm, reward in played(policy, ARMS, THETA, 20):
+        level = np.linalg.solve(lifted, rewards)[0]
+        z = np.concatenate([[1.0], ARMS.features[arm]])
+        lifted += np.outer(z, z)
+        rewards += z * reward
+        centred = ARMS.positions - p @ ARMS.positions
+        gram += 2 * np.outer(centred[arm], centred[arm]) + 2 * centred.T @ (centred * p[:, None])
+        moment += 4 * centred[arm] * (reward - level)
+        assert state.memory.gram == pytest.approx(gram, abs=1e-12)
+        assert state.memory.moment == pytest.approx(moment, abs=1e-11)
+    assert abs(level) > 0.01, "no level was ever subtracted"
+
+
+def test_the_printed_rule_remembers_no_level():
+    state = SemiparametricTS(horizon=50).start(ARMS, (2,))
+    assert (state.memory.level_gram.size, state.memory.level_moment.size) == (0, 0)
+    with pytest.raises(ParameterError, match="did you mean 'released'"):
+        SemiparametricTS(horizon=50, rule="release")
+
+
 @pytest.mark.parametrize("draws", [1, 7, 128, 1000])
 def test_probabilities_are_frequencies_of_that_many_draws(draws):
     policy = SemiparametricTS(horizon=50, draws=draws)

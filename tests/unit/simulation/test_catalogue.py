@@ -77,4 +77,5 @@ def test_names_take_settings_and_wrong_ones_are_refused():
             make(name)
     with pytest.raises(ParameterError, match="did you mean 'angle'"):
         named_instance("near-degenerate", angel=0.2)
-    assert set(INSTANCES) == {"exact-gap", "near-degenerate", "one-hot", "uniform-sphere"}
+    made = {"exact-gap", "near-degenerate", "one-hot", "uniform-sphere", "successor-sphere"}
+    assert set(INSTANCES) == made

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import ParameterError
-from orthobandit.simulation import Bernoulli, Sine, exact_gap, near_degenerate, one_hot, uniform_sphere
+from orthobandit.simulation import (
+    Bernoulli,
+    Sine,
+    exact_gap,
+    near_degenerate,
+    one_hot,
+    successor_sphere,
+    uniform_sphere,
+)
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(5, 10), (20, 30), (2, 2), (2, 50), (64, 80)])
@@ -41,6 +49,19 @@ def test_sphere_arms_have_unit_norm():
     assert environment.theta.tolist() == [2.0] + [0.0] * 9
 
 
+def test_the_successors_arms_are_those_of_his_generator():
+    environment = successor_sphere(10, 100, seed=7)
+    drawn = np.random.default_rng(1_000_003 + 13 * 10 + 7919 * 100 + 7).normal(size=(100, 10))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    assert np.array_equal(environment.arms.features, drawn)
+    assert environment.theta.tolist() == [2.0] + [0.0] * 9
+    # The table's instances stay what they are, whatever numpy draws in later versions.
+    first = successor_sphere(10, 100, seed=0).arms.features
+    assert first[0, :3].round(8).tolist() == [-0.31813113, -0.50746582, -0.33955823]
+    gaps = [np.sort(successor_sphere(10, 100, seed=i).gaps)[1] for i in range(100)]
+    assert min(gaps) == pytest.approx(0.00354439, abs=1e-8)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -54,6 +75,9 @@ def test_sphere_arms_have_unit_norm():
         lambda: uniform_sphere(0, 5, seed=0),
         lambda: uniform_sphere(3, 2.5, seed=0),
         lambda: one_hot([0.0, np.nan]),
+        lambda: successor_sphere(10, 0, seed=0),
+        lambda: successor_sphere(10, 100, seed=-1),
+        lambda: successor_sphere(10, 100, seed=0.5),
     ],
 )
 def test_bad_instances_are_refused(wrong):

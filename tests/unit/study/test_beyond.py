@@ -28,12 +28,21 @@ def misses_of(failed, runs=1000, last=50):
     }
 
 
-@pytest.mark.parametrize(("failed", "holds"), [(0, True), (100, True), (120, True), (140, False)])
-def test_a_mode_is_refuted_only_by_surely_too_many_failures(failed, holds):
+@pytest.mark.parametrize(
+    ("failed", "kind"),
+    [(0, "shown"), (69, "shown"), (75, "not refuted"), (130, "not refuted"), (140, "refuted")],
+)
+def test_a_mode_is_shown_or_refuted_only_by_exact_limits(failed, kind):
     counts = dict.fromkeys(COVERAGE.modes, 0) | {"asymptotic": failed}
-    verdicts = {verdict.name: verdict.holds for verdict in COVERAGE.verdicts(misses_of(counts))}
-    assert verdicts["asymptotic coverage"] is holds
-    assert verdicts["bounded rewards coverage"]
+    verdicts = {verdict.name: verdict.kind for verdict in COVERAGE.verdicts(misses_of(counts))}
+    assert verdicts["asymptotic coverage"] == kind
+    assert verdicts["bounded rewards coverage"] == "shown"
+
+
+def test_eleven_failures_of_forty_show_nothing():
+    counts = dict.fromkeys(COVERAGE.modes, 11)
+    kinds = {verdict.kind for verdict in COVERAGE.verdicts(misses_of(counts, runs=40))}
+    assert kinds == {"not refuted"}
 
 
 def test_the_round_from_which_a_mode_held():
@@ -54,15 +63,17 @@ def test_every_run_of_a_mode_has_its_own_number():
 
 
 def runs_of(means):
-    """Return data with two runs a policy around a mean regret, under both shifts."""
+    """Return data with two arm sets, a run each, around a mean regret, under both shifts."""
     policies = np.repeat(list(means), 4)
     shifts = np.tile(["sine", "sine", "log-alternating", "log-alternating"], len(means))
     regret = np.concatenate([mean * np.array([0.9, 1.1, 0.9, 1.1]) for mean in means.values()])
+    instances = np.tile(["arms 1", "arms 2"], 2 * len(means))
     size = regret.size
     return {
         "runs": {
             "policy": policies,
             "shift": shifts,
+            "instance": instances,
             "regret": regret,
             "stop_time": np.full(size, 10),
             "declared": np.zeros(size, dtype=int),
@@ -76,10 +87,32 @@ def test_ratios_are_of_means_on_the_same_shift():
     first, second = list(EARNING.reach)
     data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
     verdicts = {verdict.name: verdict for verdict in EARNING.verdicts(data)}
-    assert verdicts[f"{first}, sine"].value == pytest.approx(0.2)
-    assert verdicts[f"{first}, sine"].holds
-    assert not verdicts[f"{second}, log-alternating"].holds
+    assert verdicts[f"{first}, sine"].measured.value == pytest.approx(0.2)
+    # On the same arm sets the ratio has no error at all.
+    assert verdicts[f"{first}, sine"].kind == "shown"
+    assert verdicts[f"{second}, log-alternating"].kind == "refuted"
     assert EARNING.grids(data)[0].rows[1][4] == "0.200"
+
+
+def test_runs_on_a_sole_arm_set_are_what_is_independent():
+    first, second = list(EARNING.reach)
+    data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
+    data["runs"]["instance"] = np.full(data["runs"]["regret"].size, "the arms")
+    data["runs"]["regret"][data["runs"]["policy"] == first] *= np.array([0.8, 1.2, 0.8, 1.2])
+    measured = {verdict.name: verdict.measured for verdict in EARNING.verdicts(data)}[f"{first}, sine"]
+    assert measured.value == pytest.approx(0.204)
+    assert 0 < measured.error < 0.1
+    assert np.isfinite(measured.high)
+
+
+def test_errors_of_means_are_over_arm_sets_and_not_over_runs():
+    data = runs_of({"SBE": 1000.0})
+    twice = {name: np.concatenate([values, values]) for name, values in data["runs"].items()}
+    once = EARNING.grids(data)[0].rows[0]
+    again = EARNING.grids({"runs": twice})[0].rows[0]
+    assert (once[2:4], once[-1]) == (["1,000", "100"], "2")
+    # Every run twice is no more arm sets.
+    assert (again[2:4], again[-1]) == (["1,000", "100"], "4")
 
 
 def test_small_forms_are_built_and_derived_again(tmp_path):

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, StudyError
 from orthobandit.study.charts import Series, dot_rows, error_panels, scaling_panels
 from orthobandit.study.figures import Curve
 from orthobandit.study.paper import CONTENDERS, SECTIONS
 from orthobandit.study.report import build, chosen, derive
-from orthobandit.study.sections import Chart, Grid, Scope, Verdict
-from orthobandit.study.sections.regret import Size
+from orthobandit.study.sections import Chart, Grid, Measured, Scope, Verdict
+from orthobandit.study.sections.contenders import Size
 from orthobandit.study.spec import Part, Sweep
 
 
@@ -21,7 +21,9 @@ class Small:
 
     name: str = "small"
     title: str = "Small <section>"
+    plain: str = "A plain <sentence>."
     group: str = "Tests"
+    bound: float = 0.5
     claims: str = "SBE declares & is right."
 
     def setting(self, scope):
@@ -39,8 +41,9 @@ class Small:
         ).cells()
 
     def verdicts(self, data):
-        share = float(np.mean(data["runs"]["is_correct"]))
-        return [Verdict("right", "SBE is right", "here", "share", share, "≥", 0.5)]
+        correct = data["runs"]["is_correct"]
+        share = Measured.share(int(correct.sum()), correct.size)
+        return [Verdict("right", "SBE is <right>", "here", "share", share, "≥", self.bound)]
 
     def grids(self, data):
         return [Grid("runs", ["policy", "what", "n"], [["SBE", "all", str(len(data["runs"]["regret"]))]])]
@@ -49,7 +52,8 @@ class Small:
         curve = Curve("SBE", *(np.arange(1.0, 4.0) for _ in range(4)))
         from orthobandit.study.charts import regret_panels
 
-        return [Chart("one", "One <line>", lambda: regret_panels({"a": [curve], "b": [curve, curve]}))]
+        panels = {"a": [curve], "b": [curve, curve]}
+        return [Chart.of_panels("one", "One <line>", regret_panels, panels)]
 
 
 def contents(folder):
@@ -90,7 +94,9 @@ def test_verdicts_are_derived_again_from_the_parquet_files(report):
     stored = json.loads((report / "verdicts.json").read_text())
     assert derive([Small()], report, Scope(seed=3)) == stored
     verdict = stored["sections"]["small"]["verdicts"][0]
-    assert verdict["holds"] == (verdict["value"] >= verdict["bound"])
+    assert verdict["kind"] == ("shown" if verdict["low"] >= 0.5 else "not refuted")
+    assert verdict["low"] < verdict["value"] <= verdict["high"]
+    assert sum(stored["tally"].values()) == sum(stored["sections"]["small"]["tally"].values()) == 1
 
 
 def test_the_page_needs_no_network_and_follows_the_theme(report):
@@ -101,10 +107,63 @@ def test_the_page_needs_no_network_and_follows_the_theme(report):
     assert "#1b1c1f" not in page.split("</style>")[1]
     for said in ("Small &lt;section&gt;", "SBE declares &amp; is right.", "seed 3", "--only small"):
         assert said in page
+    assert page.count("<svg") == 2  # a panel each, so that a narrow page can stack them
     identifiers = re.findall(r'\bid="([^"]+)"', page)
     assert len(identifiers) == len(set(identifiers))
     targets = re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', page)
     assert set(targets) <= set(identifiers)
+
+
+def test_a_refuted_claim_stands_first_on_the_page(tmp_path):
+    found = build([Small(bound=2.0)], tmp_path, Scope(seed=3))
+    assert found["tally"] == {"refuted": 1, "not refuted": 0, "shown": 0}
+    page = (tmp_path / "index.html").read_text()
+    summary = page[page.index('class="summary"') : page.index("</div>")]
+    assert "SBE is &lt;right&gt;" in summary
+    assert "✗ 1 refuted" in summary
+    assert "this package" in summary  # whose claim it is
+    assert page.index('class="summary"') < page.index("<section")
+
+
+def test_a_page_without_refuted_claims_says_so(report):
+    page = (report / "index.html").read_text()
+    assert "No claim is refuted." in page
+    assert "✗" not in page
+
+
+def test_every_section_begins_with_a_plain_sentence(report):
+    page = (report / "index.html").read_text()
+    begin = page[page.index('<section id="small"') :]
+    assert begin.index("A plain &lt;sentence&gt;.") < begin.index("<table") < begin.index("Claimed.")
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_plain_sentences_are_sentences_and_titles_have_no_letters_of_formulas(name):
+    plain = SECTIONS[name].plain
+    assert plain.count(". ") == 0
+    assert plain.endswith((".", "?"))
+    assert not set("√Δδεθν∞=") & set(plain + SECTIONS[name].title)
+    assert "(d, K)" not in SECTIONS[name].title
+
+
+def test_redo_commands_write_to_folders_of_their_own(report):
+    stored = json.loads((report / "verdicts.json").read_text())
+    assert stored["sections"]["small"]["command"] == (
+        "orthobandit reproduce --quick --only small --seed 3 --out report-small"
+    )
+
+
+def test_a_part_does_not_replace_the_whole(tmp_path):
+    both = [Small(), replace(Small(), name="other")]
+    build(both, tmp_path, Scope(seed=3))
+    before = contents(tmp_path)
+    with pytest.raises(StudyError, match=r"more sections \(small\).*--out"):
+        build([both[1]], tmp_path, Scope(seed=3))
+    assert contents(tmp_path) == before
+    build(both, tmp_path, Scope(seed=3))
+    # A whole report may have lost a section since.
+    build([both[1]], tmp_path, Scope(seed=3), is_whole=True)
+    assert list(json.loads((tmp_path / "verdicts.json").read_text())["sections"]) == ["other"]
 
 
 def test_unknown_sections_are_refused_with_the_nearest_name():
@@ -144,15 +203,28 @@ def test_charts_label_their_axes_and_name_their_lines():
     assert [text.get_text() for text in rows.axes[0].get_yticklabels()] == ["SBE", "G-Opt"]
 
 
-def test_the_regret_figure_picks_the_best_scale(tmp_path):
+def test_the_regret_figure_tunes_on_both_grids(tmp_path):
+    ours = next(label for label, its in SECTIONS["figure-1"].contenders.items() if its.is_untuned)
     figure = replace(
         SECTIONS["figure-1"],
-        contenders={"SBE": CONTENDERS["SBE"], "BOSE": CONTENDERS["BOSE"]},
+        contenders={
+            "SBE": CONTENDERS["SBE"],
+            "BOSE": CONTENDERS["BOSE"],
+            ours: SECTIONS["figure-1"].contenders[ours],
+        },
         sizes=(Size(2, 3, sets=(2, 2), rounds=(1500, 1500)),),
     )
     found = build([figure], tmp_path, Scope(seed=1))
     names = [verdict["name"] for verdict in found["sections"]["figure-1"]["verdicts"]]
-    assert names == ["(2, 3) SBE below BOSE", "(2, 3) SBE becomes flat"]
+    assert names == [
+        "(2, 3) SBE below BOSE, tuned as in the paper",
+        "(2, 3) SBE below BOSE, tuned on the wide grid",
+        "(2, 3) SBE becomes flat",
+        f"(2, 3) {ours} against the best peer",
+    ]
     page = (tmp_path / "index.html").read_text()
     assert "←" in page
     assert "2677.66" in page
+    assert "c = 1/16" in page
+    assert "λ = 1" in page
+    assert (tmp_path / "charts" / "figure-1-wide.png").stat().st_size > 5000

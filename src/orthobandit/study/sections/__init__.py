@@ -1,5 +1,6 @@
-"""Sections of a report: what is run, what it shows, and whether the claim holds."""
+"""Sections of a report: what is run, what it shows, and what that says of the claims."""
 
-from orthobandit.study.sections.base import Chart, Grid, Scope, Section, Verdict
+from orthobandit.study.sections.base import KINDS, Chart, Grid, Scope, Section, Verdict, tally
+from orthobandit.study.sections.measured import Measured
 
-__all__ = ["Chart", "Grid", "Scope", "Section", "Verdict"]
+__all__ = ["KINDS", "Chart", "Grid", "Measured", "Scope", "Section", "Verdict", "tally"]

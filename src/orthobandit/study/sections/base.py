@@ -1,16 +1,21 @@
 """What every section of a report is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from orthobandit.study.cells import Cell
+from orthobandit.study.sections.measured import Measured
 from orthobandit.study.tables import Columns
 
 Data = dict[str, Columns]
 
-# Bounds may be met from either side; the sign is what a reader and a machine see.
-RELATIONS: dict[str, Callable[[float, float], bool]] = {"≤": float.__le__, "≥": float.__ge__}
+# The paper's shifts as it writes them.
+FORMULAS = {"sine": "ν¹ = 1 + sin 2t", "log-alternating": "ν² = ±max(log(t+1)/5, 2)"}
+
+# What a claim can be, in the order in which a reader wants to know.
+KINDS = ("refuted", "not refuted", "shown")
 
 
 @dataclass(frozen=True)
@@ -35,26 +40,40 @@ class Verdict:
         Unique within its section.
     claim : str
         What is claimed, in words.
-    source : {"paper", "figure", "successor", "here"}
-        Who claims it.
+    source : {"paper", "figure", "question", "successor", "here"}
+        Who claims it; a question is asked by the report, and nobody claims the answer.
     statistic : str
-        What `value` measures, in words.
-    value, relation, bound
-        The claim holds where ``value relation bound``.
+        What was measured, in words.
+    measured : Measured
+    relation, bound
+        The claim is that the truth behind `measured` is ``relation bound``, one of "≤" and "≥".
+
+    Examples
+    --------
+    >>> Verdict("error", "it errs rarely", "here", "share", Measured.share(11, 40), "≤", 0.1).kind
+    'not refuted'
+    >>> Verdict("error", "it errs rarely", "here", "share", Measured.share(0, 100), "≤", 0.1).kind
+    'shown'
     """
 
     name: str
     claim: str
     source: str
     statistic: str
-    value: float
+    measured: Measured
     relation: str
     bound: float
 
     @property
-    def holds(self) -> bool:
-        """Whether the claim holds."""
-        return RELATIONS[self.relation](float(self.value), float(self.bound))
+    def kind(self) -> str:
+        """Return "shown" if both limits are on the right side, "refuted" if both are on the wrong one."""
+        least, most = self.measured.low, self.measured.high
+        if self.relation == "≥":
+            least, most = -most, -least
+        bound = self.bound if self.relation == "≤" else -self.bound
+        if most <= bound:
+            return "shown"
+        return "refuted" if least > bound else "not refuted"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -63,20 +82,38 @@ class Verdict:
             "claim": self.claim,
             "source": self.source,
             "statistic": self.statistic,
-            "value": float(self.value),
+            **self.measured.to_json(),
             "relation": self.relation,
             "bound": float(self.bound),
-            "holds": self.holds,
+            "kind": self.kind,
         }
+
+
+def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Return how many claims are of each kind."""
+    kinds = [verdict.kind for verdict in verdicts]
+    return {kind: kinds.count(kind) for kind in KINDS}
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: its name within the section, what it shows in words, and how it is drawn."""
+    """A figure: its name within the section, what it shows in words, and how it is drawn.
+
+    `parts` draws its panels one by one: a page sets them beside or below each other, as there is room.
+    """
 
     name: str
     caption: str
     draw: Callable[[], Any]
+    parts: Sequence[Callable[[], Any]] = ()
+
+    @classmethod
+    def of_panels(
+        cls, name: str, caption: str, draw: Callable[[Any], Any], panels: Mapping[str, Any]
+    ) -> "Chart":
+        """Return a chart of panels by title, which `draw` can draw together or alone."""
+        alone = [partial(draw, {title: panel}) for title, panel in panels.items()]
+        return cls(name, caption, partial(draw, panels), alone)
 
 
 @dataclass(frozen=True)
@@ -103,7 +140,12 @@ class Section(Protocol):
 
     @property
     def title(self) -> str:
-        """The heading."""
+        """The heading, without jargon."""
+        ...
+
+    @property
+    def plain(self) -> str:
+        """What the section finds out, in one sentence for anybody."""
         ...
 
     @property
@@ -125,7 +167,7 @@ class Section(Protocol):
         ...
 
     def verdicts(self, data: Data) -> list[Verdict]:
-        """Return what holds."""
+        """Return what was shown, what was not refuted and what was."""
         ...
 
     def grids(self, data: Data) -> list[Grid]:

@@ -1,10 +1,9 @@
-"""Power laws fitted to means over runs, and what a few runs say about a share."""
+"""Power laws fitted to means over runs."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -19,11 +18,14 @@ class Fit:
         The slope and its standard error, by leaving out one run at a time.
     values : (n,) array
         The fitted means.
+    runs : int
+        How many runs the means are over.
     """
 
     exponent: float
     error: float
     values: Array
+    runs: int = 1
 
     @classmethod
     def of(cls, x: Array, y: Array) -> "Fit":
@@ -42,21 +44,7 @@ class Fit:
         error = (
             np.sqrt((runs - 1) / runs * np.sum((np.array(without) - np.mean(without)) ** 2)) if without else 0
         )
-        return cls(float(slope), float(error), np.exp(intercept) * np.asarray(x, dtype=float) ** slope)
-
-
-def lower_limit(share: float, count: int, level: float = 0.01) -> float:
-    """Return the exact lower confidence limit of a probability seen as a `share` of `count` runs.
-
-    A few runs refute a claim about a small probability only if they surely do (Clopper & Pearson 1934).
-
-    Examples
-    --------
-    >>> lower_limit(0.0, 20), round(lower_limit(0.5, 20), 3)
-    (0.0, 0.239)
-    """
-    hits = round(share * count)
-    return float(special.betaincinv(hits, count - hits + 1, level)) if hits else 0.0
+        return cls(float(slope), float(error), np.exp(intercept) * np.asarray(x, dtype=float) ** slope, runs)
 
 
 def _line(x: Array, y: Array) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""Points and exponents of the scaling checks, from their tables."""
+"""Points and exponents of the scaling checks, and the exponents that SBE's own schedule has there."""
+
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,9 +8,11 @@ from numpy.typing import NDArray
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sections.fits import Fit
 from orthobandit.study.tables import Columns, distinct, grouped, where
-from orthobandit.theory import regret_bound
 
 Array = NDArray[np.float64]
+
+# The schedule, and what is left of it without the parts that make exponents in d larger than ½.
+PARTS = ("the whole schedule", "without its d^{3/2} term", "and with log(dK/δ) held fixed")
 
 
 def points(data: Data, key: str) -> tuple[Array, Array]:
@@ -32,22 +36,46 @@ def signed(fit: Fit) -> str:
     return f"{fit.exponent:.3f} ± {fit.error:.3f}".replace("-", "−")
 
 
-def bound_exponent(key: str, data: Data, delta: float) -> str:
-    """Return the exponent that the theorem's bound itself has at the points of a check."""
-    if key not in {"T", "d"}:
-        return "–"
+def schedule_worst(horizon: int, dimension: int, part: str = PARTS[0]) -> float:
+    """Return the worst ε_{ℓ−1}·min(T, t_ℓ) of SBE's schedule with δ = 1/T, C₂ = 1 and K = d + 1.
+
+    An arm that is worse by ε_{ℓ−1} may survive phase ℓ, which ends after t_ℓ = n_1 + … + n_ℓ rounds. The
+    lengths are those of :func:`~orthobandit.theory.theory_phase_rounds`, not rounded, or some of their parts.
+
+    Examples
+    --------
+    >>> schedule_worst(2**20, 8) / schedule_worst(2**18, 8)
+    2.0
+    """
+    d, end, worst = dimension, 0.0, 0.0
+    arms = log(8 * 9 * horizon) if part == PARTS[2] else log(d * (d + 1) * horizon)
+    for phase in range(1, 100):
+        epsilon = 2.0**-phase
+        share = log(phase * (phase + 1))
+        length = d / epsilon**2 * (arms + share - log(epsilon))
+        if part == PARTS[0]:
+            length += d**1.5 / epsilon * (arms + share)
+        end += 4 * length
+        worst = max(worst, 2 * epsilon * min(float(horizon), end))
+        if end >= horizon:
+            break
+    return worst
+
+
+def schedule_exponent(data: Data, key: str, part: str = PARTS[0]) -> float:
+    """Return the exponent of T or d that the schedule itself has at the points of a check."""
     runs = where(data["runs"], check=key)
     places = distinct(runs, "horizon" if key == "T" else "dimension")
-    bounds = []
+    values = []
     for (place,) in places:
         here = where(runs, **{"horizon" if key == "T" else "dimension": place})
         # As the points are made: regret against T, or regret / √T averaged over T against d.
         logs = [
-            np.log(regret_bound(T, delta, d, d + 1)) - (np.log(T) / 2 if key == "d" else 0.0)
+            log(schedule_worst(T, d, part)) - (log(T) / 2 if key == "d" else 0.0)
             for T, d in distinct(here, "horizon", "dimension")
         ]
-        bounds.append([float(np.exp(np.mean(logs)))])
-    return f"{Fit.of(np.array(places, dtype=float)[:, 0], np.array(bounds)).exponent:.3f}"
+        values.append([float(np.exp(np.mean(logs)))])
+    return Fit.of(np.array(places, dtype=float)[:, 0], np.array(values)).exponent
 
 
 def _worst(runs: Columns) -> Array:

@@ -8,8 +8,9 @@ import numpy as np
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import dot_rows
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import Columns, distinct, samples_of, share_wrong, where
+from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
 
 SECONDS = 0.2  # of a run, roughly
 
@@ -30,6 +31,10 @@ class RatioTable:
         The horizon, or where runs are given up.
     sets, runs : (int, int)
         Random arm sets and runs on each, quick and full.
+    plain : str
+        What the section finds out, in one sentence.
+    is_random : bool
+        Whether arm sets have seeds; otherwise there is one.
     """
 
     name: str
@@ -45,6 +50,8 @@ class RatioTable:
     rounds: int
     sets: tuple[int, int]
     runs: tuple[int, int]
+    plain: str = ""
+    is_random: bool = True
 
     @property
     def reference(self) -> str:
@@ -65,12 +72,7 @@ class RatioTable:
             for label, policy in self.contenders.items()
             for cell in Sweep(
                 policies={label: policy},
-                instances={
-                    f"arms {number + 1}": Part(
-                        self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
-                    )
-                    for number in range(scope.pick(*self.sets))
-                },
+                instances=self._instances(scope),
                 shifts={shift: Part(shift) for shift in self.shifts},
                 horizon=self.rounds,
                 replications=runs,
@@ -83,17 +85,28 @@ class RatioTable:
             ).cells()
         ]
 
+    def _instances(self, scope: Scope) -> dict[str, Part]:
+        if not self.is_random:
+            return {"the arms": self.instance}
+        return {
+            f"arms {number + 1}": Part(
+                self.instance.kind, {**self.instance.settings, "seed": 1000 * scope.seed + number}
+            )
+            for number in range(scope.pick(*self.sets))
+        }
+
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether ratios are as small as claimed."""
-        means = {shift: self._means(data, shift) for shift in self.shifts}
         return [
             Verdict(
                 name=f"{label}, {shift}",
-                claim=f"under the shift {shift}, {label} has at most {bound:g} of the {self.measure} of"
+                claim=f"under the shift {shift}, {label} has at most {bound:g} times the {self.measure} of"
                 f" {self.reference}",
                 source="here",
                 statistic=f"mean {self.measure}, {label} / {self.reference}",
-                value=means[shift][label] / means[shift][self.reference],
+                measured=Measured.ratio(
+                    self._by_set(data, shift, label), self._by_set(data, shift, self.reference)
+                ),
                 relation="≤",
                 bound=bound,
             )
@@ -108,8 +121,7 @@ class RatioTable:
             means = self._means(data, shift)
             for label, mean in means.items():
                 found = where(data["runs"], policy=label, shift=shift)
-                values = self._values(found)
-                error = values.std(ddof=1) / np.sqrt(values.size)
+                error = Measured.mean(self._by_set(data, shift, label)).error
                 ratio = mean / means[self.reference]
                 reach = f"≤ {self.reach[label]:g}" if label in self.reach else "–"
                 rows.append(
@@ -117,11 +129,11 @@ class RatioTable:
                         shift,
                         label,
                         f"{mean:,.0f}",
-                        f"{error:,.0f}",
+                        "–" if error is None else f"{error:,.0f}",
                         f"{ratio:.3f}",
                         reach,
                         f"{share_wrong(found):.0%}",
-                        str(values.size),
+                        str(len(found["declared"])),
                     ]
                 )
         head = ["shift", "policy", f"mean {self.measure}", "± s.e.", "ratio", "claimed", "wrong", "runs"]
@@ -143,6 +155,13 @@ class RatioTable:
             label: float(self._values(where(of_shift, policy=label)).mean())
             for (label,) in distinct(of_shift, "policy")
         }
+
+    def _by_set(self, data: Data, shift: str, label: str) -> np.ndarray:
+        """Return what is independent: the mean over the runs on each arm set, or the runs on a sole one."""
+        columns = where(data["runs"], shift=shift, policy=label)
+        columns = {**columns, "value": self._values(columns)}
+        _, values = grouped(columns, "instance", "value")
+        return np.asarray(values[0] if len(values) == 1 else values.mean(axis=1))
 
     def _values(self, columns: Columns) -> np.ndarray:
         if self.measure == "regret":

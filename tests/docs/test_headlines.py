@@ -1,0 +1,53 @@
+"""README's numbers are those of the stored run."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("headlines", ROOT / "docs" / "headlines.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def stored(script):
+    return json.loads(script.STORED.read_text(encoding="utf-8"))
+
+
+def test_readme_is_what_the_stored_run_says(script, stored):
+    text = script.README.read_text(encoding="utf-8")
+    assert script.rewritten(text, stored) == text
+
+
+def test_a_changed_number_changes_readme_between_the_markers_only(script, stored):
+    text = script.README.read_text(encoding="utf-8")
+    changed = {**stored, "rows": [{**stored["rows"][0], "here": "1 ± 1"}, *stored["rows"][1:]]}
+    new = script.rewritten(text, changed)
+    assert new != text
+    assert "| 1 ± 1 |" in new
+    assert new.partition(script.BEGIN)[0] == text.partition(script.BEGIN)[0]
+    assert new.partition(script.END)[2] == text.partition(script.END)[2]
+
+
+def test_readme_without_markers_is_refused(script, stored):
+    with pytest.raises(SystemExit, match="README needs the lines"):
+        script.rewritten("# orthobandit\n", stored)
+
+
+def test_peers_below_ours_are_named(script, stored):
+    assert "BOSE at (5, 10)" in script.table({**stored, "below": ["BOSE at (5, 10)"]})
+    assert "No peer tuned in hindsight has less regret than ours." in script.table({**stored, "below": []})
+
+
+def test_the_stored_run_says_which_run_it_is(stored):
+    assert stored["command"].startswith("orthobandit reproduce --")
+    assert stored["tally"]["refuted"] == len(stored["refuted"])
+    assert {"what", "here", "peers", "runs"} == set(stored["rows"][0])

@@ -1,0 +1,117 @@
+"""Estimates, their errors and limits, and what they make of a claim."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from orthobandit.study.sections import Measured, Verdict, tally
+from orthobandit.study.sections.fits import Fit
+from orthobandit.study.sections.measured import LEVEL
+
+
+def kind(measured, relation="≤", bound=1.0):
+    return Verdict("name", "claim", "here", "statistic", measured, relation, bound).kind
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "below", "above"),
+    [
+        (0.5, 0.9, "shown", "refuted"),
+        (0.5, 1.0, "shown", "not refuted"),
+        (0.9, 1.1, "not refuted", "not refuted"),
+        (1.0, 1.1, "not refuted", "shown"),
+        (1.1, 1.2, "refuted", "shown"),
+        (-math.inf, math.inf, "not refuted", "not refuted"),
+    ],
+)
+def test_limits_decide_on_either_side(low, high, below, above):
+    measured = Measured((max(low, -9) + min(high, 9)) / 2, None, low, high)
+    assert kind(measured, "≤") == below
+    assert kind(measured, "≥") == above
+
+
+def test_shares_have_the_limits_of_clopper_and_pearson():
+    exact = stats.binomtest(7, 50).proportion_ci(1 - 2 * LEVEL, method="exact")
+    found = Measured.share(7, 50)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    assert Measured.share(0, 100).high == pytest.approx(1 - LEVEL ** (1 / 100))
+    assert Measured.share(100, 100).high == 1.0
+
+
+def test_a_share_that_is_the_largest_of_many_is_refuted_less_easily():
+    alone, chosen = Measured.share(9, 30), Measured.share(9, 30, among=13)
+    assert chosen.low < alone.low
+    assert chosen.high == alone.high
+
+
+def test_means_have_the_limits_of_student():
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    found = Measured.mean(values)
+    assert found.value == 4.0
+    assert found.error == pytest.approx(stats.sem(values))
+    assert found.high == pytest.approx(4.0 + stats.t.ppf(1 - LEVEL, 3) * stats.sem(values))
+    assert found.high - found.value == pytest.approx(found.value - found.low)
+
+
+def test_one_run_decides_nothing():
+    found = Measured.mean([3.0])
+    assert (found.low, found.high, found.error) == (-math.inf, math.inf, None)
+    assert found.to_json() == {"value": 3.0, "error": None, "low": None, "high": None}
+    assert kind(found) == "not refuted"
+
+
+def test_ratios_on_the_same_arm_sets_profit_from_their_likeness():
+    generator = np.random.default_rng(1)
+    bottom = generator.uniform(1, 9, 20)
+    top = bottom * generator.uniform(0.45, 0.55, 20)
+    paired, mixed = Measured.ratio(top, bottom), Measured.ratio(top, generator.permutation(bottom))
+    assert paired.value == pytest.approx(mixed.value)
+    assert paired.error < mixed.error / 5
+    assert kind(paired, "≤", 0.6) == "shown"
+    assert kind(mixed, "≤", 0.6) == "not refuted"
+
+
+def test_limits_of_ratios_are_passed_as_rarely_as_they_say():
+    generator = np.random.default_rng(2)
+    pairs = generator.gamma(4.0, size=(4000, 2, 12))
+    found = [Measured.ratio(top, bottom) for top, bottom in pairs]
+    passed = sum(one.low > 1 for one in found) + sum(one.high < 1 for one in found)
+    # 8 are expected if the linearised error is right; a Poisson count is above 30 once in 10⁸.
+    assert passed <= 30
+    assert sum(one.high < 1.5 for one in found) > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "factor"),
+    [(3.0, 2.0, 4.0, (3.0, 2.0, 4.0)), (0.5, 0.4, 0.8, (2.0, 1.25, 2.5)), (1.1, 0.5, 2.0, (1.1, 1.0, 2.0))],
+)
+def test_factors_count_in_both_directions(value, low, high, factor):
+    found = Measured(value, 0.1, low, high).factor_from(1.0)
+    assert (found.value, found.low, found.high) == pytest.approx(factor)
+
+
+def test_a_mean_that_may_be_nothing_may_be_any_factor_away():
+    assert Measured(1.0, 1.0, -0.5, 2.5).factor_from(1.0).high == math.inf
+
+
+def test_geometric_means_and_exponents_carry_their_errors():
+    assert Measured.geometric([1.0, 100.0]).value == pytest.approx(10.0)
+    fit = Fit.of(np.array([1.0, 2.0, 4.0]), np.array([[1.0, 1.1], [2.1, 1.9], [4.0, 4.2]]))
+    found = Measured.exponent(fit)
+    assert found.value == fit.exponent
+    assert found.high == pytest.approx(fit.exponent + stats.t.ppf(1 - LEVEL, 1) * fit.error)
+
+
+def test_the_largest_is_shown_only_if_all_are():
+    several = [Measured(0.5, None, 0.4, 1.2), Measured(0.9, None, 0.8, 0.95)]
+    largest = Measured.largest(several)
+    assert (largest.value, largest.low, largest.high) == (0.9, 0.8, 1.2)
+    assert kind(largest) == "not refuted"
+
+
+def test_a_tally_counts_every_kind():
+    verdicts = [Verdict("a", "", "here", "", Measured.exactly(value), "≤", 1.0) for value in (0.0, 0.5, 2.0)]
+    assert tally(verdicts) == {"refuted": 1, "not refuted": 0, "shown": 2}
+    assert tally([]) == {"refuted": 0, "not refuted": 0, "shown": 0}
