@@ -161,7 +161,8 @@ def check_batch(policy: Policy[Any], setting: Setting) -> None:
         _require(len(single) == len(together), "a single run makes another number of plans than its batch")
         for alone, step in zip(single, together, strict=True):
             message = f"replication {number} of a batch differs from its single run"
-            mine = Plan(step.plan.probabilities[number], step.plan.rounds[number])
+            plan = step.plan
+            mine = Plan(plan.probabilities[number], plan.rounds[number], number=plan.number[number])
             _same_plan(mine, alone.plan, message, setting.tolerance)
             _same_decision(_pick(policy.decide(step.state), number), policy.decide(alone.state), message)
 
@@ -178,7 +179,7 @@ def check_parts(policy: Policy[Any], setting: Setting) -> None:
             if seen == step.plan.rounds:
                 break
             left = FOREVER if step.plan.rounds == FOREVER else step.plan.rounds - seen
-            rest = Plan(step.plan.probabilities, left)
+            rest = Plan(step.plan.probabilities, left, number=step.plan.number)
             _same_plan(policy.plan(state), rest, "a plan changes before its rounds are in")
             state = policy.observe(state, rest, part)
             seen += int(part.rounds)

@@ -36,7 +36,7 @@ class Wrapped:
 class PlaysEliminatedArms(Wrapped):
     def plan(self, state):
         plan = self.inner.plan(state)
-        return Plan(np.full(plan.probabilities.shape, 1 / plan.count), plan.rounds)
+        return Plan(np.full(plan.probabilities.shape, 1 / plan.count), plan.rounds, number=plan.number)
 
     def observe(self, state, _plan, _tally):
         return state
@@ -55,7 +55,8 @@ class ForgetsTheBatch(Wrapped):
 class TakesBackTheEnd(Wrapped):
     def plan(self, state):
         plan = self.inner.plan(state)
-        return Plan(plan.probabilities, plan.rounds - (plan.rounds == FOREVER) * state.tally.rounds)
+        rounds = plan.rounds - (plan.rounds == FOREVER) * state.tally.rounds
+        return Plan(plan.probabilities, rounds, number=plan.number)
 
 
 class LosesDigits(Wrapped):
@@ -74,13 +75,14 @@ class HasAMood(Wrapped):
     def plan(self, state):
         self.calls += 1
         plan = self.inner.plan(state)
-        return Plan(plan.probabilities, plan.rounds - self.calls % 2)
+        return Plan(plan.probabilities, plan.rounds - self.calls % 2, number=plan.number)
 
 
 class MixesReplications(Wrapped):
     def plan(self, state):
         plan = self.inner.plan(state)
-        return Plan(plan.probabilities, np.maximum(plan.rounds // 2, 1) if plan.rounds.ndim else plan.rounds)
+        rounds = np.maximum(plan.rounds // 2, 1) if plan.rounds.ndim else plan.rounds
+        return Plan(plan.probabilities, rounds, number=plan.number)
 
 
 class RestartsTheCount(Wrapped):
@@ -94,13 +96,13 @@ class RestartsTheCount(Wrapped):
 class CountsCalls(Wrapped):
     def observe(self, state, plan, tally):
         state = self.inner.observe(state, plan, tally)
-        return replace(state, plans=state.plans + 1)
+        return replace(state, rounds=state.rounds + 1)
 
 
 class WritesOnItsState(Wrapped):
     def decide(self, state):
         decision = self.inner.decide(state)
-        object.__setattr__(state, "plans", state.plans + 1)
+        object.__setattr__(state, "rounds", state.rounds + 1)
         return decision
 
 

@@ -202,3 +202,10 @@ def _check_sizes(arms: ArmSet, plan: Plan, tally: Tally) -> None:
             f"arm {place[-1]} was played {tally.counts[place]} times but its plan gives it probability 0;"
             " pair every tally with the plan that was in force"
         )
+    over = tally.rounds > plan.rounds
+    if np.any(over):
+        place = tuple(int(i) for i in np.argwhere(over)[0])
+        raise TallyError(
+            f"the tally has {tally.rounds[place]} rounds but its plan is in force for {plan.rounds[place]};"
+            " give each plan the rounds that were played under it"
+        )

@@ -83,6 +83,8 @@ class Plan:
         How long the plan is in force; broadcast over the leading axes.
     centre : Centre, optional
         What to subtract from rewards before they are tallied; nothing by default.
+    number : array-like (...) of int
+        Which plan of its policy it is; rounds belong to a plan by its number, not by looking alike.
 
     Examples
     --------
@@ -97,12 +99,20 @@ class Plan:
     probabilities: NDArray[np.float64]
     rounds: NDArray[np.int64]
     centre: Centre | None
+    number: NDArray[np.int64]
 
-    def __init__(self, probabilities: ArrayLike, rounds: ArrayLike, centre: Centre | None = None) -> None:
+    def __init__(
+        self,
+        probabilities: ArrayLike,
+        rounds: ArrayLike,
+        centre: Centre | None = None,
+        number: ArrayLike = 0,
+    ) -> None:
         object.__setattr__(self, "centre", centre)
         checked = checked_probabilities(probabilities)
         object.__setattr__(self, "probabilities", checked)
-        object.__setattr__(self, "rounds", _checked_rounds(rounds, checked.shape[:-1]))
+        object.__setattr__(self, "rounds", _checked_whole("rounds", rounds, checked.shape[:-1]))
+        object.__setattr__(self, "number", _checked_whole("number", number, checked.shape[:-1]))
 
     @property
     def count(self) -> int:
@@ -132,12 +142,16 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly; a centre belongs to the policy's state."""
-        return {"probabilities": self.probabilities.tolist(), "rounds": self.rounds.tolist()}
+        return {
+            "probabilities": self.probabilities.tolist(),
+            "rounds": self.rounds.tolist(),
+            "number": self.number.tolist(),
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Plan":
         """Invert :meth:`to_json`."""
-        return cls(data["probabilities"], data["rounds"])
+        return cls(data["probabilities"], data["rounds"], number=data.get("number", 0))
 
 
 def _checked_forecasts(forecasts: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -180,16 +194,16 @@ def _place(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _checked_rounds(rounds: ArrayLike, batch: tuple[int, ...]) -> NDArray[np.int64]:
+def _checked_whole(name: str, given: ArrayLike, batch: tuple[int, ...]) -> NDArray[np.int64]:
     try:
-        array = np.asarray(rounds)
+        array = np.asarray(given)
     except ValueError:
-        raise ParameterError(f"rounds={rounds!r} is ragged; it must fit the batch {batch}") from None
+        raise ParameterError(f"{name}={given!r} is ragged; it must fit the batch {batch}") from None
     if array.dtype.kind not in "iu" or np.any((array < 0) | (array > MOST_ROUNDS)):
-        raise ParameterError(f"rounds={rounds!r} must be whole numbers from 0 to 2⁶³ − 1")
+        raise ParameterError(f"{name}={given!r} must be whole numbers from 0 to 2⁶³ − 1")
     try:
         out = np.broadcast_to(array.astype(np.int64), batch).copy()
     except ValueError:
-        raise ParameterError(f"rounds has shape {array.shape}; it must fit the batch {batch}") from None
+        raise ParameterError(f"{name} has shape {array.shape}; it must fit the batch {batch}") from None
     out.flags.writeable = False
     return out

@@ -143,6 +143,11 @@ class ContrastSequence:
                 f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
                 f" one replication of {count} arms, ({count},), is needed"
             )
+        if tally.rounds > plan.rounds:
+            raise TallyError(
+                f"the tally has {tally.rounds} rounds but its plan is in force for {plan.rounds}; give each"
+                " plan the rounds that were played under it"
+            )
         if np.any((tally.counts > 0) & (plan.probabilities == 0)):
             raise TallyError("counts name an arm that the plan does not play")
         values = _linear_values(self.arms, plan.centre)

@@ -80,12 +80,12 @@ def _closed(run: Run, policy: Settings, arms: ArmSet, tally: Tally) -> Run:
 
 def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     """Play the wide design until the next batch ends, unless the matter is settled."""
-    run = replace(run, declared=-1, epsilon=np.inf).led(arms, policy)
+    run = replace(run, declared=-1, epsilon=np.inf, plans=run.plans + 1).led(arms, policy)
     if run.declared >= 0:
         return run
     length = run.length if run.stage < 2 else max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
     p = np.array(wide_plan(arms, run.retired))
-    return replace(run, probabilities=p, length=length, plans=run.plans + 1, designed=0)
+    return replace(run, probabilities=p, length=length, designed=0)
 
 
 def _grown(pairs: Array, count: int, fill: float) -> Array:

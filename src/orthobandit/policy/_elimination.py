@@ -158,6 +158,7 @@ class Run:
         """Return the run after a complete batch, tallied as residuals (K,)."""
         geometry = PairGeometry.of(arms.positions, self.probabilities)
         run = self.absorbed(policy.confidence, arms, geometry, tally)
+        run = replace(run, plans=self.plans + 1)
         if run.rounds == 1:
             return replace(run, length=max(_warm_up(policy, arms) - 1, 1))
         if run.stage == 0:
@@ -337,13 +338,12 @@ class Run:
             leader=arm,
             declared=arm,
             probabilities=mass,
-            plans=self.plans + (self.rounds > 0),
         )
 
     def _planned(self, policy: Settings, arms: ArmSet, before: "Run") -> "Run":
         """Plan the next batch; the distribution stays while survivors, leader and data are much the same."""
         length = max(int(np.ceil(policy.growth * self.rounds)), SHORTEST)
-        run = replace(self, length=length, plans=self.plans + 1)
+        run = replace(self, length=length)
         same = self.leader == before.leader and np.array_equal(self.active, before.active)
         if same and self.rounds < REDESIGN * self.designed:
             return run

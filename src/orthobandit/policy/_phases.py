@@ -127,11 +127,11 @@ class PhasedPolicy(ABC):
 
     def plan(self, state: PhasedState) -> Plan:
         """Return the design in force and the rounds left of its phase; `FOREVER` once an arm is declared."""
-        return Plan(state.probabilities, self._left(state))
+        return Plan(state.probabilities, self._left(state), number=state.phase)
 
     def observe(self, state: PhasedState, plan: Plan, tally: Tally) -> PhasedState:
         """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
-        check_observed(state.probabilities, self._left(state), plan, tally)
+        check_observed(self.plan(state), plan, tally)
         running = np.asarray(state.declared < 0)
         state = replace(state, tally=state.tally + clear(tally, ~running))
         done = np.asarray(running & (state.tally.rounds == state.length))

@@ -1,7 +1,7 @@
 """What policies that plan every round share: the protocol around two compiled steps."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,15 +32,18 @@ class RoundState:
         How long it is in force: 1, or `FOREVER` when no later reward changes it.
     memory : named tuple of arrays (..., …)
         What the policy remembers; see its documentation.
+    number : (...) array of int
+        The plan's number: how many the policy was told the outcome of before.
     """
 
     arms: ArmSet
     probabilities: Array
     rounds: Integers
     memory: Any
+    number: Integers
 
     def __post_init__(self) -> None:
-        for array in (self.probabilities, self.rounds, *self.memory):
+        for array in (self.probabilities, self.rounds, self.number, *self.memory):
             array.flags.writeable = False
 
 
@@ -80,12 +83,13 @@ class RoundPolicy(ABC):
 
     def plan(self, state: RoundState) -> Plan:
         """Return the plan in force: for one round, or `FOREVER` once no reward changes it."""
-        return Plan(state.probabilities, state.rounds)
+        return Plan(state.probabilities, state.rounds, number=state.number)
 
     def observe(self, state: RoundState, plan: Plan, tally: Tally) -> RoundState:
         """Return the state after at most one more round of each replication; a last plan keeps its state."""
-        check_observed(state.probabilities, state.rounds, plan, tally)
-        played = np.flatnonzero((tally.rounds > 0) & (state.rounds < FOREVER)).tolist()
+        check_observed(self.plan(state), plan, tally)
+        told = np.asarray((tally.rounds > 0) & (state.rounds < FOREVER))
+        played = np.flatnonzero(told).tolist()
         if not played:
             return state
         packed, count = self.pack(state), len(state.arms)
@@ -97,12 +101,14 @@ class RoundPolicy(ABC):
             if not type(self).observe_into(settings, packed.memory, i, row, arm, reward):
                 raise RewardError(f"the reward {reward:g} cannot be used by {self}; see its documentation")
         self._replan(state.arms, packed, played)
-        return self.unpack(state.arms, packed, state.rounds.shape)
+        after = self.unpack(state.arms, packed, state.rounds.shape)
+        return replace(after, number=np.asarray(state.number + told))
 
     def dump(self, state: RoundState) -> dict[str, Any]:
         """Return the state as plain lists and numbers."""
         memory = {name: array.tolist() for name, array in state.memory._asdict().items()}
-        return {"probabilities": state.probabilities.tolist(), "rounds": state.rounds.tolist(), **memory}
+        names = ("probabilities", "rounds", "number")
+        return {**{name: getattr(state, name).tolist() for name in names}, **memory}
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> RoundState:
         """Invert :meth:`dump`."""
@@ -114,7 +120,8 @@ class RoundPolicy(ABC):
             for name, array in blank._asdict().items()
         }
         probabilities = load_array(data, "probabilities", np.float64, (*batch, len(arms)))
-        return RoundState(arms, probabilities, rounds, type(blank)(**memory))
+        number = load_array(data, "number", np.int64, batch)
+        return RoundState(arms, probabilities, rounds, type(blank)(**memory), number)
 
     def compiled(self, arms: ArmSet) -> Steps:
         """Return the compiled steps on these arms."""
@@ -138,6 +145,7 @@ class RoundPolicy(ABC):
             probabilities=packed.probabilities.reshape((*batch, len(arms))),
             rounds=packed.rounds.reshape(batch),
             memory=type(packed.memory)(*shaped),
+            number=np.zeros(batch, dtype=np.int64),
         )
 
     def _replan(self, arms: ArmSet, packed: Packed, which: Any) -> None:

@@ -64,26 +64,30 @@ def _check_shape(name: str, shape: tuple[int, ...], needed: tuple[int, ...]) -> 
         )
 
 
-def check_observed(
-    probabilities: NDArray[np.float64], left: NDArray[np.int64], plan: Plan, tally: Tally
-) -> None:
+def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
     """Raise :class:`TallyError` unless the tally can come from the plan that is in force.
 
     Parameters
     ----------
-    probabilities : (..., K) array
-        The distribution in force.
-    left : (...) array of int
-        Rounds that it is still in force.
+    in_force : Plan
+        What the policy plans now, with the rounds that are left.
     plan, tally : Plan, Tally
         As given to ``observe``.
     """
+    probabilities, left = in_force.probabilities, in_force.rounds
     if not probabilities.shape == plan.probabilities.shape == tally.counts.shape:
         raise TallyError(
             f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
             f" the state needs {probabilities.shape}"
         )
     rounds = tally.rounds
+    late = (rounds > 0) & (plan.number != in_force.number)
+    if late.any():
+        place = tuple(int(i) for i in np.argwhere(late)[0])
+        raise TallyError(
+            f"these rounds are of plan number {plan.number[place]}, and number {in_force.number[place]} is in"
+            " force; observe what was played under `plan(state)`, before the plan has ended"
+        )
     other = (rounds > 0) & np.any(plan.probabilities != probabilities, axis=-1)
     if other.any():
         raise TallyError("the plan is not the one in force; observe what was played under `plan(state)`")

@@ -125,12 +125,12 @@ class AnytimeElimination:
     def plan(self, state: AnytimeState) -> Plan:
         """Return the plan in force, with the rounds that are left of it."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
-        return Plan(state.probabilities, left, self.confidence.centre(state.values, state.probabilities > 0))
+        centre = self.confidence.centre(state.values, state.probabilities > 0)
+        return Plan(state.probabilities, left, centre, state.plans)
 
     def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
-        left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
-        check_observed(state.probabilities, left, plan, tally)
+        check_observed(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
         merged = state.tally + tally
         state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)

@@ -70,7 +70,8 @@ class FixedBudget(PhasedPolicy):
     def plan(self, state: PhasedState) -> Plan:
         """Return the design in force, and the estimates that its residuals are taken from."""
         wide = np.full(state.phase.shape, np.inf)
-        return Plan(state.probabilities, self._left(state), Centre(state.carried[..., 0, :], -wide, wide))
+        centre = Centre(state.carried[..., 0, :], -wide, wide)
+        return Plan(state.probabilities, self._left(state), centre, state.phase)
 
     def rows(self, arms: ArmSet) -> int:
         """Return the rows carried: estimates, moment and Gram matrix of the regression."""

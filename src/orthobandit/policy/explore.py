@@ -132,11 +132,12 @@ class PureExploration:
 
     def plan(self, state: ExplorationState) -> Plan:
         """Return the design and the rounds left, or the declared arm `FOREVER`."""
-        return Plan(self._in_force(state), self._left(state))
+        number = 1 + (np.asarray(state.declared) >= 0)
+        return Plan(self._in_force(state), self._left(state), number=number)
 
     def observe(self, state: ExplorationState, plan: Plan, tally: Tally) -> ExplorationState:
         """Return the state after the tallied rounds; what follows the declaration is not kept."""
-        check_observed(self._in_force(state), self._left(state), plan, tally)
+        check_observed(self.plan(state), plan, tally)
         exploring = np.asarray(state.declared < 0)
         if not exploring.any():
             return state

@@ -156,11 +156,11 @@ class SBE:
 
     def plan(self, state: SBEState) -> Plan:
         """Return the design in force and the rounds left of its phase; `FOREVER` once an arm is declared."""
-        return Plan(state.probabilities, self._left(state))
+        return Plan(state.probabilities, self._left(state), number=state.plans)
 
     def observe(self, state: SBEState, plan: Plan, tally: Tally) -> SBEState:
         """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
-        check_observed(state.probabilities, self._left(state), plan, tally)
+        check_observed(self.plan(state), plan, tally)
         merged = state.tally + tally
         state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
         done = np.asarray((state.declared < 0) & (merged.rounds == state.length))

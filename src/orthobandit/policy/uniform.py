@@ -46,12 +46,11 @@ class UniformAllocation:
     def plan(self, state: UniformState) -> Plan:
         """Return the uniform distribution, in force for ever."""
         counts = state.tally.counts
-        return Plan(np.full(counts.shape, 1 / counts.shape[-1]), FOREVER)
+        return Plan(np.full(counts.shape, 1 / counts.shape[-1]), FOREVER, number=1)
 
     def observe(self, state: UniformState, plan: Plan, tally: Tally) -> UniformState:
         """Return the state after the tallied rounds."""
-        in_force = self.plan(state)
-        check_observed(in_force.probabilities, in_force.rounds, plan, tally)
+        check_observed(self.plan(state), plan, tally)
         return replace(state, tally=state.tally + tally)
 
     def decide(self, state: UniformState) -> Decision:

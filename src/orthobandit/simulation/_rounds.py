@@ -1,5 +1,6 @@
 """Compiled play of policies that plan every round: draw, reward, observe and plan in one loop."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +104,7 @@ class Learner:
         `played` are the plans last played (R, K) and their number so far (R,), both brought up to date.
         """
         packed, clock, steps = self._policy.pack(state), player.memory.clock, self._steps
+        before = clock.copy()
         plans = Plans(packed.probabilities, packed.rounds, packed.memory, *played)
         about = (steps.settings, packed.memory, 0, packed.probabilities[0])
         while rows.size:
@@ -116,4 +118,5 @@ class Learner:
             if outcome == REFUSED:
                 raise RewardError(f"a reward cannot be used by {self._policy}; see its documentation")
             rows = rows[(clock[rows] < end[rows]) & (packed.rounds[rows] < FOREVER)]
-        return self._policy.unpack(self._arms, packed, (end.size,))
+        after = self._policy.unpack(self._arms, packed, (end.size,))
+        return replace(after, number=state.number + clock - before)

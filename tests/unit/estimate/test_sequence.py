@@ -177,3 +177,9 @@ def test_nothing_is_claimed_before_anything_has_happened():
     drawn = np.arange(1000) % 2
     sequence = sequence.add(Plan([0.5, 0.5], 1000), Tally.of(drawn, np.zeros(1000), 2))
     assert np.all(np.isinf(sequence.intervals()))
+
+
+def test_more_rounds_than_the_plan_had_are_refused():
+    sequence = ContrastSequence.start(ArmSet.one_hot(2), [[1, 0]])
+    with pytest.raises(TallyError, match="the tally has 20 rounds but its plan is in force for 10"):
+        sequence.add(Plan([0.5, 0.5], 10), Tally.of([0, 1] * 10, np.ones(20), 2))

@@ -231,7 +231,7 @@ def test_rewards_in_place_of_residuals_are_refused_and_nothing_changes():
     with pytest.raises(RewardError, match=r"rewards row 1 is 40, outside the declared range \[0, 1\]"):
         plan.centre.residuals(np.array([0, 1]), [0.5, 40.0])
     with pytest.raises(TallyError, match="not the one in force"):
-        policy.observe(state, Plan([0.9, 0.1], 20), Tally.of([0], [0.5], 2))
+        policy.observe(state, Plan([0.9, 0.1], 20, number=1), Tally.of([0], [0.5], 2))
     assert policy.dump(state) == policy.dump(policy.start(ArmSet.one_hot(2)))
 
 
@@ -259,3 +259,18 @@ def test_nothing_is_known_before_the_pilot_is_over():
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ParameterError, match=message):
         AnytimeElimination(**settings)
+
+
+def test_late_rewards_of_an_ended_plan_are_refused_by_its_number():
+    # Both plans have the same probabilities, and other centres: looking alike is not enough.
+    policy, rng = AnytimeElimination(rewards=(0, 1)), np.random.default_rng(1)
+    state = policy.start(ArmSet.one_hot(2))
+    state = policy.observe(state, policy.plan(state), Tally.of([0], [0.5], 2))
+    early = policy.plan(state)
+    drawn = rng.integers(0, 2, int(early.rounds))
+    state = policy.observe(state, early, Tally.of(drawn, early.residuals(drawn, rng.random(drawn.size)), 2))
+    now = policy.plan(state)
+    assert np.array_equal(now.probabilities, early.probabilities)
+    with pytest.raises(TallyError, match="these rounds are of plan number 2, and number 3 is in force"):
+        policy.observe(state, early, Tally.of([0], [0.1], 2))
+    policy.observe(state, now, Tally.of([0], [0.1], 2))

@@ -122,7 +122,7 @@ def test_rounds_of_an_ended_plan_are_refused():
     rule = policy()
     state = rule.start(THREE)
     plan = rule.plan(state)
-    with pytest.raises(TallyError, match="not the one in force"):
+    with pytest.raises(TallyError, match="these rounds are of plan number 1, and number 2 is in force"):
         rule.observe(rule.retire(state, 0), plan, Tally.of([1], [0.3], 3))
 
 

@@ -65,7 +65,7 @@ def test_it_claims_nothing_and_says_that_it_is_told_the_gap():
 
 def test_a_gap_must_be_given():
     assert named_policy("one-shot", gap=0.5) == OneShot(0.5)
-    with pytest.raises(ParameterError, match="one-shot needs the setting gap"):
+    with pytest.raises(ParameterError, match="'one-shot' needs the setting 'gap'"):
         named_policy("one-shot")
     with pytest.raises(ParameterError, match="gap=0"):
         OneShot(gap=0.0)

@@ -314,7 +314,7 @@ def test_what_cannot_have_been_played_is_refused():
     state = policy.start(arms)
     plan, before = policy.plan(state), json.dumps(policy.dump(state))
     with pytest.raises(TallyError, match="not the one in force"):
-        policy.observe(state, Plan([0.2, 0.4, 0.4], 10), exact_tally([1.0, 1.0, 1.0], [1, 1, 1]))
+        policy.observe(state, Plan([0.2, 0.4, 0.4], 10, number=1), exact_tally([1.0, 1.0, 1.0], [1, 1, 1]))
     with pytest.raises(TallyError, match=r"in force for \d+ more"):
         policy.observe(state, plan, exact_tally([1.0, 1.0, 1.0], [int(plan.rounds), 1, 0]))
     with pytest.raises(TallyError, match="shapes"):
