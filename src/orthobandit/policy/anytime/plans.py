@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from orthobandit._linalg import solve_ridge
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, contrast_design, earning_design
-from orthobandit.policy._allocation import TINY
+from orthobandit.policy.anytime.delta import TINY
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -13,10 +13,10 @@ from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning
-from orthobandit.policy._anytime_state import AnytimeState, dump, load, stacked
-from orthobandit.policy._changing import extended, without
-from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import check_observed, clear
+from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.policy.anytime.run import EVIDENCE, Run
+from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
 from orthobandit.policy.base import FOREVER, Decision
 
 Array = NDArray[np.float64]

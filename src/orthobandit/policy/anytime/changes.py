@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy._allocation import cautious_gaps
-from orthobandit.policy._elimination import SHORTEST, Run, Settings, shares
-from orthobandit.policy._replanning import wide_plan
+from orthobandit.policy.anytime.delta import cautious_gaps
+from orthobandit.policy.anytime.plans import wide_plan
+from orthobandit.policy.anytime.run import SHORTEST, Run, Settings, shares
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
+from orthobandit.policy.anytime.run import EVIDENCE, Run
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -122,6 +122,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
 
 
 def stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
+    """Return one state of the runs, in the shape of the batch."""
     arrays: dict[str, Any] = {
         name: np.array([getattr(run, name) for run in runs], dtype=kind).reshape((*batch, *shape))
         for name, (kind, shape) in _shapes(arms).items()
