@@ -14,10 +14,9 @@ from orthobandit._draws import fill_normals, starting_point
 from orthobandit._linalg import solve_ridge
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._kernel import posterior_into, scores_into
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
+from orthobandit.policy._ridge import posterior_into, scores_into
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,14 +10,14 @@ from orthobandit._checks import check_choice
 from orthobandit._compile import compiled
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into
-from orthobandit.policy._filter import (
+from orthobandit.policy._bose_filter import (
     FilterMemory,
     FilterPolicy,
     FilterSettings,
     list_survivors,
     settle_on,
 )
-from orthobandit.policy.compiled import PlanStep
+from orthobandit.policy.every_round import PlanStep
 
 Array = NDArray[np.float64]
 

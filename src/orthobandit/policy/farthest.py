@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit.design.ball import squared_distance
-from orthobandit.policy._filter import (
+from orthobandit.policy._bose_filter import (
     FilterMemory,
     FilterPolicy,
     FilterSettings,
     list_survivors,
     settle_on,
 )
-from orthobandit.policy.compiled import PlanStep
+from orthobandit.policy.every_round import PlanStep
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._compile import compiled
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import REFRESH, add_round, refresh_arms, update_arms
-from orthobandit.policy._rounds import RoundPolicy, RoundState, open_decision
+from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, open_decision
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,9 +11,8 @@ from orthobandit._compile import compiled
 from orthobandit._draws import beta_at, fill_normals, starting_point
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.linear import play
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._sbe_state import SBEState
 from orthobandit.policy._states import (
     check_observed,

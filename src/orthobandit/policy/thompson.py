@@ -12,10 +12,9 @@ from orthobandit._cholesky import whiten
 from orthobandit._compile import compiled
 from orthobandit._draws import GAMMA, fill_normals, starting_point
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import add_round, posterior_into, scores_into
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
+from orthobandit.policy._ridge import add_round, posterior_into, scores_into
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 Array = NDArray[np.float64]
 Singles = NDArray[np.float32]

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from orthobandit._checks import check_positive
 from orthobandit._compile import compiled
 from orthobandit.arms import ArmSet
-from orthobandit.policy._rounds import RoundPolicy, RoundState, open_decision
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, open_decision
 from orthobandit.policy.linear import play
 
 Array = NDArray[np.float64]

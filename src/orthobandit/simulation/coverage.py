@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit.policy import AnytimeElimination
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.player import Player
 
 Whole = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from orthobandit._random import DrawTable, fill_table, next_position, table_arm
 from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER, Policy
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep
 from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
-from orthobandit.simulation._player import Player
+from orthobandit.simulation.player import Player
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -83,7 +83,7 @@ def play_plans(
 
 
 def plans_every_round(policy: Policy[Any]) -> bool:
-    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.compiled`)."""
+    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.every_round`)."""
     return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))
 
 

@@ -12,10 +12,9 @@ from orthobandit._compile import compiled
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import squared_distance
 from orthobandit.errors import ParameterError
-from orthobandit.policy._kernel import REFRESH, add_round, refresh_arms, update_arms
-from orthobandit.policy._rounds import RoundPolicy, RoundState
+from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.compiled import ObserveStep
+from orthobandit.policy.every_round import ObserveStep, RoundPolicy, RoundState
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from orthobandit._files import check_folder, read_sealed, write_sealed
 from orthobandit._fingerprint import fingerprint
 from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
-from orthobandit.simulation._group import Job
+from orthobandit.simulation.batch import Job
 from orthobandit.simulation.result import RunResult
 
 
