@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.study.figures import Curve
+from orthobandit.study.charts import Curve
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.tables import Columns, distinct, grouped, where
 
