@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orthobandit._checks import check_choice
 from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into
 from orthobandit.policy._bose_filter import (
@@ -18,8 +16,6 @@ from orthobandit.policy._bose_filter import (
     settle_on,
 )
 from orthobandit.policy.every_round import PlanStep
-
-Array = NDArray[np.float64]
 
 
 @compiled

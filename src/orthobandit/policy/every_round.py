@@ -37,17 +37,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._draws import draw_key
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy._states import check_observed, load_array
 from orthobandit.policy.base import FOREVER, Decision
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 StateT = TypeVar("StateT")
 
 PlanStep = Callable[[Any, Any, int, Array], int]
@@ -93,7 +91,7 @@ class Packed(NamedTuple):
     """
 
     probabilities: Array
-    rounds: NDArray[np.int64]
+    rounds: Whole
     memory: Any
 
 
@@ -130,7 +128,7 @@ class RoundState:
 
     arms: ArmSet
     probabilities: Array
-    rounds: Integers
+    rounds: Whole
     memory: Any
 
     def __post_init__(self) -> None:
@@ -149,7 +147,7 @@ class RoundPolicy(ABC):
         """Return the named tuple that the compiled steps read."""
 
     @abstractmethod
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> Any:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> Any:
         """Return the memory before the first round of the replications called `numbers` (R,)."""
 
     @abstractmethod
@@ -242,7 +240,7 @@ class RoundPolicy(ABC):
                 steps.fail()
 
 
-def keys(seed: int, purpose: str, numbers: Integers) -> Integers:
+def keys(seed: int, purpose: str, numbers: Whole) -> Whole:
     """Return one key (R,) for the random numbers of each replication."""
     return np.array([draw_key(seed, purpose, int(number)) for number in numbers], dtype=np.int64)
 

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.design.ball import squared_distance
 from orthobandit.policy._bose_filter import (
     FilterMemory,
@@ -16,8 +14,6 @@ from orthobandit.policy._bose_filter import (
     settle_on,
 )
 from orthobandit.policy.every_round import PlanStep
-
-Array = NDArray[np.float64]
 
 
 @compiled

@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._random import DrawTable, Words, next_position, table_arm, tally_draws
+from orthobandit._types import Array, Whole
 from orthobandit.estimate._forecast import Recipe, forecast, learn, regressor_count
 from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
 from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
 

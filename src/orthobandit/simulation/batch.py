@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy
@@ -13,10 +13,6 @@ from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.every_round import Learner, plans_every_round
 from orthobandit.simulation.player import Player
 from orthobandit.simulation.result import RunResult
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
-
 
 # How often a policy that plans every round is asked which arms are out.
 LOOK = 1024
@@ -103,14 +99,14 @@ class _Log:
         is_out = is_looked[:, np.newaxis] & ~np.asarray(decision.active) & (self.elimination_times < 0)
         self.elimination_times[is_out] = np.broadcast_to(clock[:, np.newaxis], is_out.shape)[is_out]
 
-    def note_plans(self, probabilities: Array, is_running: NDArray[np.bool_]) -> None:
+    def note_plans(self, probabilities: Array, is_running: Mask) -> None:
         """Count the replications whose distribution differs from the one before."""
         is_new = is_running & np.any(probabilities != self.current, axis=1)
         self.plans[is_new] += 1
         self.current[is_new] = probabilities[is_new]
 
 
-def _checked_plan(plan: Plan, is_running: NDArray[np.bool_], shape: tuple[int, int]) -> Array:
+def _checked_plan(plan: Plan, is_running: Mask, shape: tuple[int, int]) -> Array:
     if plan.probabilities.shape != shape:
         raise ProbabilityError(
             f"the policy planned probabilities of shape {plan.probabilities.shape}; {shape} is needed"

@@ -3,19 +3,16 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled, compiled_for
 from orthobandit._random import DrawTable, fill_table, next_position, table_arm
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER, Policy
 from orthobandit.policy.every_round import ObserveStep, PlanStep
 from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
 from orthobandit.simulation.player import Player
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 # What became of a call of :func:`play_plans`.
 FINE, UNSOLVED, REFUSED = range(3)

@@ -1,9 +1,9 @@
 """Plays plans for a batch of replications and tallies the rewards."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._random import DrawTable, compiled_stream
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate.baseline import Baseline
@@ -15,9 +15,6 @@ from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
 from orthobandit.simulation.residuals import Forecasters
 from orthobandit.simulation.shifts import CHUNK, Oblivious
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 
 class Player:

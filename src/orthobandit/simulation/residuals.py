@@ -1,17 +1,14 @@
 """Residuals instead of rewards: forecasters beside the policy, and the centres of its plans."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.errors import RewardError
 from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.estimate.forecaster import Forecast
 from orthobandit.simulation._kernels import SUMS, Residuals
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 
 class Forecasters:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._files import optional_package, whole_file
+from orthobandit._types import Array, Whole
 from orthobandit.simulation import RunResult
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Curve:
     """A line with a band: `mean`, `low` and `high` (C,) after so many `rounds` (C,)."""
 
     name: str
-    rounds: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    rounds: Whole
+    mean: Array
+    low: Array
+    high: Array
 
     @classmethod
     def of(cls, name: str, result: RunResult) -> "Curve":
@@ -64,10 +64,10 @@ class Series:
     """Points (n,) with a spread, and the fitted line behind them if there is one."""
 
     name: str
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    spread: NDArray[np.float64] | None = None
-    fit: NDArray[np.float64] | None = None
+    x: Array
+    y: Array
+    spread: Array | None = None
+    fit: Array | None = None
 
 
 def blank_figure(width: float = 7.0, height: float = 4.5) -> "Figure":

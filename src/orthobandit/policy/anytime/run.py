@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate._boundaries import normal_mixture
@@ -16,8 +17,6 @@ from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
-
-Array = NDArray[np.float64]
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
 from orthobandit.policy.anytime.run import EVIDENCE, Run
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +56,18 @@ class AnytimeState:
     arms: ArmSet
     active: NDArray[np.bool_]
     retired: NDArray[np.bool_]
-    stage: Integers
-    length: Integers
-    rounds: Integers
-    designed: Integers
-    plans: Integers
+    stage: Whole
+    length: Whole
+    rounds: Whole
+    designed: Whole
+    plans: Whole
     probabilities: Array
     values: Array
     tally: Tally
     gram: Array
     moment: Array
     noise: Array
-    watched: Integers
+    watched: Whole
     squared: Array
     scattered: Array
     largest: Array
@@ -86,8 +84,8 @@ class AnytimeState:
     scale: Array
     left: Array
     met: NDArray[np.bool_]
-    leader: Integers
-    declared: Integers
+    leader: Whole
+    declared: Whole
     epsilon: Array
 
     def __post_init__(self) -> None:

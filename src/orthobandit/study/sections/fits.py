@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array
 from orthobandit.study.tables import Columns, distinct, grouped, where
-
-Array = NDArray[np.float64]
 
 # The schedule, and what is left of it without the parts that make exponents in d larger than ½.
 PARTS = ("the whole schedule", "without its d^{3/2} term", "and with log(dK/δ) held fixed")
