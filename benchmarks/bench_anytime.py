@@ -24,8 +24,8 @@ from orthobandit import (
 from orthobandit.estimate import AutoRegression, Centre, Evidence, Tuning
 from orthobandit.policy import RAGE, SBE, Policy
 from orthobandit.simulation import Constant, LogAlternating, Sine
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.instances import exact_gap, near_degenerate, successor_sphere
+from orthobandit.simulation.player import Player
 
 RUNS = 100
 INSTANCES = 10

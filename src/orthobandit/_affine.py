@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import EPS
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array, Whole
 
 BLOCK_BYTES = 1 << 20
 SAMPLE = 4096
@@ -154,7 +152,7 @@ class _Scaling:
         return np.asarray(0.5 * EPS * np.linalg.norm(size, axis=1))
 
 
-def _spanning_points(points: Array, scaling: _Scaling) -> tuple[NDArray[np.int64], Array]:
+def _spanning_points(points: Array, scaling: _Scaling) -> tuple[Whole, Array]:
     """Return points (r,) that span all others to rounding, and the orthonormal basis (r, w) they give.
 
     Found among an evenly spread sample first; a pass over all points adds those that stick out.
@@ -173,9 +171,7 @@ def _spanning_points(points: Array, scaling: _Scaling) -> tuple[NDArray[np.int64
         candidates = np.union1d(candidates, fresh[:SAMPLE])
 
 
-def _sticking_out(
-    points: Array, scaling: _Scaling, pivots: NDArray[np.int64], basis: Array
-) -> NDArray[np.int64]:
+def _sticking_out(points: Array, scaling: _Scaling, pivots: Whole, basis: Array) -> Whole:
     """Return the points outside the pivots' span or far beyond the pivots, the worst first."""
     corners = scaling.scaled(points[pivots])
     variance = scaling.noise(points[pivots]) ** 2

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._random import stream
+from orthobandit._types import Array
 
 Singles = NDArray[np.float32]
 # Normals are made in single precision; what they are stored in may be double.
-Normals = Singles | NDArray[np.float64]
+Normals = Singles | Array
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -5,11 +5,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import InputError
-
-Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -44,7 +42,7 @@ class RangeFactor:
     scale: Array
     vectors: Array
     values: Array
-    inside: NDArray[np.bool_]
+    inside: Mask
 
     @classmethod
     def of(cls, matrix: Array) -> "RangeFactor":
@@ -67,7 +65,7 @@ class RangeFactor:
         return cls(scale, vectors, values, values > 4 * n * EPS * top)
 
     @cached_property
-    def rank(self) -> NDArray[np.int64]:
+    def rank(self) -> Whole:
         """Dimension of the range, shape (...)."""
         return np.asarray(np.count_nonzero(self.inside, axis=-1))
 
@@ -94,7 +92,7 @@ class RangeFactor:
         white = self.whiten(np.asarray(z, dtype=np.float64))
         return np.asarray(np.einsum("...j,...j->...", white, white))
 
-    def _outside(self, rotated: Array) -> NDArray[np.bool_]:
+    def _outside(self, rotated: Array) -> Mask:
         null = np.linalg.norm(np.where(self.inside, 0.0, rotated), axis=-1)
         size = np.linalg.norm(rotated, axis=-1)
         # The computed null space tilts by about n·eps/λ_min; the floor forgives rounding in z itself.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit._compile import compiled
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 
 Words = NDArray[np.uint64]
@@ -82,7 +83,7 @@ def next_position(state: Words) -> float:
 
 
 @compiled
-def arm_at(cumulative: NDArray[np.float64], position: float) -> int:
+def arm_at(cumulative: Array, position: float) -> int:
     """Return the arm whose slice of [0, 1) holds `position`.
 
     Parameters
@@ -103,14 +104,12 @@ def arm_at(cumulative: NDArray[np.float64], position: float) -> int:
 
 
 @compiled
-def _fill_arms(
-    cumulative: NDArray[np.float64], positions: NDArray[np.float64], arms: NDArray[np.int64]
-) -> None:
+def _fill_arms(cumulative: Array, positions: Array, arms: Whole) -> None:
     for i in range(positions.size):
         arms[i] = arm_at(cumulative, positions[i])
 
 
-def cumulative_probabilities(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def cumulative_probabilities(probabilities: Array) -> Array:
     """Return running sums (..., K) that end in exactly 1 and never select an arm of probability zero.
 
     Rounding may leave the last running sum a little off 1; the correction is given to the last arm that
@@ -123,9 +122,7 @@ def cumulative_probabilities(probabilities: NDArray[np.float64]) -> NDArray[np.f
     return np.minimum(cumulative, 1.0)
 
 
-def draw_arms(
-    generator: np.random.Generator, probabilities: NDArray[np.float64], size: int
-) -> NDArray[np.int64]:
+def draw_arms(generator: np.random.Generator, probabilities: Array, size: int) -> Whole:
     """Draw `size` arms independently from one distribution.
 
     Parameters
@@ -162,12 +159,12 @@ class DrawTable(NamedTuple):
         The arm of each column below and from its threshold on, in turn.
     """
 
-    columns: NDArray[np.int64]
-    threshold: NDArray[np.float64]
-    arms: NDArray[np.int64]
+    columns: Whole
+    threshold: Array
+    arms: Whole
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.float64]) -> "DrawTable":
+    def of(cls, probabilities: Array) -> "DrawTable":
         """Tabulate distributions (R, K)."""
         rows, count = probabilities.shape
         table = cls(
@@ -181,10 +178,10 @@ class DrawTable(NamedTuple):
 
 @compiled
 def fill_table(
-    probabilities: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    threshold: NDArray[np.float64],
-    arms: NDArray[np.int64],
+    probabilities: Array,
+    columns: Whole,
+    threshold: Array,
+    arms: Whole,
 ) -> None:
     rows, count = probabilities.shape
     short, long = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -225,9 +222,7 @@ def table_arm(table: DrawTable, row: int, position: float) -> int:
 
 
 @compiled
-def tally_draws(
-    table: DrawTable, row: int, state: Words, values: NDArray[np.float64], sums: NDArray[np.float64]
-) -> None:
+def tally_draws(table: DrawTable, row: int, state: Words, values: Array, sums: Array) -> None:
     """Draw an arm for every value and add (1, value, value²) to that arm's row of `sums` (K, ≥ 3)."""
     for value in values:
         arm = table_arm(table, row, next_position(state))

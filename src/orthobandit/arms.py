@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._affine import AffineFrame, affine_frame
 from orthobandit._checks import check_whole
 from orthobandit._tables import label_column, label_of, number_of, read_table
+from orthobandit._types import Array
 from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, ParameterError
-
-Array = NDArray[np.float64]
 
 # Names of columns that number the arms rather than describe them.
 NUMBERS = {"id", "armid", "index", "idx", "nr"}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._random import draw_arms, stream
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
@@ -218,7 +218,7 @@ CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
 )
 
 
-def _run(policy: Policy[Any], setting: Setting, numbers: NDArray[np.int64]) -> Iterator[_Step]:
+def _run(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[_Step]:
     """Follow the policy to the horizon; `numbers` () or (R,) name the replications and shape the batch."""
     count, batch = len(setting.arms), numbers.shape
     state = policy.start(setting.arms, batch, seed=setting.seed, replications=numbers)
@@ -244,7 +244,7 @@ def _seen(
     setting: Setting,
     name: tuple[int, int],
     rounds: int,
-    probabilities: NDArray[np.float64],
+    probabilities: Array,
     centre: Centre | None,
 ) -> list[Tally]:
     """Play rounds of the replication and from the round that `name` says; return the tally of each third.
@@ -279,7 +279,7 @@ def _text(policy: Policy[Any], state: Any) -> str:
     return json.dumps(policy.dump(state), allow_nan=False)
 
 
-def _taken(active: NDArray[np.bool_], arm: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _taken(active: Mask, arm: Whole) -> Mask:
     return np.asarray(np.take_along_axis(active, arm[..., np.newaxis], axis=-1)[..., 0])
 
 

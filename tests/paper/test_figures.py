@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.study.cache import Cache
+from orthobandit.study.cells import Cache
 from orthobandit.study.paper import CONTENDERS, SECTIONS
 from orthobandit.study.report import build, derive
 from orthobandit.study.sections import Scope

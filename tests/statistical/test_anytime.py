@@ -24,9 +24,9 @@ from orthobandit.estimate import (
 )
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import SHIFTS, Gaussian, misses, named_shift, within
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

@@ -6,8 +6,8 @@ from scipy.stats import binomtest, fisher_exact
 
 from orthobandit import FixedBudget, PureExploration, simulate
 from orthobandit.simulation import Sine
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.instances import exact_gap, one_hot
+from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

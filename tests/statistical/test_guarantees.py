@@ -28,7 +28,7 @@ from orthobandit.simulation import (
     uniform_sphere,
     within,
 )
-from orthobandit.simulation._player import Player
+from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

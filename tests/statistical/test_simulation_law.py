@@ -21,8 +21,8 @@ from orthobandit.simulation import (
     Uniform,
     one_hot,
 )
-from orthobandit.simulation._player import Player
 from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
+from orthobandit.simulation.player import Player
 from orthobandit.simulation.shifts import CHUNK
 
 pytestmark = pytest.mark.statistical

@@ -15,8 +15,8 @@ from tests.unit.simulation.toys import FixedPolicy
 from orthobandit import _fingerprint as _fingerprints
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import Gaussian, PushLeader
-from orthobandit.simulation._group import Job
-from orthobandit.simulation._parts import job_fingerprint
+from orthobandit.simulation.batch import Job
+from orthobandit.simulation.resume import job_fingerprint
 
 
 @dataclass(frozen=True)

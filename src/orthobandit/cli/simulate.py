@@ -28,7 +28,7 @@ from orthobandit.policy import (
     range_settings,
 )
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
-from orthobandit.study import figures
+from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
@@ -180,7 +180,7 @@ def _check_output(folder: str) -> None:
     """Find out before a long run whether its results can be written."""
     check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
-    figures.blank_figure()
+    charts.blank_figure()
 
 
 def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:
@@ -196,7 +196,7 @@ def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str
         folder / "summary.json", json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     )
     yield folder / "summary.json"
-    curves = [figures.Curve.of(name, result) for name, result in results.items()]
+    curves = [charts.Curve.of(name, result) for name, result in results.items()]
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
-    yield from figures.save(figures.regret_curves(curves, title=title, note=note), folder / "regret")
+    yield from charts.save(charts.regret_curves(curves, title=title, note=note), folder / "regret")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orthobandit.cli._cells import add_run_options, resumable
 from orthobandit.cli._words import stored
-from orthobandit.study.cache import Cache
+from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import Columns, compared, compared_table, join, pyarrow, write_parquet
 from orthobandit.study.toml import read_spec

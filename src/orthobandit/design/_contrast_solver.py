@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._progress import Progress
+from orthobandit._types import Array, Whole
 from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
@@ -13,9 +13,6 @@ from orthobandit.design._solver import d_optimal, is_sparse
 from orthobandit.design._sparse import sparsest_support
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 PASSES = 200
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
@@ -27,7 +24,7 @@ START_GAP = 0.02  # of the centred design that the solver starts from
 class _Iterate:
     """Weights p (m,) of the chosen points (m,), the view they whiten, and the contrasts at work (q, r)."""
 
-    chosen: Indices
+    chosen: Whole
     p: Array
     view: View
     wanted: Array
@@ -145,7 +142,7 @@ class ContrastProblem:
         wanted = np.concatenate([always, now.wanted[active], prices.fresh[missing]])
         return _Iterate(chosen, p, now.view, distinct(wanted))
 
-    def _points_kept(self, now: _Iterate, pull: Array, *, may_drop: bool) -> tuple[Indices, Array]:
+    def _points_kept(self, now: _Iterate, pull: Array, *, may_drop: bool) -> tuple[Whole, Array]:
         """Keep points that carry weight or pull as hard as the support; add those that pull more."""
         carried = (now.p > 1e-4 / len(now.p)) | (pull[now.chosen] > 0.98)
         if not may_drop or not self.points.are_spanned(now.view, now.chosen[carried], now.p[carried]):
@@ -169,7 +166,7 @@ class ContrastProblem:
         weights[chosen] = p
         return weights, max(worst / bound - 1.0, 0.0)
 
-    def _certified(self, view: View, chosen: Indices, p: Array) -> float:
+    def _certified(self, view: View, chosen: Whole, p: Array) -> float:
         """Return the largest contrast of a design from a fresh factorisation; +inf if it does not span."""
         if not self.points.are_spanned(view, chosen, p):
             return np.inf

@@ -5,9 +5,8 @@ from typing import Protocol
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from orthobandit._types import Array, Whole
 
 BLOCK = 512
 
@@ -67,7 +66,7 @@ class AllPairs:
         return np.asarray(differences[_independent(differences @ transform)])
 
 
-def _independent(vectors: Array) -> NDArray[np.int64]:
+def _independent(vectors: Array) -> Whole:
     """Return the positions of linearly independent rows of vectors (m, r) that span them all."""
     triangle, order = scipy.linalg.qr(vectors.T, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(triangle))
@@ -81,7 +80,7 @@ def distinct(rows: Array) -> Array:
     return np.unique(rows * signs[:, np.newaxis], axis=0)
 
 
-def largest(values: Array, most: int) -> NDArray[np.int64]:
+def largest(values: Array, most: int) -> Whole:
     """Return the positions of the `most` largest positive values, in a fixed order."""
     positive = np.flatnonzero(values > 0)
     if len(positive) > most:
@@ -89,7 +88,7 @@ def largest(values: Array, most: int) -> NDArray[np.int64]:
     return np.sort(positive)
 
 
-def farthest_partners(points: Array) -> tuple[Array, NDArray[np.int64]]:
+def farthest_partners(points: Array) -> tuple[Array, Whole]:
     """Return for each of K points the squared distance (K,) to its farthest partner, and which (K,).
 
     Ties go to the next point in cyclic order, so that symmetric sets give every point its own partner
@@ -126,8 +125,8 @@ def _shifted(line: Array, first: int, shape: tuple[int, ...]) -> Array:
 
 def _keep(
     values: Array,
-    partners: NDArray[np.int64],
-    best: NDArray[np.int64],
+    partners: Whole,
+    best: Whole,
     table: Array,
     offset: int,
     *,

@@ -2,11 +2,9 @@
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from orthobandit._linalg import solve_nearly_singular
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 ITERATIONS = 60
 SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's

@@ -1,11 +1,9 @@
 """Compiled inner loops of the design solvers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 
 @compiled

@@ -1,9 +1,8 @@
 """The largest distance between two of many points, without a table of all pairs."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 BLOCK = 512
 

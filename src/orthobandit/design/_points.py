@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._affine import AffineFrame, block_rows
 from orthobandit._linalg import inverse_root
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from orthobandit._types import Array, Whole
 
 SAMPLE = 4096
 CLEARLY = 1e-9  # least eigenvalue at which weighted points count as spanning
@@ -63,15 +60,15 @@ class Points:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, kept: Indices) -> "Points":
+    def only(self, kept: Whole) -> "Points":
         """Return a compact copy of some of the points."""
         return Points(self.rows[kept], self.frame, self.has_intercept)
 
-    def through(self, view: View, chosen: Indices) -> Array:
+    def through(self, view: View, chosen: Whole) -> Array:
         """Return the chosen points (m, rank) through a view, without the intercept."""
         return np.asarray((self.rows[chosen] - view.centre) @ view.transform)
 
-    def lifted(self, view: View, chosen: Indices) -> Array:
+    def lifted(self, view: View, chosen: Whole) -> Array:
         """Return the chosen points (m, n) through a view, with the intercept if there is one."""
         seen = self.through(view, chosen)
         if not self.has_intercept:
@@ -80,7 +77,7 @@ class Points:
         out[:, 1:] = seen
         return out
 
-    def rough_view(self, *, of_all: bool = False) -> tuple[View, Indices]:
+    def rough_view(self, *, of_all: bool = False) -> tuple[View, Whole]:
         """Scale the points to about unit covariance, from a sample spread evenly over the rows, or all.
 
         Returns the view and the sample; all points where the sample does not span, and the frame itself
@@ -107,7 +104,7 @@ class Points:
         gram = gram / len(rows) - np.outer(total, total) / len(rows) ** 2
         return View(rows.mean(axis=0), self.frame.transform @ inverse_root(gram))
 
-    def refined(self, view: View, chosen: Indices, weights: Array) -> View:
+    def refined(self, view: View, chosen: Whole, weights: Array) -> View:
         """Return the view in which the weighted points have moment (or covariance) equal to identity.
 
         Computed from scratch in the coordinates of `view`, in which it is a small correction; or in those
@@ -120,16 +117,16 @@ class Points:
             again = self._whitened(self.frame, chosen, weights)
             return self._whitened(again, chosen, weights)
 
-    def _whitened(self, view: View, chosen: Indices, weights: Array) -> View:
+    def _whitened(self, view: View, chosen: Whole, weights: Array) -> View:
         centre, gram = self._moments(view, chosen, weights)
         return View(centre, view.transform @ inverse_root(gram))
 
-    def are_spanned(self, view: View, chosen: Indices, weights: Array, least: float = CLEARLY) -> bool:
+    def are_spanned(self, view: View, chosen: Whole, weights: Array, least: float = CLEARLY) -> bool:
         """Tell whether the weighted points span all others: no eigenvalue is below `least` in the view."""
         _, gram = self._moments(view, chosen, weights)
         return bool(np.linalg.eigvalsh(gram)[0] > least)
 
-    def _moments(self, view: View, chosen: Indices, weights: Array) -> tuple[Array, Array]:
+    def _moments(self, view: View, chosen: Whole, weights: Array) -> tuple[Array, Array]:
         """Return the centre in row space and the moment (or covariance) matrix in the view's coordinates."""
         seen = self.through(view, chosen)
         if not self.has_intercept:
@@ -138,7 +135,7 @@ class Points:
         seen = seen - weights @ seen
         return centre, (seen * weights[:, np.newaxis]).T @ seen
 
-    def leverages(self, view: View, chosen: Indices | None = None) -> Array:
+    def leverages(self, view: View, chosen: Whole | None = None) -> Array:
         """Return ‖z_i‖²_{M⁻¹} of all points (K,) or the chosen (m,), for the design `view` was refined to."""
         out = np.empty(len(self) if chosen is None else len(chosen))
         # About 0.3 MB a block: the block, its image and its square stay in the second-level cache.
@@ -150,7 +147,7 @@ class Points:
             np.einsum("ij,ij->i", seen, seen, out=out[block])
         return out + 1.0 if self.has_intercept else out
 
-    def spanning(self, view: View, sample: Indices) -> Indices:
+    def spanning(self, view: View, sample: Whole) -> Whole:
         """Return n points of the sample that span, each the farthest from the span of those before."""
         seen = self.lifted(view, sample)
         sizes = np.einsum("ij,ij->i", seen, seen)

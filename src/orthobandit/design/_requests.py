@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._affine import AffineFrame, affine_frame
+from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrasts import AllPairs, Contrasts, Listed
 from orthobandit.errors import ParameterError
 
-Array = NDArray[np.float64]
 
-
-def support_mask(arms: ArmSet, support: ArrayLike | None) -> NDArray[np.bool_]:
+def support_mask(arms: ArmSet, support: ArrayLike | None) -> Mask:
     """Return which arms (K,) may be played."""
     count = len(arms)
     if support is None:
@@ -36,7 +35,7 @@ def contrast_set(
     contrasts: ArrayLike | None,
     weights: ArrayLike | None,
     reference: int | None,
-    allowed: NDArray[np.bool_],
+    allowed: Mask,
 ) -> tuple[Array, Contrasts] | None:
     """Return all arms (K, r) and the contrasts in the same coordinates, or None if all contrasts are zero."""
     features = arms.features
@@ -61,7 +60,7 @@ def contrast_set(
 
 
 def _listed(
-    frame: AffineFrame, features: Array, rows: Array, given: NDArray[np.generic], allowed: NDArray[np.bool_]
+    frame: AffineFrame, features: Array, rows: Array, given: NDArray[np.generic], allowed: Mask
 ) -> Array:
     count, width = features.shape
     if given.ndim == 2 and not len(given):

@@ -3,18 +3,15 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._progress import Progress
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.design._interior import interior_weights
 from orthobandit.design._kernels import exchange
 from orthobandit.design._points import Points, View
 from orthobandit.design._sparse import sparsest_support
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
 FAR = 1e4  # a gap that no sample of like points leaves
@@ -29,7 +26,7 @@ class Weights:
     The gap is over all points, from a factorisation made afresh for it.
     """
 
-    chosen: Indices
+    chosen: Whole
     values: Array
     gap: float
 
@@ -123,13 +120,13 @@ class _WorkingSet:
     """
 
     points: Points
-    chosen: Indices
+    chosen: Whole
     weights: Array
     view: View
     is_slow: bool = False
 
     @classmethod
-    def of(cls, points: Points, view: View, chosen: Indices, weights: Array) -> "_WorkingSet":
+    def of(cls, points: Points, view: View, chosen: Whole, weights: Array) -> "_WorkingSet":
         return cls(points, chosen, weights, points.refined(view, chosen, weights))
 
     def solved(self, tolerance: float) -> "_WorkingSet":
@@ -167,7 +164,7 @@ class _WorkingSet:
         weights = np.concatenate([self.weights, np.zeros(len(added))])
         return replace(self, chosen=np.concatenate([self.chosen, added]), weights=weights)
 
-    def _with(self, kept: NDArray[np.bool_], weights: Array, *, is_slow: bool = False) -> "_WorkingSet":
+    def _with(self, kept: Mask, weights: Array, *, is_slow: bool = False) -> "_WorkingSet":
         chosen, weights = self.chosen[kept], weights[kept] / weights[kept].sum()
         view = self.points.refined(self.view, chosen, weights)
         return _WorkingSet(self.points, chosen, weights, view, is_slow)

@@ -2,11 +2,9 @@
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array, Whole
 
 
 def sparsest_support(points: Array, weights: Array) -> Array:
@@ -47,9 +45,7 @@ def sparsest_support(points: Array, weights: Array) -> Array:
 
 
 @compiled
-def _walk(
-    table: Array, basic: Array, other: Array, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> None:
+def _walk(table: Array, basic: Array, other: Array, rows: Whole, columns: Whole) -> None:
     """Bring every weight outside the basis to zero; `table` (k, rank) holds B⁻¹c of each such point.
 
     Taking weight from point j adds `table[j]` times as much to the basis. If that is more in total, point

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_positive
 from orthobandit._cholesky import backward, factor, forward
 from orthobandit._compile import compiled
+from orthobandit._types import Array, Whole
 from orthobandit.errors import DesignError, FeatureError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 TOLERANCE = 1e-8  # largest relative KKT residual that is ever returned
 TARGET = 1e-12  # relative residual at which the search stops looking for points outside
@@ -88,7 +86,7 @@ def unsolved(residual: float, tolerance: float = TOLERANCE) -> DesignError:
 class _Work(NamedTuple):
     """The support (n + 1,) with its probabilities (n + 1,), and space for solving on it."""
 
-    support: Indices
+    support: Whole
     p: Array
     gram: Array
     lower: Array
@@ -96,7 +94,7 @@ class _Work(NamedTuple):
 
 
 @compiled
-def ball_into(inner: Array, among: Indices, probabilities: Array) -> float:
+def ball_into(inner: Array, among: Whole, probabilities: Array) -> float:
     """Solve for the points `among` (m,) of which `inner` (n, n) holds the inner products.
 
     What `probabilities` (n,) holds on entry is where the search starts, if it is positive on some of the
@@ -134,7 +132,7 @@ def _inner_from(inner: Array, a: int, b: int, base: int) -> float:
 
 
 @compiled
-def _begin(inner: Array, among: Indices, start: Array, work: _Work) -> int:
+def _begin(inner: Array, among: Whole, start: Array, work: _Work) -> int:
     """Take over the support of an earlier solution, or the point farthest from the first and its opposite."""
     size, total = 0, 0.0
     for a in among:
@@ -158,7 +156,7 @@ def _begin(inner: Array, among: Indices, start: Array, work: _Work) -> int:
 
 
 @compiled
-def _opposite(inner: Array, among: Indices, point: int) -> int:
+def _opposite(inner: Array, among: Whole, point: int) -> int:
     found, largest = point, 0.0
     for a in among:
         distance = squared_distance(inner, a, point)
@@ -236,7 +234,7 @@ def _without(work: _Work, size: int, dropped: int) -> int:
 
 
 @compiled
-def _farthest(inner: Array, among: Indices, work: _Work, size: int) -> tuple[int, float, float]:
+def _farthest(inner: Array, among: Whole, work: _Work, size: int) -> tuple[int, float, float]:
     """Return the point farthest from the centre, the squared radius, and the relative excess over it."""
     support, p, base = work.support, work.p, work.support[0]
     # Distances to the centre c: ‖y − y_0‖² − 2(y − y_0)·(c − y_0) + ‖c − y_0‖².

@@ -6,17 +6,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit._linalg import RangeFactor
 from orthobandit._progress import Progress
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._norms import diameter
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
-
-Array = NDArray[np.float64]
 
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
 
@@ -48,7 +46,7 @@ class Design:
     optimality_gap: float
 
     @cached_property
-    def support(self) -> NDArray[np.int64]:
+    def support(self) -> Whole:
         """Arms with positive probability, in ascending order."""
         return np.flatnonzero(self.probabilities > 0)
 
@@ -139,14 +137,14 @@ def _largest(vectors: Array) -> float:
     return float(np.max(np.einsum("ij,ij->i", vectors, vectors), initial=0.0))
 
 
-def _white_on_range(seen: Array, support: NDArray[np.int64], weights: Array) -> Array:
+def _white_on_range(seen: Array, support: Whole, weights: Array) -> Array:
     seen = seen - weights @ seen[support]
     factor = RangeFactor.of((seen[support] * weights[:, np.newaxis]).T @ seen[support])
     return factor.whiten(seen)
 
 
 def make_design(
-    arms: ArmSet, chosen: NDArray[np.int64], weights: Array, *, method: str, reference: int, gap: float
+    arms: ArmSet, chosen: Whole, weights: Array, *, method: str, reference: int, gap: float
 ) -> Design:
     """Spread weights (m,) on chosen arms (m,) over all arms and freeze the result."""
     probabilities = np.zeros(len(arms))

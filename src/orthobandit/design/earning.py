@@ -1,7 +1,7 @@
 """Designs that learn cheaply: the worst contrast known as well as possible for what the rounds cost."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
@@ -10,8 +10,6 @@ from orthobandit.design._points import Points, View
 from orthobandit.design._requests import contrast_set, support_mask
 from orthobandit.design.base import Design, checked_gap, make_design, point_mass
 from orthobandit.errors import ParameterError
-
-Array = NDArray[np.float64]
 
 
 def earning_design(

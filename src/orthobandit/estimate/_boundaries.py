@@ -5,10 +5,10 @@ All functions take arrays of any shapes that broadcast.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 STEPS = 100  # of Newton's method, which needs about ten
 TOLERANCE = 1e-9  # of the boundary; rounding of the log-mixture itself is of this order

@@ -6,11 +6,9 @@ Multiplying all rewards by a constant multiplies all forecasts by it: nothing he
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 NOTHING, GIVEN, MEAN, EXPONENTIAL, REGRESSION = range(5)
 

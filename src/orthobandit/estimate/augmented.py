@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import RangeFactor
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
 

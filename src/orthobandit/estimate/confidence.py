@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfc
 
 from orthobandit._checks import check_fraction, check_positive
+from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate._boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
-
-Array = NDArray[np.float64]
-
 
 EVENTS = 10.0  # sum of squares over the largest square, below which the asymptotic mode says nothing
 
@@ -48,7 +45,7 @@ class Confidence(ABC):
         """Most that clipping can move the mean of a residual."""
         return 0.0
 
-    def centre(self, values: Array, played: NDArray[np.bool_]) -> Centre:
+    def centre(self, values: Array, played: Mask) -> Centre:
         """Return the centre that keeps residuals to the declared range, for values (..., K) of the arms."""
         low, high = self.range
         least = np.min(np.where(played, values, np.inf), axis=-1)
@@ -76,7 +73,7 @@ class Confidence(ABC):
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
         """Return the half-width of the one-sided interval of each contrast; +inf without evidence."""
 
-    def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         """Tell which contrasts are proven positive: lower bound above zero."""
         return np.asarray(evidence.estimates > self.width(evidence, tuning))
 
@@ -122,7 +119,7 @@ class _Exact(Confidence):
             evidence, c * gamma_mixture(variance, *chosen(variance, tuning.alpha, tuning.rho / c**2))
         )
 
-    def exceeds(self, evidence: Evidence, tuning: Tuning) -> NDArray[np.bool_]:
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         # Asking whether the mixture has reached 1/α needs no root: one evaluation where it is in doubt.
         total = (evidence.totals - evidence.slack) / tuning.scale
         variance = evidence.variances / tuning.scale**2

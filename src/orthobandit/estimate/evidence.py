@@ -4,11 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array
 from orthobandit.estimate.tally import Tally
-
-Array = NDArray[np.float64]
 
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
 # in a hundred runs; what exceeds it is a sign of rare events, of which there may be more.

@@ -4,15 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, ProbabilityError, TallyError
 from orthobandit.estimate.plan import Plan, checked_probabilities
 from orthobandit.estimate.tally import Tally
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +32,10 @@ class Estimate:
 
     gaps: Array
     theta: Array
-    rounds: NDArray[np.int64]
+    rounds: Whole
 
     @property
-    def best(self) -> NDArray[np.int64]:
+    def best(self) -> Whole:
         """The best-looking arm, shape (...); the first one on ties."""
         return np.asarray(np.argmin(self.gaps, axis=-1))
 
@@ -60,7 +59,7 @@ class Moments:
 
     gram: Array
     moment: Array
-    rounds: NDArray[np.int64]
+    rounds: Whole
 
     @classmethod
     def zeros(cls, arms: ArmSet, batch: tuple[int, ...] = ()) -> "Moments":

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate._boundaries import tightest_rho
@@ -14,8 +15,6 @@ from orthobandit.estimate.confidence import Asymptotic, Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
-
-Array = NDArray[np.float64]
 
 SIDES = (1, 2)
 LINEAR = 1e-8  # part of their spread that values may be off a linear function of the features by
@@ -188,7 +187,7 @@ class ContrastSequence:
         high = estimates + width if self.sides == 2 else np.full(len(estimates), np.inf)
         return estimates - width, np.asarray(high)
 
-    def _tuned(self, known: NDArray[np.bool_], variance: Array, reach: Array) -> Tuning:
+    def _tuned(self, known: Mask, variance: Array, reach: Array) -> Tuning:
         """Fix the boundaries of contrasts whose first counted rounds these are."""
         old, (noise, rounds) = self.tuning, self.tightest
         fresh = known & (old.rho == 0)

@@ -6,9 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._linalg import EPS
+from orthobandit._types import Array, Whole
 from orthobandit.arms import LARGEST
 from orthobandit.errors import RewardError, TallyError
 
@@ -45,10 +46,10 @@ class Tally:
     6
     """
 
-    counts: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    largest: NDArray[np.float64]
+    counts: Whole
+    sums: Array
+    squares: Array
+    largest: Array
 
     def __init__(
         self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, largest: ArrayLike | None = None
@@ -108,7 +109,7 @@ class Tally:
         return int(self.counts.shape[-1])
 
     @property
-    def rounds(self) -> NDArray[np.int64]:
+    def rounds(self) -> Whole:
         """Number of rounds tallied, shape (...)."""
         return np.asarray(self.counts.sum(axis=-1))
 
@@ -151,7 +152,7 @@ def _check_count(count: int) -> None:
         raise TallyError(f"count={count}; a tally needs at least one arm")
 
 
-def _checked_rewards(rewards: ArrayLike) -> NDArray[np.float64]:
+def _checked_rewards(rewards: ArrayLike) -> Array:
     try:
         values = np.atleast_1d(np.asarray(rewards)).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
@@ -171,9 +172,7 @@ def _first_wrong(rewards: ArrayLike) -> str:
     return f"have type {np.asarray(rewards).dtype}"
 
 
-def _checked(
-    counts: ArrayLike, sums: ArrayLike, squares: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def _checked(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> tuple[Whole, Array, Array]:
     try:
         given, s, q = np.asarray(counts), np.array(sums), np.array(squares)
     except ValueError:
@@ -196,9 +195,7 @@ def _checked(
     return n, s, q
 
 
-def _checked_largest(
-    largest: ArrayLike | None, n: NDArray[np.int64], q: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _checked_largest(largest: ArrayLike | None, n: Whole, q: Array) -> Array:
     """Return the largest magnitudes; refuse those that cannot belong to counts and squares."""
     most = np.sqrt(q)
     if largest is None:
@@ -225,7 +222,7 @@ def _where(place: tuple[int, ...]) -> str:
     return f"arm {place[-1]}" + (f" of replication {place[:-1]}" if place[:-1] else "")
 
 
-def _check_possible(n: NDArray[np.int64], s: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+def _check_possible(n: Whole, s: Array, q: Array) -> None:
     """Refuse what no rewards can give: sum² ≤ count × squares, up to the rounding of `count` additions."""
     finite = np.isfinite(s) & np.isfinite(q)
     slack = 1 + 1e-9 + 4 * EPS * n

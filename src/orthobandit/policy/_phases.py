@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy._states import (
@@ -18,10 +18,6 @@ from orthobandit.policy._states import (
     load_tally,
 )
 from orthobandit.policy.base import FOREVER, Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +43,13 @@ class PhasedState:
 
     arms: ArmSet
     active: Mask
-    phase: Integers
-    length: Integers
+    phase: Whole
+    length: Whole
     probabilities: Array
     tally: Tally
     carried: Array
-    leader: Integers
-    declared: Integers
+    leader: Whole
+    declared: Whole
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -155,7 +151,7 @@ class PhasedPolicy(ABC):
             **{name: load_array(data, name, np.int64, batch) for name in names},
         )
 
-    def _left(self, state: PhasedState) -> Integers:
+    def _left(self, state: PhasedState) -> Whole:
         return np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
 
     def _end_phase(self, state: PhasedState, done: Mask) -> PhasedState:

@@ -2,16 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.policy._states import freeze
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +35,14 @@ class SBEState:
 
     arms: ArmSet
     active: Mask
-    phase: Integers
-    length: Integers
+    phase: Whole
+    length: Whole
     probabilities: Array
     tally: Tally
-    leader: Integers
-    declared: Integers
-    rounds: Integers
-    plans: Integers
+    leader: Whole
+    declared: Whole
+    rounds: Whole
+    plans: Whole
 
     def __post_init__(self) -> None:
         freeze(self)

@@ -5,22 +5,18 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._cholesky import backward, forward
 from orthobandit._compile import compiled
 from orthobandit._draws import fill_normals, starting_point
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._kernel import posterior_into, scores_into
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
+from orthobandit.policy._ridge import posterior_into, scores_into
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 
 class CentredSettings(NamedTuple):
@@ -38,8 +34,8 @@ class CentredMemory(NamedTuple):
 
     gram: Array
     moment: Array
-    step: Integers
-    key: Integers
+    step: Whole
+    key: Whole
 
 
 @compiled
@@ -147,7 +143,7 @@ class ActionCentredTS(RoundPolicy):
             differences, self.reference, float(self.spread), float(self.least), float(self.most)
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> CentredMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> CentredMemory:
         """Return the memory before the first round."""
         size, r = len(numbers), arms.dimension
         return CentredMemory(

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 
@@ -35,10 +33,10 @@ class Decision:
         The guarantee behind the claims, e.g. ``"paper constants"`` or ``"none"``.
     """
 
-    active: NDArray[np.bool_]
-    leader: NDArray[np.int64]
-    declared: NDArray[np.int64]
-    epsilon: NDArray[np.float64]
+    active: Mask
+    leader: Whole
+    declared: Whole
+    epsilon: Array
     confidence: float
     mode: str
 

@@ -3,23 +3,19 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orthobandit._checks import check_choice
 from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into
-from orthobandit.policy._filter import (
+from orthobandit.policy._bose_filter import (
     FilterMemory,
     FilterPolicy,
     FilterSettings,
     list_survivors,
     settle_on,
 )
-from orthobandit.policy.compiled import PlanStep
-
-Array = NDArray[np.float64]
+from orthobandit.policy.every_round import PlanStep
 
 
 @compiled

@@ -5,20 +5,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit._linalg import inverse_root, solve_ridge
 from orthobandit._random import stream
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
 from orthobandit.estimate import AutoRegression, Baseline, Centre, Plan
 from orthobandit.estimate.baseline import check_baseline
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState
 from orthobandit.policy.base import Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 DRAWS = 4096
 RIDGE = 1e-9  # of the regression, against directions that no round has told of
@@ -77,7 +74,7 @@ class FixedBudget(PhasedPolicy):
         """Return the rows carried: estimates, moment and Gram matrix of the regression."""
         return 2 + arms.dimension
 
-    def phase_ends(self, arms: ArmSet) -> NDArray[np.int64]:
+    def phase_ends(self, arms: ArmSet) -> Whole:
         """Return the rounds after which phases end; the last is the budget."""
         count = min(max(math.ceil(math.log2(max(arms.dimension, 1))), 1), self.budget)
         return np.asarray(self.budget * np.arange(1, count + 1) // count, dtype=np.int64)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from orthobandit._named import make_named, maker_of, settings_of
-from orthobandit.policy._makers import anytime_elimination
 from orthobandit.policy.action_centred import ActionCentredTS
+from orthobandit.policy.anytime.words import anytime_elimination
 from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE
 from orthobandit.policy.budget import FixedBudget

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._states import (
     check_observed,
     clear,
@@ -21,9 +21,6 @@ from orthobandit.policy._states import (
 )
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.theory import pac_epsilon, pac_rounds
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +41,7 @@ class ExplorationState:
     arms: ArmSet
     probabilities: Array
     tally: Tally
-    declared: Integers
+    declared: Whole
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -176,11 +173,11 @@ class PureExploration:
         settled = point_mass(state.declared, len(state.arms))
         return np.where(state.declared[..., np.newaxis] >= 0, settled, state.probabilities)
 
-    def _left(self, state: ExplorationState) -> Integers:
+    def _left(self, state: ExplorationState) -> Whole:
         left = self.planned_rounds(state.arms) - state.tally.rounds
         return np.where(state.declared >= 0, FOREVER, left)
 
-    def _leader(self, state: ExplorationState) -> Integers:
+    def _leader(self, state: ExplorationState) -> Whole:
         """Return the best-looking arm (...); the first one where nothing was seen."""
         leader = np.zeros(state.declared.shape, dtype=np.int64)
         seen = np.asarray(state.tally.rounds > 0)

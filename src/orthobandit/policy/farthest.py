@@ -3,21 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.design.ball import squared_distance
-from orthobandit.policy._filter import (
+from orthobandit.policy._bose_filter import (
     FilterMemory,
     FilterPolicy,
     FilterSettings,
     list_survivors,
     settle_on,
 )
-from orthobandit.policy.compiled import PlanStep
-
-Array = NDArray[np.float64]
+from orthobandit.policy.every_round import PlanStep
 
 
 @compiled

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._compile import compiled
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import REFRESH, add_round, refresh_arms, update_arms
-from orthobandit.policy._rounds import RoundPolicy, RoundState, open_decision
+from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, open_decision
 
 
 class UCBSettings(NamedTuple):
@@ -35,7 +31,7 @@ class UCBMemory(NamedTuple):
 
     gram: Array
     moment: Array
-    step: Integers
+    step: Whole
     growth: Array
     inner: Array
     scores: Array
@@ -134,7 +130,7 @@ class LinUCB(RoundPolicy):
             scale=float(self.scale),
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> UCBMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> UCBMemory:
         """Return the memory before the first round; nothing is randomised."""
         del seed
         size, (count, width) = len(numbers), arms.features.shape

@@ -5,22 +5,18 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._cholesky import backward
 from orthobandit._compile import compiled
 from orthobandit._draws import fill_normals, starting_point
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import add_round, posterior_into, scores_into
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
+from orthobandit.policy._ridge import add_round, posterior_into, scores_into
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.linear import play
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class LinTSSettings(NamedTuple):
@@ -38,8 +34,8 @@ class LinTSMemory(NamedTuple):
 
     gram: Array
     moment: Array
-    step: Integers
-    key: Integers
+    step: Whole
+    key: Whole
 
 
 @compiled
@@ -119,7 +115,7 @@ class LinTS(RoundPolicy):
             log_inverse=-math.log(self.delta),
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> LinTSMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> LinTSMemory:
         """Return the memory before the first round."""
         size, width = len(numbers), arms.features.shape[1]
         return LinTSMemory(

@@ -4,20 +4,16 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_positive
 from orthobandit._compile import compiled
 from orthobandit._draws import beta_at, fill_normals, starting_point
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.linear import play
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class MABSettings(NamedTuple):
@@ -32,10 +28,10 @@ class MABSettings(NamedTuple):
 class MABMemory(NamedTuple):
     """Plays (R, K), sums of rewards (R, K), rounds (R,) and the key of the random numbers (R,)."""
 
-    counts: Integers
+    counts: Whole
     sums: Array
-    step: Integers
-    key: Integers
+    step: Whole
+    key: Whole
 
 
 @compiled
@@ -111,7 +107,7 @@ class MABThompson(RoundPolicy):
         del arms
         return MABSettings(self.posterior == "beta", float(self.noise), float(self.low), float(self.high))
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> MABMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> MABMemory:
         """Return the memory before the first round."""
         shape = (len(numbers), len(arms))
         return MABMemory(

@@ -4,17 +4,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._types import Array, Mask
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
+from orthobandit.policy._design_rules import DesignRule, check_design, design_on
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
-from orthobandit.policy._rules import DesignRule, check_design, design_on
 from orthobandit.policy._successor import one_shot_rounds
 from orthobandit.policy.base import FOREVER, Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit._linalg import RangeFactor
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, contrast_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 VIRTUAL = 15  # virtual phases at most, as in the authors' code
 
@@ -62,7 +59,7 @@ class P1RAGE(PhasedPolicy):
         if self.epochs is not None and check_whole("epochs", self.epochs) > self.budget:
             raise ParameterError(f"epochs={self.epochs} must not exceed budget={self.budget}")
 
-    def epoch_ends(self, arms: ArmSet) -> NDArray[np.int64]:
+    def epoch_ends(self, arms: ArmSet) -> Whole:
         """Return the rounds (E,) after which epochs end; the last is the budget."""
         count = self.epochs
         if count is None:
@@ -113,7 +110,7 @@ def _virtual_design(arms: ArmSet, gaps: Array) -> Array:
     return np.asarray(np.mean(designs, axis=0))
 
 
-def _contrast_design(arms: ArmSet, left: NDArray[np.int64]) -> Array:
+def _contrast_design(arms: ArmSet, left: Whole) -> Array:
     if len(left) == len(arms):
         return _pair_design(arms).probabilities
     first, second = np.triu_indices(len(left), 1)

@@ -4,19 +4,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._affine import affine_frame
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import g_optimal_design
 from orthobandit.estimate import Tally
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 RIDGE = 1.0  # keeps the regression solvable when the draws have left out an arm of the design
 

@@ -4,19 +4,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive
 from orthobandit._linalg import RangeFactor
+from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
 from orthobandit.design._norms import diameter
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.phased import linear_scores
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # How many tests the logarithm counts for each pair of arms.
 CONSTANTS = {"proof": 1, "released": 2}

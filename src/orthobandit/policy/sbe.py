@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._sbe_state import SBEState
 from orthobandit.policy._states import (
     check_observed,
@@ -27,10 +27,6 @@ from orthobandit.theory import (
     phase_ridge,
     theory_phase_rounds,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 # The constants that each schedule reads; setting another one is a mistake.
 CONSTANTS: dict[str, set[str]] = {
@@ -204,7 +200,7 @@ class SBE:
             **{name: load_array(data, name, np.int64, batch) for name in names},
         )
 
-    def _left(self, state: SBEState) -> Integers:
+    def _left(self, state: SBEState) -> Whole:
         left = state.length - state.tally.rounds
         if self.horizon is not None:
             left = np.minimum(left, np.maximum(self.horizon - state.rounds, 0))
@@ -244,7 +240,7 @@ class SBE:
         ridge = phase_ridge(phase, rounds, self.delta)
         return OrthogonalRegression(ridge=ridge, delta=self.delta).solve(state.arms, moments)
 
-    def _settle(self, arms: ArmSet, survivors: Mask) -> tuple[Array, Integers]:
+    def _settle(self, arms: ArmSet, survivors: Mask) -> tuple[Array, Whole]:
         """Return what to play (m, K) and whom to declare or −1 (m,), once for each distinct row (m, K)."""
         distinct, place = np.unique(survivors, axis=0, return_inverse=True)
         probabilities = np.zeros(distinct.shape)

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_whole
 from orthobandit._linalg import RangeFactor
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.design._norms import diameter
@@ -23,9 +23,6 @@ from orthobandit.policy._phases import (
 from orthobandit.policy._successor import spbai_rounds
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.rage import xy_design
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 VARIANTS = ("anchor", "released")
 
@@ -98,7 +95,7 @@ class SPBAI(PhasedPolicy):
         rounds = spbai_rounds(epsilon, share, arms.dimension, variance)
         return probabilities, min(rounds, self._longest)
 
-    def _local(self, ahead: Ahead, left: NDArray[np.int64]) -> Array:
+    def _local(self, ahead: Ahead, left: Whole) -> Array:
         """Return the XY design (K,) of a phase with survivors `left`, before the anchor gets its half."""
         if self.variant == "anchor":
             pairs = np.column_stack([np.full(len(left) - 1, left[0]), left[1:]])

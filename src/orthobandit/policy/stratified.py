@@ -4,14 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_fraction, check_whole
+from orthobandit._types import Array, Mask
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, phased_decision
 from orthobandit.policy.base import Decision
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def mixture_boundary(time: float, tuned: float, alpha: float) -> float:

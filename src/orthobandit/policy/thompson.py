@@ -11,15 +11,13 @@ from orthobandit._checks import check_choice, check_positive, check_whole
 from orthobandit._cholesky import whiten
 from orthobandit._compile import compiled
 from orthobandit._draws import GAMMA, fill_normals, starting_point
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.policy._kernel import add_round, posterior_into, scores_into
-from orthobandit.policy._rounds import RoundPolicy, RoundState, keys, open_decision
+from orthobandit.policy._ridge import add_round, posterior_into, scores_into
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
-Array = NDArray[np.float64]
 Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 LANES = 512  # draws scored at a time, at most
 WEIGHTS = {"printed": 1.0, "released": 2.0}  # how often a round counts
@@ -45,8 +43,8 @@ class ThompsonMemory(NamedTuple):
     moment: Array
     level_gram: Array
     level_moment: Array
-    step: Integers
-    key: Integers
+    step: Whole
+    key: Whole
 
 
 @compiled
@@ -236,7 +234,7 @@ class SemiparametricTS(RoundPolicy):
             weight=WEIGHTS[self.rule],
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> ThompsonMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> ThompsonMemory:
         """Return the memory before the first round."""
         size, r = len(numbers), arms.dimension
         lifted = arms.features.shape[1] + 1 if self.rule == "released" else 0

@@ -4,18 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_positive
 from orthobandit._compile import compiled
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.policy._rounds import RoundPolicy, RoundState, open_decision
 from orthobandit.policy.base import Decision
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, open_decision
 from orthobandit.policy.linear import play
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class UCB1Settings(NamedTuple):
@@ -27,7 +23,7 @@ class UCB1Settings(NamedTuple):
 class MeansMemory(NamedTuple):
     """How often each arm was played (R, K) and the sum of its rewards (R, K)."""
 
-    counts: Integers
+    counts: Whole
     sums: Array
 
 
@@ -94,7 +90,7 @@ class UCB1(RoundPolicy):
         del arms
         return UCB1Settings(float(self.scale))
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> MeansMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> MeansMemory:
         """Return the memory before the first round; nothing is randomised."""
         del seed
         shape = (len(numbers), len(arms))

@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._random import DrawTable, Words, next_position, table_arm, tally_draws
+from orthobandit._types import Array, Whole
 from orthobandit.estimate._forecast import Recipe, forecast, learn, regressor_count
 from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
 from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
 
@@ -65,7 +62,7 @@ class Window(NamedTuple):
     stop: Whole
 
 
-class Desk(NamedTuple):
+class Residuals(NamedTuple):
     """Where residuals are made: forecasts of the baseline, the plans' centres, sums in the making.
 
     `memory` (R, n) is that of the forecasters, `values` (R, K), `low` and `high` (R,) and `limit` the
@@ -134,9 +131,11 @@ def end_paths(rows: Whole, truth: Truth, memory: Memory, block: Block) -> None:
 
 
 @compiled
-def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window, desk: Desk) -> None:
+def play_rounds(
+    rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window, residuals: Residuals
+) -> None:
     """Play round by round, with ν read from the window or from the compiled adversary."""
-    regressors = np.zeros(regressor_count(desk.recipe))
+    regressors = np.zeros(regressor_count(residuals.recipe))
     means, kind, table, (limit, strength) = truth.means, truth.noise, block.table, truth.adversary_parameters
     for r in rows:
         # Rows are taken out here: passing whole batches to a call in every round costs more than the round.
@@ -163,27 +162,29 @@ def play_rounds(rows: Whole, truth: Truth, memory: Memory, block: Block, window:
                 else:
                     shift = min(max(-strength * reward, -limit), limit)
                 level = 0.0
-                if desk.is_used:
-                    level = forecast(desk.recipe, desk.memory[r], clock, regressors)
+                if residuals.is_used:
+                    level = forecast(residuals.recipe, residuals.memory[r], clock, regressors)
                 arm = table_arm(table, r, next_position(arm_stream))
                 reward, is_clipped = reward_of(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
                 _add(sums[arm], reward)
                 clipped += is_clipped
-                if desk.is_used:
-                    _file(desk, r, arm, reward, level, clock + 1)
-                    learn(desk.recipe, desk.memory[r], regressors, reward - desk.values[r, arm])
+                if residuals.is_used:
+                    _tally_residual(residuals, r, arm, reward, level, clock + 1)
+                    learn(
+                        residuals.recipe, residuals.memory[r], regressors, reward - residuals.values[r, arm]
+                    )
             _move_clock(r, pause, truth, memory, block)
         memory.last_arm[r], memory.last_reward[r] = arm, reward
         memory.clipped[r] += clipped
 
 
 @compiled
-def _file(desk: Desk, r: int, arm: int, reward: float, level: float, clock: int) -> None:
+def _tally_residual(residuals: Residuals, r: int, arm: int, reward: float, level: float, clock: int) -> None:
     """Tally a residual; remember the first reward that must be refused."""
-    if not desk.rewards[0] <= reward <= desk.rewards[1] and desk.refused[r] == 0:
-        desk.refused[r] = clock
-    residual = reward - min(max(level, desk.low[r]), desk.high[r]) - desk.values[r, arm]
-    _add(desk.sums[r, arm], min(max(residual, -desk.limit), desk.limit))
+    if not residuals.rewards[0] <= reward <= residuals.rewards[1] and residuals.refused[r] == 0:
+        residuals.refused[r] = clock
+    residual = reward - min(max(level, residuals.low[r]), residuals.high[r]) - residuals.values[r, arm]
+    _add(residuals.sums[r, arm], min(max(residual, -residuals.limit), residuals.limit))
 
 
 @compiled

@@ -1,12 +1,10 @@
 """Compiled samplers on the package's xoshiro streams: Gaussian, gamma, and the tally of Gaussian noise."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._random import Words, next_position
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 
 @compiled

@@ -3,15 +3,12 @@
 from collections import OrderedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation._kernels import Window
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.shifts import CHUNK, Oblivious
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
-
-Array = NDArray[np.float64]
 
 # What an adaptive shift with a compiled step looks at; any other is asked round by round in Python.
 PYTHON, PLAN, LEADER, LAST_REWARD = range(4)
@@ -38,10 +36,10 @@ class Past:
         The truth x_iᵀθ: an adversary may know it.
     """
 
-    rounds: NDArray[np.int64]
-    last_arm: NDArray[np.int64]
+    rounds: Whole
+    last_arm: Whole
     last_reward: Array
-    counts: NDArray[np.int64]
+    counts: Whole
     sums: Array
     probabilities: Array
     shares: Array

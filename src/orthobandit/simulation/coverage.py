@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_whole
+from orthobandit._types import Whole
 from orthobandit.policy import AnytimeElimination
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.environment import Environment
-
-Whole = NDArray[np.int64]
+from orthobandit.simulation.player import Player
 
 
 @dataclass(frozen=True, eq=False)

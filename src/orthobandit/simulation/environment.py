@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import Gaussian, Noise
 from orthobandit.simulation.shifts import Constant, Oblivious
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

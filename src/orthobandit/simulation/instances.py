@@ -1,11 +1,12 @@
 """Ready-made environments: random arms with an exact gap, near-degenerate angles, one-hot, sphere."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from orthobandit._checks import check_whole
 from orthobandit._random import stream
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.adversaries import Adaptive
@@ -13,7 +14,6 @@ from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import Noise
 from orthobandit.simulation.shifts import Oblivious
 
-Array = NDArray[np.float64]
 Shift = Oblivious | Adaptive
 
 

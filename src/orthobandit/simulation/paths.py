@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._random import stream
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
-from orthobandit.simulation.shifts import CHUNK, Array, Formula, Oblivious, check_finite
+from orthobandit.simulation.shifts import CHUNK, Formula, Oblivious, check_finite
 
 SPAN = 256  # chunks that share one Gaussian sum in a random walk
 
@@ -44,7 +45,7 @@ class Replay(Formula):
     def bound(self) -> float:  # noqa: D102
         return float(np.abs(self.path).max())
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         # Rounds past the end are never played (see `require`); a chunk may still ask for them.
         return np.asarray(self.path[(rounds - 1) % self.path.size])
 

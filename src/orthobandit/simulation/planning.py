@@ -1,10 +1,10 @@
 """How many rounds an experiment will need, by playing it before it begins."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_positive
 from orthobandit._progress import Progress
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.policy import AnytimeElimination
@@ -25,7 +25,7 @@ def rounds_to_plan(
     limit: int = 500_000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the rounds (runs,) that anytime elimination plays until an arm is proven within ε of the best.
 
     Played where no arm is better than another, as a rule the hardest case: every arm has to be followed

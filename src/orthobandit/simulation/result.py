@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
 from orthobandit.simulation import _storage
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 # The fields of a result and of its decision that have one row a replication.
 ROWS = ("replications", "regret", "stop_times", "elimination_times", "plans", "clipped")
@@ -99,7 +97,7 @@ class RunResult:
         return self.decision.declared
 
     @cached_property
-    def correct(self) -> NDArray[np.bool_]:
+    def correct(self) -> Mask:
         """True (R,) where a best arm was declared; any arm with gap 0 is best."""
         return np.asarray((self.declared >= 0) & (self.gaps[self.declared] == 0))
 

@@ -6,21 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
 from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._progress import Progress
+from orthobandit._types import Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, Policy
-from orthobandit.simulation._group import Job, play_group
-from orthobandit.simulation._parts import Parts
+from orthobandit.simulation.batch import Job, play_group
+from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
 from orthobandit.simulation.environment import Environment
-from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
 from orthobandit.simulation.result import RunResult
+from orthobandit.simulation.resume import Parts
 from orthobandit.simulation.shifts import Oblivious
-
-Whole = NDArray[np.int64]
 
 REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"

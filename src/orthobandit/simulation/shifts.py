@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
-
-Array = NDArray[np.float64]
 
 # Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
 CHUNK = 1 << 14
@@ -79,7 +77,7 @@ class Formula(Oblivious):
     """A path given by a formula in t, the same in every replication."""
 
     @abstractmethod
-    def at(self, rounds: NDArray[np.int64]) -> Array:
+    def at(self, rounds: Whole) -> Array:
         """Return ν at the given rounds (n,), numbered from 1."""
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
@@ -100,7 +98,7 @@ class Constant(Formula):
     def bound(self) -> float:  # noqa: D102
         return abs(self.level)
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         return np.full(rounds.shape, float(self.level))
 
 
@@ -122,7 +120,7 @@ class Sine(Formula):
     def bound(self) -> float:  # noqa: D102
         return abs(self.offset) + abs(self.amplitude)
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         return np.asarray(self.offset + self.amplitude * np.sin(self.frequency * rounds))
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
@@ -156,7 +154,7 @@ class LogAlternating(Formula):
     def bound(self) -> float:  # noqa: D102
         return 2.0 if self.form == "min" else float("inf")
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         bound = np.maximum if self.form == "max" else np.minimum
         return np.asarray(bound(np.log(rounds + 1.0) / 5, 2.0) * np.where(rounds % 3 == 1, -1.0, 1.0))
 
@@ -175,7 +173,7 @@ class Trend(Formula):
     def bound(self) -> float:  # noqa: D102
         return float("inf") if self.slope else abs(self.intercept)
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         return np.asarray(self.intercept + self.slope * rounds)
 
 
@@ -199,7 +197,7 @@ class Seasonal(Formula):
     def bound(self) -> float:  # noqa: D102
         return abs(self.amplitude) + abs(self.weekend)
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         day, moment = np.divmod(rounds - 1, self.day)
         wave = self.amplitude * np.sin(2 * np.pi / self.day * moment)
         return np.asarray(wave + self.weekend * (day % 7 >= 5))
@@ -221,7 +219,7 @@ class Jumps(Formula):
     def bound(self) -> float:  # noqa: D102
         return max(map(abs, self.levels))
 
-    def at(self, rounds: NDArray[np.int64]) -> Array:  # noqa: D102
+    def at(self, rounds: Whole) -> Array:  # noqa: D102
         return np.asarray(self.levels, dtype=np.float64)[((rounds - 1) // self.every) % len(self.levels)]
 
 

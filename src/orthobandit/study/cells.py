@@ -1,15 +1,18 @@
-"""Cells: the smallest pieces of a study, named by what decides their numbers."""
+"""Cells: the smallest pieces of a study, named by what decides their numbers, and kept when finished."""
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import blake2b
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from orthobandit._files import read_sealed, write_sealed
 from orthobandit._fingerprint import fingerprint
-from orthobandit.errors import OrthobanditError, ParameterError
+from orthobandit.errors import DamagedFileWarning, FileFormatError, OrthobanditError, ParameterError
 
 # Plain columns of equal length, and several such tables by name: what a cell computes.
 Rows = dict[str, list[Any]]
@@ -73,3 +76,37 @@ def compute(cell: Cell) -> Tables:
 def describe(cell: Cell) -> str:
     """Return a cell's labels for people."""
     return ", ".join(f"{name} {value}" for name, value in cell.labels.items()) or cell.key
+
+
+class Cache:
+    """Finished cells in a folder, found again by content: one file a cell, whole or absent.
+
+    Any number of processes and studies may share a folder: a file is named by the hash of all that decides
+    its numbers and appears at once.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def load(self, cell: Cell) -> Tables | None:
+        """Return a cell's tables; None, with a warning if its file is damaged, when it has to be computed."""
+        path = self._path(cell)
+        try:
+            data = read_sealed(path)
+            if data.get("key") != cell.key:
+                raise FileFormatError(f"{path} holds another cell")
+        except FileNotFoundError:
+            return None
+        except FileFormatError as error:
+            warnings.warn(f"{error}; the cell is computed again", DamagedFileWarning, stacklevel=2)
+            return None
+        tables: Tables = data["tables"]
+        return tables
+
+    def store(self, cell: Cell, tables: Tables) -> None:
+        """Keep a cell's tables; a reader sees the whole file or none."""
+        data = {"key": cell.key, "task": cell.task, "settings": dict(cell.settings), "tables": tables}
+        write_sealed(self._path(cell), data)
+
+    def _path(self, cell: Cell) -> Path:
+        return self.folder / cell.key[:2] / f"{cell.key}.json"

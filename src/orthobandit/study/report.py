@@ -8,9 +8,8 @@ from typing import Any
 from orthobandit._checks import check_choice
 from orthobandit._files import write_text
 from orthobandit.errors import StudyError
-from orthobandit.study.cache import Cache
-from orthobandit.study.charts import house_style, svg_text
-from orthobandit.study.figures import blank_figure, save
+from orthobandit.study.cells import Cache
+from orthobandit.study.charts import blank_figure, house_style, save, svg_text
 from orthobandit.study.page import Shown, page
 from orthobandit.study.sections import Scope, Section, Verdict, tally
 from orthobandit.study.sections.base import Data

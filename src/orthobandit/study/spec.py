@@ -11,8 +11,8 @@ from orthobandit._checks import check_whole
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon
 from orthobandit.simulation import Environment, Oblivious
-from orthobandit.simulation._rounds import plans_every_round
-from orthobandit.simulation.marks import checked_checkpoints, default_checkpoints
+from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
+from orthobandit.simulation.every_round import plans_every_round
 from orthobandit.study.cells import Cell
 from orthobandit.study.makers import make
 

@@ -9,8 +9,7 @@ from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._progress import Progress
 from orthobandit.errors import NotStoredWarning, OutputError
 from orthobandit.study._ray import on_ray
-from orthobandit.study.cache import Cache
-from orthobandit.study.cells import Cell, Tables, compute
+from orthobandit.study.cells import Cache, Cell, Tables, compute
 
 __all__ = ["BACKENDS", "Progress", "run_cells"]
 

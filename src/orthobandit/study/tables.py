@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from orthobandit._files import pyarrow, whole_file
 from orthobandit._text import text_table
+from orthobandit._types import Array
 from orthobandit.study.cells import Cell, Tables
 
 __all__ = [
@@ -59,7 +60,7 @@ def distinct(columns: Columns, *names: str) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys(rows))
 
 
-def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], Array]:
     """Return the ascending values (G,) of column `by` and its rows' `value` as (G, n), n alike for all.
 
     Rows keep their order within a group.
@@ -69,7 +70,7 @@ def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], NDArra
     return places, np.asarray(columns[value][order], dtype=np.float64).reshape(places.size, -1)
 
 
-def samples_of(runs: Columns) -> NDArray[np.float64]:
+def samples_of(runs: Columns) -> Array:
     """Return the rounds (n,) played until a declaration, or until the run was given up at its limit."""
     return np.where(runs["stop_time"] < 0, runs["limit"], runs["stop_time"]).astype(np.float64)
 

@@ -18,7 +18,7 @@ from orthobandit.simulation import (
     exact_gap,
     simulate,
 )
-from orthobandit.simulation._group import LOOK
+from orthobandit.simulation.batch import LOOK
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def test_numbers_of_replications_can_start_anywhere():
 @pytest.mark.parametrize(("code", "error"), [("plan", DesignError), ("observe", RewardError)])
 def test_a_step_that_fails_raises(code, error):
     from orthobandit._compile import compiled
-    from orthobandit.policy.compiled import Steps
+    from orthobandit.policy.every_round import Steps
 
     @compiled
     def no_plan(settings, memory, i, probabilities):

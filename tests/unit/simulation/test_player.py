@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orthobandit.simulation import Clipped, Constant, Gaussian, Sine, Uniform, one_hot
-from orthobandit.simulation._player import Player
+from orthobandit.simulation.player import Player
 
 
 def _player(shift, noise, size=2):

@@ -8,8 +8,7 @@ import pytest
 from orthobandit._fingerprint import ROOT, package_code
 from orthobandit.errors import DamagedFileWarning, ParameterError
 from orthobandit.study import cells
-from orthobandit.study.cache import Cache
-from orthobandit.study.cells import Cell, compute
+from orthobandit.study.cells import Cache, Cell, compute
 
 TABLES = {"runs": {"a": [1, 2], "b": [0.1, 0.30000000000000004]}}
 

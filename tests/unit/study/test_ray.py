@@ -3,8 +3,7 @@
 import pytest
 
 from orthobandit.errors import ParameterError
-from orthobandit.study.cache import Cache
-from orthobandit.study.cells import Cell
+from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.sweep import run_cells
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'orthobandit[ray]'")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import ParameterError, StudyError
-from orthobandit.study.charts import Series, dot_rows, error_panels, scaling_panels
-from orthobandit.study.figures import Curve
+from orthobandit.study.charts import Curve, Series, dot_rows, error_panels, scaling_panels
 from orthobandit.study.paper import CONTENDERS, SECTIONS
 from orthobandit.study.report import build, chosen, derive
 from orthobandit.study.sections import Chart, Grid, Measured, Scope, Verdict

@@ -1,8 +1,7 @@
 import pytest
 
 from orthobandit.errors import ParameterError, StudyError
-from orthobandit.study.cache import Cache
-from orthobandit.study.cells import Cell
+from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.sweep import run_cells
 
 

@@ -4,16 +4,13 @@ from dataclasses import asdict, dataclass
 from math import log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, error_panels
 from orthobandit.study.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.tables import distinct, grouped, where
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 TASK = "orthobandit.study.tasks:track_error"
 DESIGNS = {"anchor": "DEO (the paper's)", "centred": "exact centred design"}

@@ -3,19 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, scaling_panels
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.study.sections.fits import Fit
-from orthobandit.study.sections.growth import signed
+from orthobandit.study.sections.fits import Fit, signed
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, where
 from orthobandit.theory import bai_rounds, phases_needed
-
-Array = NDArray[np.float64]
 
 DELTA, DIMENSION = 0.05, 8
 POWERS = ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 7, 8))  # gaps are 2 to minus these

@@ -6,12 +6,10 @@ from math import exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from orthobandit._types import Array
 from orthobandit.study.sections.fits import Fit
-
-Array = NDArray[np.float64]
 
 # Chance that one limit lies on the wrong side of the truth.
 LEVEL = 1e-3

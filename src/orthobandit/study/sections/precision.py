@@ -4,19 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, scaling_panels
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.errors import DESIGNS, Exploration
-from orthobandit.study.sections.fits import Fit
-from orthobandit.study.sections.growth import signed
+from orthobandit.study.sections.fits import Fit, signed
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import distinct, grouped, where
-
-Array = NDArray[np.float64]
 
 FLOOR, MOMENTS = (f"orthobandit.study.theorems:{name}" for name in ("track_floor", "track_moments"))
 DELTA = 0.05

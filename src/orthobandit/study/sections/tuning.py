@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orthobandit.study.figures import Curve
+from orthobandit._types import Array
+from orthobandit.study.charts import Curve
 from orthobandit.study.sections.measured import Measured
 from orthobandit.study.tables import Columns, distinct, grouped, where
-
-Array = NDArray[np.float64]
 
 NARROW = (1.0, 2.0, 4.0, 8.0)  # the paper's grid for c
 WIDE = (1 / 16, 1 / 8, 1 / 4, 1 / 2, *NARROW)

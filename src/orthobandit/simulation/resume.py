@@ -5,12 +5,12 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._files import check_folder, read_sealed, write_sealed
 from orthobandit._fingerprint import fingerprint
+from orthobandit._types import Whole
 from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
-from orthobandit.simulation._group import Job
+from orthobandit.simulation.batch import Job
 from orthobandit.simulation.result import RunResult
 
 
@@ -22,7 +22,7 @@ class Parts:
         self.folder = Path(folder) / job_fingerprint(job)
         check_folder("resume", self.folder)
 
-    def load(self, numbers: NDArray[np.int64]) -> list[RunResult]:
+    def load(self, numbers: Whole) -> list[RunResult]:
         """Return what is stored of the replications of these numbers, each once.
 
         A part that is damaged is removed, with a warning: what it held counts as not yet computed.

@@ -1,23 +1,20 @@
 """Plays plans for a batch of replications and tallies the rewards."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._random import DrawTable, compiled_stream
+from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.simulation import _kernels
-from orthobandit.simulation._desk import Desks
-from orthobandit.simulation._kernels import Block, Desk, Memory, Truth, Window
+from orthobandit.simulation._kernels import Block, Memory, Residuals, Truth, Window
 from orthobandit.simulation._windows import PathWindows, checked_shift
 from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
+from orthobandit.simulation.residuals import Forecasters
 from orthobandit.simulation.shifts import CHUNK, Oblivious
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 
 class Player:
@@ -51,7 +48,7 @@ class Player:
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
         # Σ over rounds of each arm's probability, for adversaries that compare a plan with those before.
         self._chances = np.zeros_like(self.memory.sums)
-        self._desks = Desks(baseline, replications.size, len(environment.arms))
+        self._forecasters = Forecasters(baseline, replications.size, len(environment.arms))
         self._seed, self._replications = seed, replications
         self._windows = PathWindows(shift, seed, replications) if isinstance(shift, Oblivious) else None
 
@@ -69,26 +66,26 @@ class Player:
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
         """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
         memory, shift = self.memory, self._shift
-        desk = self._desks.open(centre)
+        residuals = self._forecasters.open(centre)
         chances = np.array(probabilities)  # writable: one compiled version serves every policy
         rows, end = np.flatnonzero(rounds), memory.clock + rounds
         sums = np.zeros((*chances.shape, _kernels.SUMS))
         if isinstance(shift, Oblivious):
             block = Block(DrawTable.of(chances), np.zeros_like(chances), sums)
-            self._play_oblivious(rows, end, block, desk)
+            self._play_oblivious(rows, end, block, residuals)
         else:
             before = np.maximum(memory.clock, 1)[:, np.newaxis]
             shares = np.where(memory.clock[:, np.newaxis] > 0, self._chances / before, 1 / chances.shape[1])
             answers = shift.answers(chances, shares, self.truth.means)
             block = Block(DrawTable.of(chances), answers, sums)
             if shift.kind == PYTHON:
-                self._play_asking(shift, rows, end, block, (chances, shares), desk)
+                self._play_asking(shift, rows, end, block, (chances, shares), residuals)
             else:
-                self._play_adaptive(rows, end, block, desk)
+                self._play_adaptive(rows, end, block, residuals)
         memory.counts[...] += sums[..., 0]
         memory.sums[...] += sums[..., 1]
         self._chances += chances * rounds[:, np.newaxis]
-        return self._desks.tally(desk, sums)
+        return self._forecasters.tally(residuals, sums)
 
     def settle(self, rows: Whole, gap: Array) -> None:
         """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
@@ -100,8 +97,8 @@ class Player:
             memory.regret[r, memory.upcoming[r] :] = now + gap[r] * (left - memory.clock[r])
             memory.upcoming[r] = truth.checkpoints.size
 
-    def _play_oblivious(self, rows: Whole, end: Whole, block: Block, desk: Desk) -> None:
-        clock, is_fast = self.memory.clock, self.truth.noise == GAUSSIAN and not desk.is_used
+    def _play_oblivious(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
+        clock, is_fast = self.memory.clock, self.truth.noise == GAUSSIAN and not residuals.is_used
         left = rows
         while left.size:
             window = self._cut(self.window(left, end))
@@ -109,36 +106,42 @@ class Player:
             if is_fast:
                 _kernels.play_paths(ready, self.truth, self.memory, block, window)
             else:
-                self._play_rounds(ready, block, window, desk)
+                self._play_rounds(ready, block, window, residuals)
             left = left[clock[left] < end[left]]
         if is_fast:
             _kernels.end_paths(rows, self.truth, self.memory, block)
 
     def _cut(self, window: Window) -> Window:
         """End a window after one round where a forecaster has to be asked."""
-        if not self._desks.ask:
+        if not self._forecasters.ask:
             return window
         return window._replace(stop=np.minimum(window.stop, self.memory.clock + 1))
 
-    def _play_rounds(self, rows: Whole, block: Block, window: Window, desk: Desk) -> None:
+    def _play_rounds(self, rows: Whole, block: Block, window: Window, residuals: Residuals) -> None:
         """Play round by round, with the forecasters asked before and told after where they are Python."""
         memory = self.memory
-        self._desks.before(desk, rows, memory.clock)
-        _kernels.play_rounds(rows, self.truth, memory, block, window, desk)
-        self._desks.after(desk, rows, memory.last_arm, memory.last_reward)
+        self._forecasters.before(residuals, rows, memory.clock)
+        _kernels.play_rounds(rows, self.truth, memory, block, window, residuals)
+        self._forecasters.after(residuals, rows, memory.last_arm, memory.last_reward)
 
-    def _play_adaptive(self, rows: Whole, end: Whole, block: Block, desk: Desk) -> None:
+    def _play_adaptive(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
         clock, none = self.memory.clock, np.zeros((1, 1))
         nowhere = np.zeros(end.size, dtype=np.int64)
         left = rows
         while left.size:
             # Cut into pieces so that Ctrl-C is heard.
             window = self._cut(Window(none, nowhere, nowhere, np.minimum(end, clock + CHUNK)))
-            self._play_rounds(left, block, window, desk)
+            self._play_rounds(left, block, window, residuals)
             left = left[clock[left] < end[left]]
 
     def _play_asking(
-        self, shift: Adaptive, rows: Whole, end: Whole, block: Block, plans: tuple[Array, Array], desk: Desk
+        self,
+        shift: Adaptive,
+        rows: Whole,
+        end: Whole,
+        block: Block,
+        plans: tuple[Array, Array],
+        residuals: Residuals,
     ) -> None:
         memory, values = self.memory, np.zeros((end.size, 1))
         left = rows
@@ -155,7 +158,7 @@ class Player:
             )
             values[left, 0] = checked_shift(shift, shift.values(past), left.size)
             window = Window(values, np.arange(end.size), memory.clock.copy(), memory.clock + 1)
-            self._play_rounds(left, block, window, desk)
+            self._play_rounds(left, block, window, residuals)
             left = left[memory.clock[left] < end[left]]
 
 

@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy._allocation import cautious_gaps
-from orthobandit.policy._elimination import SHORTEST, Run, Settings, shares
-from orthobandit.policy._replanning import wide_plan
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from orthobandit.policy.anytime.delta import cautious_gaps
+from orthobandit.policy.anytime.plans import wide_plan
+from orthobandit.policy.anytime.run import SHORTEST, Run, Settings, shares
 
 
 def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) -> Run:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orthobandit.estimate import Bounded, PairGeometry
-from orthobandit.policy._allocation import cautious_gaps, split_delta, tuned
+from orthobandit.policy.anytime.delta import cautious_gaps, split_delta, tuned
 
 sizes = st.floats(-30, 30).map(lambda power: 10.0**power)
 

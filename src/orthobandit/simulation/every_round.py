@@ -4,19 +4,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._compile import compiled, compiled_for
 from orthobandit._random import DrawTable, fill_table, next_position, table_arm
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER, Policy
-from orthobandit.policy.compiled import ObserveStep, PlanStep
+from orthobandit.policy.every_round import ObserveStep, PlanStep
 from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
-from orthobandit.simulation._player import Player
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from orthobandit.simulation.player import Player
 
 # What became of a call of :func:`play_plans`.
 FINE, UNSOLVED, REFUSED = range(3)
@@ -84,7 +81,7 @@ def play_plans(
 
 
 def plans_every_round(policy: Policy[Any]) -> bool:
-    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.compiled`)."""
+    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.every_round`)."""
     return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))
 
 

@@ -4,16 +4,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, contrast_design, earning_design
-from orthobandit.policy._allocation import TINY
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from orthobandit.policy.anytime.delta import TINY
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
 # Least cost of a round, relative to the median gap. Where an arm is played rarely, regret per decision hardly
@@ -26,12 +23,12 @@ FAINT = 1e-5  # plans that earn leave out arms below this share of the largest p
 class Wanted:
     """The pairs (leader, other) that are open, their importance, and the estimated gaps: all (m, ...)."""
 
-    pairs: NDArray[np.int64]
+    pairs: Whole
     weights: Array
     gaps: Array
 
     @classmethod
-    def of(cls, leader: int, others: NDArray[np.int64], gaps: Array, lead: Array) -> "Wanted":
+    def of(cls, leader: int, others: Whole, gaps: Array, lead: Array) -> "Wanted":
         """Weigh each pair by the rounds it takes: 1/target², the largest being 1.
 
         The target is the gap, but nothing finer than half the interval of the pair, and half of the most

@@ -4,7 +4,7 @@ import numpy as np
 
 from orthobandit import simulate
 from orthobandit.policy import AnytimeElimination
-from orthobandit.policy._replanning import Wanted
+from orthobandit.policy.anytime.plans import Wanted
 from orthobandit.simulation import LogAlternating
 from orthobandit.simulation.instances import exact_gap
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_choice
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, centred_design, contrast_design
 from orthobandit.errors import ParameterError, ProbabilityError
@@ -37,7 +38,7 @@ def check_design(design: str | DesignRule) -> None:
         check_choice("design", design, NAMED)
 
 
-def design_on(design: str | DesignRule, arms: ArmSet) -> NDArray[np.float64]:
+def design_on(design: str | DesignRule, arms: ArmSet) -> Array:
     """Return the probabilities (K,) that a design rule gives to these arms.
 
     The first arm is the reference of an anchor design.
@@ -55,6 +56,6 @@ def design_on(design: str | DesignRule, arms: ArmSet) -> NDArray[np.float64]:
     return chosen
 
 
-def point_mass(arms: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def point_mass(arms: Whole, count: int) -> Array:
     """Return the distributions (..., count) that always play the given arms (...)."""
     return np.asarray(arms[..., np.newaxis] == np.arange(count), dtype=np.float64)

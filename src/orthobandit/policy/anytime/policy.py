@@ -4,23 +4,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning
-from orthobandit.policy._anytime_state import AnytimeState, dump, load, stacked
-from orthobandit.policy._changing import extended, without
-from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import check_observed, clear
+from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.policy.anytime.run import EVIDENCE, Run
+from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
 from orthobandit.policy.base import FOREVER, Decision
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GOALS = ("identify", "earn")
 

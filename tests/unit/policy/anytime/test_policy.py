@@ -9,11 +9,11 @@ from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
-from orthobandit.policy._elimination import Run
+from orthobandit.policy.anytime.run import Run
 from orthobandit.simulation import Gaussian, Sine
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
 from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation.player import Player
 
 RNG = np.random.default_rng(8)
 ARMS = {

@@ -1,22 +1,114 @@
-"""What policies that plan every round share: the protocol around two compiled steps."""
+"""Policies that plan every round: what they share, and how a simulator runs them in compiled code.
+
+A policy that changes its plan after every round would make a simulator cross between Python and compiled
+code once a round. Such policies therefore also offer their two steps as compiled functions of plain arrays:
+
+``plan_into(settings, memory, i, probabilities) -> int``
+    Writes the next distribution of replication `i` to ``probabilities`` (K,) and returns for how many rounds
+    it is in force: 1, or :data:`~orthobandit.policy.base.FOREVER` when no later reward changes it. A negative
+    number says that a solver has missed its tolerance; the caller stops and calls :meth:`Steps.fail`.
+    On entry ``probabilities`` holds the previous plan, where solvers start. Does not change `memory`.
+``observe(settings, memory, i, probabilities, arm, reward) -> bool``
+    Updates the memory of replication `i` in place after one round played under ``probabilities`` (K,).
+    False says that the policy cannot use such a reward. Not called under a plan that is in force for ever.
+
+`settings` and `memory` are named tuples; `memory` holds arrays whose first axis is the replication. The
+functions read and write row `i` alone, so replications may be run in any order and in any number of threads.
+The loop of a simulator, the same for every policy::
+
+    steps = policy.compiled(arms)
+    packed = policy.pack(state)                       # writable copies, one leading axis
+    for i in range(replications):                     # in compiled code, with the functions as arguments
+        for t in range(rounds):
+            arm = draw(packed.probabilities[i])
+            reward = ...
+            if packed.rounds[i] == 1:
+                observe(steps.settings, packed.memory, i, packed.probabilities[i], arm, reward)
+                packed.rounds[i] = plan_into(steps.settings, packed.memory, i, packed.probabilities[i])
+    state = policy.unpack(arms, packed, batch)
+
+The methods ``plan`` and ``observe`` of these policies call the same two functions, so a compiled run equals a
+run through the protocol bit by bit.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._draws import draw_key
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError, RewardError
+from orthobandit.errors import DesignError, ParameterError, RewardError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy._states import check_observed, load_array
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.compiled import ObserveStep, Packed, PlanStep, Steps
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+StateT = TypeVar("StateT")
+
+PlanStep = Callable[[Any, Any, int, Array], int]
+ObserveStep = Callable[[Any, Any, int, Array, int, float], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The compiled steps of a policy on given arms.
+
+    Attributes
+    ----------
+    settings : named tuple
+        What all replications share; never written to.
+    plan_into, observe : compiled functions
+        As described in the module's documentation.
+    """
+
+    settings: Any
+    plan_into: PlanStep
+    observe: ObserveStep
+
+    def fail(self) -> None:
+        """Raise the error that a negative result of `plan_into` stands for."""
+        raise DesignError(
+            "a plan could not be solved to its tolerance; are the features on wildly different scales?",
+            gap=float("inf"),
+            tolerance=1e-8,
+        )
+
+
+class Packed(NamedTuple):
+    """A state as plain arrays with one leading axis of R replications.
+
+    Attributes
+    ----------
+    probabilities : (R, K) array
+        The plans in force.
+    rounds : (R,) array of int
+        Rounds that they are in force: 1 or `FOREVER`.
+    memory : named tuple of arrays (R, ...)
+        What the policy remembers.
+    """
+
+    probabilities: Array
+    rounds: Whole
+    memory: Any
+
+
+class CompiledPolicy(Protocol[StateT]):
+    """A policy that plans every round and can do so in compiled code."""
+
+    def compiled(self, arms: ArmSet) -> Steps:
+        """Return the compiled steps on these arms."""
+        ...
+
+    def pack(self, state: StateT) -> Packed:
+        """Return writable copies of the state's arrays, with all batch axes flattened into one."""
+        ...
+
+    def unpack(self, arms: ArmSet, packed: Packed, batch: tuple[int, ...]) -> StateT:
+        """Invert :meth:`pack`."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +130,9 @@ class RoundState:
 
     arms: ArmSet
     probabilities: Array
-    rounds: Integers
+    rounds: Whole
     memory: Any
-    number: Integers
+    number: Whole
 
     def __post_init__(self) -> None:
         for array in (self.probabilities, self.rounds, self.number, *self.memory):
@@ -48,7 +140,7 @@ class RoundState:
 
 
 class RoundPolicy(ABC):
-    """The policy protocol around two compiled steps (see :mod:`orthobandit.policy.compiled`)."""
+    """The policy protocol around two compiled steps, described above."""
 
     plan_into: ClassVar[PlanStep]
     observe_into: ClassVar[ObserveStep]
@@ -58,7 +150,7 @@ class RoundPolicy(ABC):
         """Return the named tuple that the compiled steps read."""
 
     @abstractmethod
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> Any:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> Any:
         """Return the memory before the first round of the replications called `numbers` (R,)."""
 
     @abstractmethod
@@ -156,7 +248,7 @@ class RoundPolicy(ABC):
                 steps.fail()
 
 
-def keys(seed: int, purpose: str, numbers: Integers) -> Integers:
+def keys(seed: int, purpose: str, numbers: Whole) -> Whole:
     """Return one key (R,) for the random numbers of each replication."""
     return np.array([draw_key(seed, purpose, int(number)) for number in numbers], dtype=np.int64)
 

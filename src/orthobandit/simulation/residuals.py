@@ -1,20 +1,17 @@
 """Residuals instead of rewards: forecasters beside the policy, and the centres of its plans."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.errors import RewardError
 from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.estimate.forecaster import Forecast
-from orthobandit.simulation._kernels import SUMS, Desk
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from orthobandit.simulation._kernels import SUMS, Residuals
 
 
-class Desks:
+class Forecasters:
     """The forecasters of a batch of replications, from plan to plan.
 
     Parameters
@@ -35,12 +32,12 @@ class Desks:
         self._forecasters = [baseline.forecaster() for _ in range(size)] if self.ask and baseline else []
         self._made: dict[int, Forecast] = {}
 
-    def open(self, centre: Centre | None) -> Desk:
-        """Return the desk for the plans to come; unused where rewards are tallied as they are."""
+    def open(self, centre: Centre | None) -> Residuals:
+        """Return where the residuals of the next plans go; unused where rewards are tallied as they are."""
         size, count = self._shape
         is_used = centre is not None
         wide = np.full(size, np.inf)
-        return Desk(
+        return Residuals(
             is_used=is_used,
             recipe=self._recipe,
             memory=self._memory,
@@ -53,28 +50,28 @@ class Desks:
             refused=np.zeros(size, dtype=np.int64),
         )
 
-    def before(self, desk: Desk, rows: Whole, clock: Whole) -> None:
+    def before(self, residuals: Residuals, rows: Whole, clock: Whole) -> None:
         """Ask the forecasters that are not compiled; called before the arms are drawn."""
-        if self.ask and desk.is_used:
+        if self.ask and residuals.is_used:
             for r in rows:
                 self._made[r] = self._forecasters[r].forecast(int(clock[r]))
-                desk.memory[r, 0] = self._made[r].value
+                residuals.memory[r, 0] = self._made[r].value
 
-    def after(self, desk: Desk, rows: Whole, arms: Whole, rewards: Array) -> None:
+    def after(self, residuals: Residuals, rows: Whole, arms: Whole, rewards: Array) -> None:
         """Refuse rewards outside the declared range; tell the forecasters the residuals of the others."""
-        refused = rows[desk.refused[rows] > 0]
+        refused = rows[residuals.refused[rows] > 0]
         if refused.size:
             raise RewardError(
-                f"the reward of round {desk.refused[refused[0]]} lies outside the declared range"
-                f" {desk.rewards}; declare a range that holds all rewards"
+                f"the reward of round {residuals.refused[refused[0]]} lies outside the declared range"
+                f" {residuals.rewards}; declare a range that holds all rewards"
             )
-        if self.ask and desk.is_used:
+        if self.ask and residuals.is_used:
             for r in rows:
-                self._forecasters[r].learn(self._made[r], float(rewards[r] - desk.values[r, arms[r]]))
+                self._forecasters[r].learn(self._made[r], float(rewards[r] - residuals.values[r, arms[r]]))
 
-    def tally(self, desk: Desk, sums: Array) -> Tally:
+    def tally(self, residuals: Residuals, sums: Array) -> Tally:
         """Return the tally of residuals, or that of the rewards in `sums` (R, K, SUMS) without a centre."""
-        sums = desk.sums if desk.is_used else sums
+        sums = residuals.sums if residuals.is_used else sums
         counts, totals, squares, largest = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., -1]
         # Blocks of rewards are drawn by their sums, and no single one of them is known.
         return Tally(counts.astype(np.int64), totals, squares, largest if largest.any() else None)

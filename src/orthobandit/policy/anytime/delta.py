@@ -1,13 +1,11 @@
 """Tuning from a pilot: how to split the failure probability, and where boundaries should be tightest."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array
 from orthobandit.estimate._boundaries import tightest_rho
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
-
-Array = NDArray[np.float64]
 
 TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says

@@ -21,8 +21,8 @@ from orthobandit.estimate import (
 from orthobandit.estimate.baseline import Forecaster
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import Gaussian, Sine
-from orthobandit.simulation._player import Player
 from orthobandit.simulation.adversaries import Adaptive, CancelBest
+from orthobandit.simulation.player import Player
 
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 SHIFTS = {"oblivious": Sine(), "compiled adversary": CancelBest()}

@@ -6,7 +6,7 @@ import pytest
 from orthobandit import SBE
 from orthobandit.errors import MissingExtraError
 from orthobandit.simulation import one_hot, simulate
-from orthobandit.study.figures import COLOURS, Curve, blank_figure, regret_curves, save
+from orthobandit.study.charts import COLOURS, Curve, blank_figure, regret_curves, save
 
 
 @pytest.fixture(scope="module")

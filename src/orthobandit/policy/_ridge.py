@@ -10,12 +10,10 @@ rounding cannot pile up.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._cholesky import backward, factor, forward, whiten
 from orthobandit._compile import compiled
-
-Array = NDArray[np.float64]
+from orthobandit._types import Array
 
 REFRESH = 256
 

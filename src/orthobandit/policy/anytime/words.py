@@ -16,7 +16,7 @@ from orthobandit.estimate import (
     SeasonalRegression,
     SubGaussian,
 )
-from orthobandit.policy.anytime import AnytimeElimination
+from orthobandit.policy.anytime.policy import AnytimeElimination
 
 CONFIDENCES = ("asymptotic", "bounded", "sub-gaussian")
 BASELINES: Mapping[str, Callable[..., Baseline]] = {

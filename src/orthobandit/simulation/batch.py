@@ -4,19 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy
-from orthobandit.simulation._player import Player
-from orthobandit.simulation._rounds import Learner, plans_every_round
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.every_round import Learner, plans_every_round
+from orthobandit.simulation.player import Player
 from orthobandit.simulation.result import RunResult
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
-
 
 # How often a policy that plans every round is asked which arms are out.
 LOOK = 1024
@@ -52,36 +48,36 @@ def play_group(job: Job, replications: Whole) -> RunResult:
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
     learner = Learner(policy, arms) if plans_every_round(policy) else None
-    diary = _Diary(size, len(arms), 1 if learner is None else LOOK, job.horizon)
+    log = _Log(size, len(arms), 1 if learner is None else LOOK, job.horizon)
     decision = policy.decide(state)
     is_running = np.ones(size, dtype=bool)
     while True:
-        diary.note(decision, clock)
+        log.note(decision, clock)
         if job.stop_when_declared:
-            stopped = is_running & (diary.stop_times >= 0)
+            stopped = is_running & (log.stop_times >= 0)
             player.settle(np.flatnonzero(stopped), np.zeros(size))
             is_running &= ~stopped
         is_running &= clock < job.horizon
         if not is_running.any():
-            return _result(job, replications, player, diary, decision)
+            return _result(job, replications, player, log, decision)
         plan = policy.plan(state)
         probabilities = _checked_plan(plan, is_running, (size, len(arms)))
-        diary.note_plans(probabilities, is_running)
+        log.note_plans(probabilities, is_running)
         is_final = is_running & (plan.rounds >= FOREVER) & (np.count_nonzero(probabilities, axis=1) == 1)
         player.settle(np.flatnonzero(is_final), job.environment.gaps[np.argmax(probabilities, axis=1)])
         is_running &= ~is_final
         if not is_running.any():
-            return _result(job, replications, player, diary, decision)
+            return _result(job, replications, player, log, decision)
         if learner is not None and player.is_oblivious and np.all(plan.rounds[is_running] == 1):
-            played = (diary.current, diary.plans)
-            state = learner.play(state, player, np.flatnonzero(is_running), diary.next_look(clock), played)
+            played = (log.current, log.plans)
+            state = learner.play(state, player, np.flatnonzero(is_running), log.next_look(clock), played)
         else:
             rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
             state = policy.observe(state, plan, player.play(probabilities, rounds, plan.centre))
         decision = policy.decide(state)
 
 
-class _Diary:
+class _Log:
     """What is noted of R replications along the way; every `look` rounds, which arms are out."""
 
     def __init__(self, size: int, count: int, look: int, horizon: int) -> None:
@@ -103,14 +99,14 @@ class _Diary:
         is_out = is_looked[:, np.newaxis] & ~np.asarray(decision.active) & (self.elimination_times < 0)
         self.elimination_times[is_out] = np.broadcast_to(clock[:, np.newaxis], is_out.shape)[is_out]
 
-    def note_plans(self, probabilities: Array, is_running: NDArray[np.bool_]) -> None:
+    def note_plans(self, probabilities: Array, is_running: Mask) -> None:
         """Count the replications whose distribution differs from the one before."""
         is_new = is_running & np.any(probabilities != self.current, axis=1)
         self.plans[is_new] += 1
         self.current[is_new] = probabilities[is_new]
 
 
-def _checked_plan(plan: Plan, is_running: NDArray[np.bool_], shape: tuple[int, int]) -> Array:
+def _checked_plan(plan: Plan, is_running: Mask, shape: tuple[int, int]) -> Array:
     if plan.probabilities.shape != shape:
         raise ProbabilityError(
             f"the policy planned probabilities of shape {plan.probabilities.shape}; {shape} is needed"
@@ -120,15 +116,15 @@ def _checked_plan(plan: Plan, is_running: NDArray[np.bool_], shape: tuple[int, i
     return plan.probabilities
 
 
-def _result(job: Job, replications: Whole, player: Player, diary: _Diary, decision: Decision) -> RunResult:
+def _result(job: Job, replications: Whole, player: Player, log: _Log, decision: Decision) -> RunResult:
     return RunResult(
         replications=replications,
         checkpoints=job.checkpoints,
         gaps=job.environment.gaps,
         regret=player.memory.regret,
-        stop_times=diary.stop_times,
-        elimination_times=diary.elimination_times,
-        plans=diary.plans,
+        stop_times=log.stop_times,
+        elimination_times=log.elimination_times,
+        plans=log.plans,
         clipped=player.memory.clipped,
         decision=decision,
         settings=job.describe(),

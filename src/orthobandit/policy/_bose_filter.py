@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit._compile import compiled
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import squared_distance
 from orthobandit.errors import ParameterError
-from orthobandit.policy._kernel import REFRESH, add_round, refresh_arms, update_arms
-from orthobandit.policy._rounds import RoundPolicy, RoundState
+from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.compiled import ObserveStep
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from orthobandit.policy.every_round import ObserveStep, RoundPolicy, RoundState
 
 
 class FilterSettings(NamedTuple):
@@ -35,15 +31,13 @@ class FilterMemory(NamedTuple):
 
     gram: Array
     moment: Array
-    step: Integers
+    step: Whole
     inner: Array
     scores: Array
 
 
 @compiled
-def survivors_into(
-    settings: FilterSettings, memory: FilterMemory, i: int, survives: NDArray[np.bool_]
-) -> int:
+def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survives: Mask) -> int:
     """Mark the arms that no other arm beats by more than γ times their distance; return how many."""
     inner, scores = memory.inner[i], memory.scores[i]
     squared_width, count = settings.width**2, 0
@@ -59,7 +53,7 @@ def survivors_into(
 
 
 @compiled
-def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tuple[Integers, bool]:
+def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tuple[Whole, bool]:
     """Return the survivors (m,) and whether all of them have the same features."""
     survives = np.empty(memory.scores.shape[1], dtype=np.bool_)
     survivors_into(settings, memory, i, survives)
@@ -154,7 +148,7 @@ class FilterPolicy(RoundPolicy):
         positions = np.ascontiguousarray(arms.positions)
         return FilterSettings(positions, self.regression_ridge(arms), self.filter_width(arms), True)
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Integers) -> FilterMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> FilterMemory:
         """Return the memory before the first round; nothing is randomised."""
         del seed
         size, count, r = len(numbers), len(arms), arms.dimension

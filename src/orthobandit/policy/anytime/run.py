@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
-from orthobandit.policy._allocation import TINY, cautious_gaps, split_delta, tuned
-from orthobandit.policy._replanning import Wanted, earning_plan, identifying_plan, wide_plan
-
-Array = NDArray[np.float64]
+from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
+from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}
@@ -40,19 +39,32 @@ class Settings(Protocol):
     """What is read of the policy."""
 
     @property
-    def delta(self) -> float: ...
+    def delta(self) -> float:
+        """Failure probability of a run."""
+
     @property
-    def epsilon(self) -> float: ...
+    def epsilon(self) -> float:
+        """Accuracy that ends it."""
+
     @property
-    def goal(self) -> str: ...
+    def goal(self) -> str:
+        """Identify or earn."""
+
     @property
-    def confidence(self) -> Confidence: ...
+    def confidence(self) -> Confidence:
+        """The mode of its intervals."""
+
     @property
-    def growth(self) -> float: ...
+    def growth(self) -> float:
+        """Rounds that a batch adds, as a share of those so far."""
+
     @property
-    def mixing(self) -> float: ...
+    def mixing(self) -> float:
+        """Share of the exact centred design in plans that identify."""
+
     @property
-    def pilot(self) -> int | None: ...
+    def pilot(self) -> int | None:
+        """Fewest rounds of warm-up and pilot together, if set."""
 
 
 def shares(policy: Settings) -> tuple[float, float]:

@@ -1,11 +1,10 @@
 """Checkpoints: the rounds after which a run is looked at."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from orthobandit._types import Whole
 from orthobandit.errors import ParameterError
-
-Whole = NDArray[np.int64]
 
 
 def default_checkpoints(horizon: int) -> Whole:

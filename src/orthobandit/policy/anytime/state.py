@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.policy._elimination import EVIDENCE, Run
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from orthobandit.policy.anytime.run import EVIDENCE, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +56,18 @@ class AnytimeState:
     arms: ArmSet
     active: NDArray[np.bool_]
     retired: NDArray[np.bool_]
-    stage: Integers
-    length: Integers
-    rounds: Integers
-    designed: Integers
-    plans: Integers
+    stage: Whole
+    length: Whole
+    rounds: Whole
+    designed: Whole
+    plans: Whole
     probabilities: Array
     values: Array
     tally: Tally
     gram: Array
     moment: Array
     noise: Array
-    watched: Integers
+    watched: Whole
     squared: Array
     scattered: Array
     largest: Array
@@ -86,8 +84,8 @@ class AnytimeState:
     scale: Array
     left: Array
     met: NDArray[np.bool_]
-    leader: Integers
-    declared: Integers
+    leader: Whole
+    declared: Whole
     epsilon: Array
 
     def __post_init__(self) -> None:
@@ -122,6 +120,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
 
 
 def stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally) -> AnytimeState:
+    """Return one state of the runs, in the shape of the batch."""
     arrays: dict[str, Any] = {
         name: np.array([getattr(run, name) for run in runs], dtype=kind).reshape((*batch, *shape))
         for name, (kind, shape) in _shapes(arms).items()
