@@ -22,8 +22,12 @@ def test_estimates_do_not_depend_on_the_size_of_the_batch(seed, batch, count, wi
     sums = counts * rng.standard_normal((batch, count))
     squares = counts + sums**2 / counts
     regression = OrthogonalRegression(delta=0.1)
-    together = regression.fit(arms, [(Plan(probabilities, 1), Tally(counts, sums, squares))])
+    together = regression.fit(
+        arms, [(Plan(probabilities, counts.sum(axis=-1)), Tally(counts, sums, squares))]
+    )
     for i in range(batch):
-        alone = regression.fit(arms, [(Plan(probabilities[i], 1), Tally(counts[i], sums[i], squares[i]))])
+        alone = regression.fit(
+            arms, [(Plan(probabilities[i], counts[i].sum()), Tally(counts[i], sums[i], squares[i]))]
+        )
         assert np.array_equal(together.gaps[i], alone.gaps)
         assert np.array_equal(together.theta[i], alone.theta)

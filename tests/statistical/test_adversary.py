@@ -16,7 +16,7 @@ ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.75]])
 THETA = np.array([0.75, 0.25])
 VALUES = ARMS.features @ THETA
 BEST = int(np.argmax(VALUES))
-PLANS = Plan(np.full((4, 4), 0.15) + 0.4 * np.eye(4), rounds=1)  # row i favours arm i
+PLANS = Plan(np.full((4, 4), 0.15) + 0.4 * np.eye(4), rounds=10**6)  # row i favours arm i
 REPLICATIONS = 200
 CHECKPOINTS = 2 ** np.arange(10, 15)
 

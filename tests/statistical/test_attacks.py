@@ -137,3 +137,19 @@ def test_intervals_under_a_lopsided_plan_rarely_ever_miss(rates):
     rng = np.random.default_rng(23)
     failed = sum(ever_wrong((0.95, 0.05), rates, rng) for _ in range(200))
     assert failed <= binom.isf(FALSE_ALARM, 200, 0.05)
+
+
+def test_an_arm_that_was_hardly_drawn_says_nothing_yet():
+    # One round in a hundred goes to an arm five standard deviations better: before that, all looks calm.
+    rng, arms, p, failed = np.random.default_rng(29), ArmSet.one_hot(2), np.array([0.99, 0.01]), 0
+    for _ in range(100):
+        sequence = ContrastSequence.start(arms, [[0, 1]], rounds=3000)
+        for size in np.diff(np.unique(np.geomspace(20, 3000, 40).astype(int)), prepend=0):
+            drawn = (rng.random(size) < p[1]).astype(int)
+            rewards = 5.0 * drawn + rng.standard_normal(size)
+            sequence = sequence.add(Plan(p, size), Tally.of(drawn, rewards, 2))
+            (low,), (high,) = sequence.intervals()
+            if not low <= -5.0 <= high:
+                failed += 1
+                break
+    assert failed <= binom.isf(FALSE_ALARM, 100, 0.05)

@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import RangeFactor
-from orthobandit._types import Array
+from orthobandit._types import Array, Mask
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
 
@@ -52,6 +52,11 @@ class PairGeometry:
         out = _reach(self.inner[:, probabilities > 0])
         np.fill_diagonal(out, 1.0)
         return out
+
+    def shares(self, probabilities: Array, some: Mask) -> Array:
+        """Return the share (K, K) of each pair's variance that `some` (K,) of the arms carry."""
+        carried = _squares(self.inner[:, some], probabilities[some])
+        return np.asarray(carried / self.variance)
 
     def sums(self, counts: Array, sums: Array, squares: Array, values: Array) -> tuple[Array, Array]:
         """Return Σψ (K, K), and Σ(ψ − predicted)² (K, K), of rounds tallied as residuals per arm (K,)."""

@@ -11,6 +11,9 @@ from orthobandit.estimate.tally import Tally
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
 # in a hundred runs; what exceeds it is a sign of rare events, of which there may be more.
 USUAL = 6.0
+# The asymptotic mode counts a contrast once no arms that will have been drawn less often than DRAWN, as far
+# as the plan can tell, carry more than the share HIDDEN of its variance: what they return is not known yet.
+DRAWN, HIDDEN = 10.0, 0.5
 
 
 class Limits(Protocol):

@@ -12,7 +12,7 @@ from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate._boundaries import tightest_rho
 from orthobandit.estimate.augmented import whitened
 from orthobandit.estimate.confidence import Asymptotic, Confidence
-from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 
@@ -42,6 +42,8 @@ class ContrastSequence:
         Standard deviation of a residual, and rounds, that boundaries are made tightest for.
     sizes : Sizes
         How large residuals were.
+    drawn : tuple of float
+        Rounds of each arm, as the plans had it.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class ContrastSequence:
     sides: int
     tightest: tuple[float, int]
     sizes: Sizes = Sizes()  # noqa: RUF009
+    drawn: tuple[float, ...] = ()
 
     @classmethod
     def start(
@@ -173,9 +176,18 @@ class ContrastSequence:
             squares=pull**2 @ tally.squares[played],
         )
         evidence = replace(
-            self.evidence.and_of(batch, tuning, self.confidence), events=np.asarray(sizes.events)
+            self.evidence.and_of(batch, tuning, self.confidence),
+            events=np.where(self._is_hidden(pull, variance, plan, known), 0.0, sizes.events),
         )
-        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes)
+        drawn = tuple((np.array(self.drawn or np.zeros(count)) + rounds * plan.probabilities).tolist())
+        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn)
+
+    def _is_hidden(self, pull: Array, variance: Array, plan: Plan, known: Mask) -> Mask:
+        """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""
+        p = plan.probabilities
+        hardly = np.array(self.drawn or np.zeros(len(p))) + p * plan.rounds < DRAWN
+        carried = pull**2 @ np.where(hardly, p, 0.0)[p > 0]
+        return np.asarray(np.where(known, carried > HIDDEN * variance, self.evidence.events == 0))
 
     def intervals(self) -> tuple[Array, Array]:
         """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""

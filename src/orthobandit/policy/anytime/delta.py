@@ -87,7 +87,7 @@ def tuned(
     noise, rounds = pilot
     variance = np.where(np.isfinite(variance), variance, 1.0)
     batch = rounds * noise / variance
-    decision = -2.0 * np.log(alpha) * noise**2 / gaps**2
+    decision = -2.0 * np.log(alpha) * (noise / gaps) ** 2
     rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)
     scale = np.ones_like(rho)
     if confidence.is_exact:

@@ -14,7 +14,7 @@ from orthobandit.estimate import Tally
 from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 
@@ -95,6 +95,7 @@ class Run:
     moment: Array
     noise: float
     watched: int
+    drawn: Array
     squared: float
     scattered: float
     largest: float
@@ -134,6 +135,7 @@ class Run:
             moment=np.zeros(r),
             noise=0.0,
             watched=0,
+            drawn=np.zeros(k),
             squared=0.0,
             scattered=0.0,
             largest=0.0,
@@ -206,7 +208,7 @@ class Run:
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
         run = self._watched(tally)
         run = run._counted(confidence, geometry, tally) if self.stage == 2 else run
-        return run._regressed(arms, tally)
+        return replace(run, drawn=self.drawn + tally.counts)._regressed(arms, tally)
 
     def _sizes(self) -> Sizes:
         return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
@@ -238,8 +240,13 @@ class Run:
         """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
         counts = np.asarray(tally.counts, dtype=np.float64)
         sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
+        variance = geometry.variance
+        if not confidence.is_exact:
+            # Decided by the plan and what came before it, so that no draw can choose what is counted.
+            unseen = (self.drawn + self.length * self.probabilities < DRAWN) & (self.probabilities > 0)
+            variance = np.where(geometry.shares(self.probabilities, unseen) > HIDDEN, np.inf, variance)
         factor, reach, estimates, squares = map(
-            self._with_rivals, (geometry.variance, geometry.reach(self.probabilities), *sums)
+            self._with_rivals, (variance, geometry.reach(self.probabilities), *sums)
         )
         batch = Batch(
             rounds=float(counts.sum()),
@@ -291,7 +298,7 @@ class Run:
 
     @property
     def _ridge(self) -> float:
-        return RIDGE * max(float(np.trace(self.gram)) / max(self.rounds, 1), TINY)
+        return RIDGE * (float(np.trace(self.gram)) / max(self.rounds, 1) or TINY)
 
     def evidence(self) -> Evidence:
         """Return the evidence for i over j in entry (i, j)."""

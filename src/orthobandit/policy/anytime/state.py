@@ -38,6 +38,8 @@ class AnytimeState:
         Variance of a residual.
     watched, squared, scattered, largest, excess : (...) arrays
         Sizes of residuals from the pilot on; see :class:`~orthobandit.estimate.evidence.Sizes`.
+    drawn : (..., K) array
+        Rounds of each arm.
     informed : (...) array
         Events of all batches from the pilot on, each by itself.
     totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
@@ -68,6 +70,7 @@ class AnytimeState:
     moment: Array
     noise: Array
     watched: Whole
+    drawn: Array
     squared: Array
     scattered: Array
     largest: Array
@@ -101,6 +104,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     real: dict[str, tuple[type, tuple[int, ...]]] = {
         "probabilities": (np.float64, arm),
         "values": (np.float64, arm),
+        "drawn": (np.float64, arm),
         "gram": (np.float64, (r, r)),
         "moment": (np.float64, (r,)),
         **dict.fromkeys(
