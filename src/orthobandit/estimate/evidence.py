@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthobandit._types import Array
 from orthobandit.estimate.tally import Tally
@@ -33,6 +34,12 @@ class Limits(Protocol):
     def bias(self) -> float:
         """Most that clipping can move the mean of a residual."""
         ...
+
+
+def events(scattered: ArrayLike, largest: ArrayLike) -> Array:
+    """Return scatter in units of the largest square (...), 0 before anything was seen; see :class:`Sizes`."""
+    most = np.asarray(largest, dtype=np.float64)
+    return np.asarray(np.asarray(scattered) / np.where(most > 0, most, np.inf) ** 2)
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class Sizes:
         Of n normal residuals about n/(2·log n), of rewards that are rarely 1 and mostly 0 the number of ones.
         A level that the forecast misses by is no event: it tells nothing of what a reward can be.
         """
-        return self.scattered / self.largest**2 if self.largest > 0 else 0.0
+        return float(events(self.scattered, self.largest))
 
 
 @dataclass(frozen=True, eq=False)

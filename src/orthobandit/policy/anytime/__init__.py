@@ -3,6 +3,7 @@
 ================  =============================================================================
 ``policy``        the settings, and what a user calls: plan, observe, decide, retire, extend
 ``state``         the memory of all replications, and how it is written down and read back
+``settings``      what a run reads of its policy: shares of δ, length of the warm-up
 ``run``           one replication: what a finished batch changes
 ``delta``         how δ is split over tests, and where boundaries are tightest
 ``plans``         where to play next

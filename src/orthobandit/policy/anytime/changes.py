@@ -9,7 +9,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
 from orthobandit.policy.anytime.delta import cautious_gaps
 from orthobandit.policy.anytime.plans import wide_plan
-from orthobandit.policy.anytime.run import SHORTEST, Run, Settings, shares
+from orthobandit.policy.anytime.run import SHORTEST, Run
+from orthobandit.policy.anytime.settings import Settings, shares
 
 
 def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) -> Run:

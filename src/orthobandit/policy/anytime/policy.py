@@ -12,7 +12,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
-from orthobandit.estimate.evidence import Evidence, Tuning
+from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
 from orthobandit.policy.anytime.run import EVIDENCE, Run
@@ -164,8 +164,8 @@ class AnytimeElimination:
         column j. Infinite where nothing is known yet.
         """
         parts = {name: getattr(state, name) for name in EVIDENCE}
-        squares = np.where(state.largest > 0, state.largest, np.inf) ** 2
-        evidence = Evidence(**parts, events=(state.scattered / squares)[..., np.newaxis, np.newaxis])
+        seen = events(state.scattered, state.largest)
+        evidence = Evidence(**parts, events=seen[..., np.newaxis, np.newaxis])
         bounds = evidence.estimates + self.confidence.width(
             evidence, Tuning(state.alpha, state.rho, state.scale)
         )

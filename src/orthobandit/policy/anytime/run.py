@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,60 +17,16 @@ from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
+from orthobandit.policy.anytime.settings import Settings, shares, warm_up
 
-# Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
-PILOT = {"identify": 10, "earn": 7}
 SHORTEST = 10  # rounds of a batch
 INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
-RESERVE = 0.05  # of δ that is kept for arms that come and go
-# Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
-PAIRS = {True: 0.5, False: 0.1}
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
-
-
 # Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
-
-
-class Settings(Protocol):
-    """What is read of the policy."""
-
-    @property
-    def delta(self) -> float:
-        """Failure probability of a run."""
-
-    @property
-    def epsilon(self) -> float:
-        """Accuracy that ends it."""
-
-    @property
-    def goal(self) -> str:
-        """Identify or earn."""
-
-    @property
-    def confidence(self) -> Confidence:
-        """The mode of its intervals."""
-
-    @property
-    def growth(self) -> float:
-        """Rounds that a batch adds, as a share of those so far."""
-
-    @property
-    def mixing(self) -> float:
-        """Share of the exact centred design in plans that identify."""
-
-    @property
-    def pilot(self) -> int | None:
-        """Fewest rounds of warm-up and pilot together, if set."""
-
-
-def shares(policy: Settings) -> tuple[float, float]:
-    """Return what each arm's row spends of δ on its test and on its bounds."""
-    spent, part = (1.0 - RESERVE) * policy.delta, PAIRS[policy.epsilon > 0]
-    return (1.0 - part) * spent, part * spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +130,7 @@ class Run:
         run = self.absorbed(policy.confidence, arms, geometry, tally)
         run = replace(run, plans=self.plans + 1)
         if run.rounds == 1:
-            return replace(run, length=max(_warm_up(policy, arms) - 1, 1))
+            return replace(run, length=max(warm_up(policy, arms) - 1, 1))
         if run.stage == 0:
             return run._warmed(policy, arms)
         gaps = None
@@ -202,7 +158,7 @@ class Run:
         """
         values = _fitted(self.estimates(arms), arms, policy.confidence)
         largest = max(self.largest - 2.0 * float(np.ptp(values)), 0.0)
-        return replace(self, stage=1, length=_warm_up(policy, arms), values=values, largest=largest)
+        return replace(self, stage=1, length=warm_up(policy, arms), values=values, largest=largest)
 
     def absorbed(self, confidence: Confidence, arms: ArmSet, geometry: PairGeometry, tally: Tally) -> "Run":
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
@@ -383,12 +339,6 @@ class Run:
         variance, reach, gaps = map(self._with_rivals, (geometry.variance, reach, gaps))
         tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
         return replace(self, rho=tuning.rho, scale=tuning.scale)
-
-
-def _warm_up(policy: Settings, arms: ArmSet) -> int:
-    """Return the rounds of the warm-up, and the fewest of the pilot."""
-    per_dimension = PILOT[policy.goal] * (arms.dimension + 1)
-    return max(policy.pilot // 2, 1) if policy.pilot is not None else per_dimension
 
 
 def _fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
