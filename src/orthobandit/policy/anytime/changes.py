@@ -56,6 +56,7 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tal
         moment=change.T @ run.moment,
         values=np.zeros(count),
         drawn=np.append(run.drawn, np.zeros(count - before)),
+        relative=np.append(run.relative, np.zeros(count - before)),
         alpha=_grown(run.alpha, count, 0.5),
         left=np.append(run.left, np.full(count - before, policy.delta)),
         met=_grown(run.met.astype(np.float64), count, 0.0) > 0,

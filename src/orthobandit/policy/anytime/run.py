@@ -14,7 +14,16 @@ from orthobandit.estimate import Tally
 from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.evidence import (
+    HIDDEN,
+    Batch,
+    Evidence,
+    Sizes,
+    Tuning,
+    expected_shares,
+    hardly_drawn,
+    relative_squares,
+)
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.settings import Settings, shares, warm_up
@@ -52,6 +61,7 @@ class Run:
     noise: float
     watched: int
     drawn: Array
+    relative: Array
     squared: float
     scattered: float
     largest: float
@@ -92,6 +102,7 @@ class Run:
             noise=0.0,
             watched=0,
             drawn=np.zeros(k),
+            relative=np.zeros(k),
             squared=0.0,
             scattered=0.0,
             largest=0.0,
@@ -164,7 +175,7 @@ class Run:
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
         run = self._watched(tally)
         run = run._counted(confidence, geometry, tally) if self.stage == 2 else run
-        return replace(run, drawn=self.drawn + tally.counts)._regressed(arms, tally)
+        return run._regressed(arms, tally)
 
     def _sizes(self) -> Sizes:
         return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
@@ -174,9 +185,10 @@ class Run:
 
         The first round of all, whose forecast knows nothing of the level, is left out.
         """
+        drawn = self.drawn + tally.counts
         if not self.stage:
             most = float(tally.largest.max()) if self.rounds > tally.rounds else 0.0
-            return replace(self, largest=max(self.largest, most))
+            return replace(self, largest=max(self.largest, most), drawn=drawn, relative=drawn)
         alone, before, informed = Sizes().and_of(tally), self._sizes(), self.informed
         if SETTLED * alone.largest < before.largest <= 2.0 * float(np.ptp(self.values)):
             # What was large were differences between arms, before they were known: nothing that noise did.
@@ -184,6 +196,8 @@ class Run:
         sizes = before.and_of(tally)
         return replace(
             self,
+            drawn=drawn,
+            relative=self.relative + relative_squares(tally),
             watched=sizes.rounds,
             squared=sizes.squared,
             scattered=sizes.scattered,
@@ -197,26 +211,35 @@ class Run:
         counts = np.asarray(tally.counts, dtype=np.float64)
         sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
         variance = geometry.variance
+        pooled = np.zeros_like(variance)
         if not confidence.is_exact:
+            pooled = float(tally.squares.sum()) * self._expected_factor(geometry)
             # Decided by the plan and what came before it, so that no draw can choose what is counted.
-            unseen = (self.drawn + self.length * self.probabilities < DRAWN) & (self.probabilities > 0)
-            variance = np.where(geometry.shares(self.probabilities, unseen) > HIDDEN, np.inf, variance)
-        factor, reach, estimates, squares = map(
-            self._with_rivals, (variance, geometry.reach(self.probabilities), *sums)
+            unseen = hardly_drawn(self.probabilities, self.length, self.drawn - counts)
+            hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
+            variance = np.where(hidden, np.inf, variance)
+        factor, reach, estimates, squares, pooled = map(
+            self._with_rivals, (variance, geometry.reach(self.probabilities), *sums, pooled)
         )
         batch = Batch(
             rounds=float(counts.sum()),
-            squared=float(tally.squares.sum()),
             excess=self.excess,
             factor=factor,
             reach=reach,
             estimates=estimates,
             squares=squares,
+            pooled=pooled,
         )
         now = self.evidence().and_of(batch, self.tuning(), confidence)
         met = self.met.copy()
         met[np.arange(len(met)), self._rivals()] = True
         return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
+
+    def _expected_factor(self, geometry: PairGeometry) -> Array:
+        """Return E g²·u² (K, K) of all pairs in units of E u²; v, or more if arms that weigh scatter more."""
+        shares = expected_shares(self.probabilities, self.relative, self.drawn)
+        known = np.where(np.isfinite(geometry.variance), geometry.variance, 0.0)
+        return np.maximum(known, geometry.carried(shares))
 
     def _rivals(self) -> NDArray[np.int64]:
         """Return the arm (K,) that each is tested against in this batch: the leader, or its runner-up."""

@@ -38,8 +38,9 @@ class AnytimeState:
         Variance of a residual.
     watched, squared, scattered, largest, excess : (...) arrays
         Sizes of residuals from the pilot on; see :class:`~orthobandit.estimate.evidence.Sizes`.
-    drawn : (..., K) array
-        Rounds of each arm.
+    drawn, relative : (..., K) arrays
+        Rounds of each arm, and its squared residuals in units of the others'; see
+        :func:`~orthobandit.estimate.evidence.relative_squares`.
     informed : (...) array
         Events of all batches from the pilot on, each by itself.
     totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
@@ -71,6 +72,7 @@ class AnytimeState:
     noise: Array
     watched: Whole
     drawn: Array
+    relative: Array
     squared: Array
     scattered: Array
     largest: Array
@@ -105,6 +107,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
         "probabilities": (np.float64, arm),
         "values": (np.float64, arm),
         "drawn": (np.float64, arm),
+        "relative": (np.float64, arm),
         "gram": (np.float64, (r, r)),
         "moment": (np.float64, (r,)),
         **dict.fromkeys(
