@@ -83,9 +83,10 @@ def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     run = replace(run, declared=-1, epsilon=np.inf, plans=run.plans + 1).led(arms, policy)
     if run.declared >= 0:
         return run
-    length = run.length if run.stage < 2 else max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
+    length = max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
+    length = run.length - run.late if run.stage < 2 else length
     p = np.array(wide_plan(arms, run.retired))
-    return replace(run, probabilities=p, length=length, designed=0)
+    return replace(run, probabilities=p, length=length, late=0, designed=0)
 
 
 def _grown(pairs: Array, count: int, fill: float) -> Array:
