@@ -27,10 +27,13 @@ from orthobandit.estimate.forecaster import (
 
 
 class Baseline(Protocol):
-    """Settings of a forecaster."""
+    """Settings of a forecaster, whose contract is that of :class:`~orthobandit.estimate.Forecaster`.
+
+    One that can go on from a memory takes it as the only argument of :meth:`forecaster`.
+    """
 
     def forecaster(self) -> Forecaster:
-        """Return a forecaster that has seen nothing."""
+        """Return a forecaster that has seen nothing, and shares nothing with others."""
         ...
 
 
@@ -41,15 +44,18 @@ def check_baseline(baseline: object) -> None:
 
 
 @dataclass(frozen=True)
-class _Compiled(ABC):
-    """Baselines with a compiled step, which the simulator runs inside its loops."""
+class CompiledBaseline(ABC):
+    """A baseline with a compiled step, which the simulator runs inside its loops.
+
+    Any other is asked round by round.
+    """
 
     @property
     @abstractmethod
     def recipe(self) -> Recipe:
         """What the compiled step does."""
 
-    def forecaster(self, memory: Mapping[str, Any] | None = None) -> "CompiledForecaster":
+    def forecaster(self, memory: Mapping[str, Any] | None = None) -> CompiledForecaster:
         """Return a forecaster that has seen nothing, or one that goes on from what ``to_json`` returned."""
         return CompiledForecaster(self.recipe, memory)
 
@@ -59,7 +65,7 @@ def _recipe(kind: int, rate: float = 1.0, lags: int = 0, periods: Sequence[float
 
 
 @dataclass(frozen=True)
-class NoBaseline(_Compiled):
+class NoBaseline(CompiledBaseline):
     """Forecasts 0: rewards as they are."""
 
     @property
@@ -68,7 +74,7 @@ class NoBaseline(_Compiled):
 
 
 @dataclass(frozen=True)
-class RunningMean(_Compiled):
+class RunningMean(CompiledBaseline):
     """The mean of all residuals so far: right for a level that does not move."""
 
     @property
@@ -77,7 +83,7 @@ class RunningMean(_Compiled):
 
 
 @dataclass(frozen=True)
-class ExponentialMean(_Compiled):
+class ExponentialMean(CompiledBaseline):
     """An exponentially weighted mean of past residuals: follows a level that wanders.
 
     Parameters
@@ -97,7 +103,7 @@ class ExponentialMean(_Compiled):
 
 
 @dataclass(frozen=True)
-class AutoRegression(_Compiled):
+class AutoRegression(CompiledBaseline):
     """Recursive least squares of each residual on the `lags` before it and a constant.
 
     Residuals are taken from the mean of the first few and in units of their standard deviation, so that the
@@ -124,7 +130,7 @@ class AutoRegression(_Compiled):
 
 
 @dataclass(frozen=True)
-class SeasonalRegression(_Compiled):
+class SeasonalRegression(CompiledBaseline):
     """Recursive least squares on a sine and cosine of each period, a constant, and optional lags.
 
     Parameters

@@ -38,13 +38,33 @@ class Forecast:
 
 
 class Forecaster(ABC):
-    """The running forecaster of one experiment.
+    """The running forecaster of one experiment, and the contract that it keeps.
 
-    Order: a forecast is made before its arm is drawn, from what had been learnt by then. One that is made
-    after the draw can depend on the arm, and then everything built on it may be wrong.
-    Lateness: residuals may be learnt in any order, any time after their forecasts, or never.
-    Repetition: a forecast is learnt from at most once.
-    Ownership: a forecaster learns from its own forecasts only.
+    :func:`orthobandit.testing.check_forecaster` plays every clause below on a baseline of yours.
+
+    **Order.** A forecast is made before its arm is drawn, from what had been learnt by then, and never
+    changes. One that is made after the draw can depend on the arm, and then everything built on it may be
+    wrong. Forecasting itself teaches nothing: a forecast that is never learnt from leaves no trace but its
+    number.
+
+    **Late.** Residuals may be learnt in any order, any time after their forecasts, or never.
+
+    **Repeated.** A forecast is learnt from at most once; a second time is refused with
+    :class:`~orthobandit.errors.ParameterError`.
+
+    **Ownership.** Forecasts are numbered 0, 1, 2, … by the forecaster that made them. It refuses those of
+    another, and residuals that are not finite (:class:`~orthobandit.errors.RewardError`); what is refused
+    changes nothing.
+
+    **Units.** Multiplying all residuals by a constant multiplies all forecasts by it. A model that has a unit
+    of its own says so in its documentation.
+
+    **Memory and JSON.** ``json.dumps(to_json(), allow_nan=False)`` works, and ``baseline.forecaster(memory)``
+    with what comes back goes on as if nothing had happened, open forecasts included. One that cannot keep
+    its memory raises :class:`~orthobandit.errors.ParameterError` and says what to save instead.
+
+    **Compiled.** A baseline that derives from :class:`~orthobandit.estimate.baseline.CompiledBaseline` has a
+    compiled step besides; both give the same forecasts, bit by bit.
     """
 
     @abstractmethod
@@ -57,7 +77,7 @@ class Forecaster(ABC):
 
     @abstractmethod
     def to_json(self) -> Any:
-        """Return the memory as plain lists and numbers, if it can be kept."""
+        """Return the memory as plain lists and numbers, or say why it cannot be kept."""
 
 
 class NumberedForecaster(Forecaster):

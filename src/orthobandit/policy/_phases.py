@@ -8,7 +8,7 @@ import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Baseline, Plan, Tally
 from orthobandit.policy._states import (
     check_observed,
     clear,
@@ -83,6 +83,7 @@ class PhasedPolicy(ABC):
     Survivors without any difference in features are equally good: the first is declared and played for ever.
     """
 
+    baseline: Baseline | None = None  # rewards are tallied as they are
     carries = 0  # how many sums over earlier phases are kept for each arm
 
     def rows(self, arms: ArmSet) -> int:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """SBE: the paper's phased elimination, for low regret and for finding the best arm."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
+from orthobandit.estimate import Baseline, Estimate, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._sbe_state import SBEState
 from orthobandit.policy._states import (
@@ -98,6 +98,8 @@ class SBE:
     design: str | DesignRule = "anchor"
     horizon: int | None = None
     longest: int | None = None
+
+    baseline: ClassVar[Baseline | None] = None  # rewards are tallied as they are
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)

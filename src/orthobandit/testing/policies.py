@@ -1,4 +1,4 @@
-"""Contract suites that a policy written anywhere can run on itself.
+"""The contract of policies, clause by clause.
 
 Each check plays a short experiment with a moving baseline and raises :class:`AssertionError` with the broken
 clause of :class:`~orthobandit.policy.base.Policy`. Rewards are multiples of 2⁻¹⁰, so that sums are exact in
@@ -6,77 +6,21 @@ any order and states can be compared bit by bit.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from orthobandit._random import draw_arms, stream
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._types import Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Centre, Plan, Tally
+from orthobandit.errors import TallyError
+from orthobandit.estimate import Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
-
-__all__ = [
-    "Setting",
-    "check_batch",
-    "check_decisions",
-    "check_empty_tally",
-    "check_inputs_kept",
-    "check_parts",
-    "check_policy",
-    "check_probabilities",
-    "check_replay",
-    "check_round_trip",
-]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The experiment that a check plays.
-
-    Parameters
-    ----------
-    arms : ArmSet
-    horizon : int
-        Rounds of each replication.
-    steps : int
-        Plans to follow at most; for policies that plan every round.
-    replications : int
-        Size of the batches.
-    seed : int
-    tolerance : float
-        Largest difference between probabilities of a batch and of its single runs. 0 asks for equality,
-        which linear algebra keeps only if it treats each replication by itself.
-    may_play_dropped : bool
-        True for policies that play arms out of the race for what they tell about the others.
-    """
-
-    arms: ArmSet
-    horizon: int = 3000
-    steps: int = 40
-    replications: int = 3
-    seed: int = 0
-    tolerance: float = 0.0
-    may_play_dropped: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """One plan that was followed: the state before, and what was seen (batch axes as in the state)."""
-
-    state: Any
-    plan: Plan
-    parts: tuple[Tally, ...]
-
-    @property
-    def tally(self) -> Tally:
-        return sum(self.parts[1:], start=self.parts[0])
+from orthobandit.testing._play import Setting, played, require
 
 
 def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
-    """Run every check of this module.
+    """Check every clause of :class:`~orthobandit.policy.base.Policy`.
 
     Parameters
     ----------
@@ -100,65 +44,65 @@ def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
     """Check that plans are proper distributions and leave out the arms that are out of the race."""
     count, batch = len(setting.arms), (2, setting.replications)
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
-    _require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
-    for step in _run(policy, setting, np.arange(setting.replications)):
+    require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
+    for step in played(policy, setting, np.arange(setting.replications)):
         total = step.plan.probabilities.sum(axis=-1)
-        _require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
-        _require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
+        require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
+        require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
         active = policy.decide(step.state).active
         drawn_in_vain = not setting.may_play_dropped and bool(np.any(step.plan.probabilities[~active]))
-        _require(not drawn_in_vain, "an arm that is not active may be drawn")
+        require(not drawn_in_vain, "an arm that is not active may be drawn")
 
 
 def check_decisions(policy: Policy[Any], setting: Setting) -> None:
     """Check that decisions have one entry a replication and name arms that are in the race."""
     shape = (setting.replications, len(setting.arms))
-    for step in _run(policy, setting, np.arange(setting.replications)):
+    for step in played(policy, setting, np.arange(setting.replications)):
         decision = policy.decide(step.state)
-        _require(decision.active.shape == shape, f"active has shape {decision.active.shape}, not {shape}")
+        require(decision.active.shape == shape, f"active has shape {decision.active.shape}, not {shape}")
         for name in ("leader", "declared", "epsilon"):
             got = getattr(decision, name).shape
-            _require(got == shape[:1], f"{name} has shape {got}, not {shape[:1]}")
-        _require(bool(np.all(_taken(decision.active, decision.leader))), "the leader is not active")
+            require(got == shape[:1], f"{name} has shape {got}, not {shape[:1]}")
+        require(bool(np.all(_taken(decision.active, decision.leader))), "the leader is not active")
         declared = decision.declared >= 0
         named = _taken(decision.active, np.where(declared, decision.declared, 0))
-        _require(bool(np.all(named | ~declared)), "a declared arm is not active")
-        _require(bool(np.all(decision.epsilon >= 0)), "epsilon is negative or not a number")
-        _require(0 <= decision.confidence <= 1, "confidence is not a probability")
+        require(bool(np.all(named | ~declared)), "a declared arm is not active")
+        require(bool(np.all(decision.epsilon >= 0)), "epsilon is negative or not a number")
+        require(0 <= decision.confidence <= 1, "confidence is not a probability")
 
 
 def check_round_trip(policy: Policy[Any], setting: Setting) -> None:
     """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
-    for step in _run(policy, setting, np.arange(setting.replications)):
+    for step in played(policy, setting, np.arange(setting.replications)):
         midway = policy.observe(step.state, step.plan, step.parts[0])
         for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
             text, plan = _text(policy, state), policy.plan(state)
             loaded = policy.load(setting.arms, json.loads(text))
-            _require(_text(policy, loaded) == text, "dump(load(dump(state))) differs from dump(state)")
+            require(_text(policy, loaded) == text, "dump(load(dump(state))) differs from dump(state)")
             _same_plan(policy.plan(loaded), plan, "a loaded state plans differently")
             _same_decision(policy.decide(loaded), policy.decide(state), "a loaded state decides differently")
             after, resumed = policy.observe(state, plan, tally), policy.observe(loaded, plan, tally)
-            _require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
+            require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
 
 
 def check_replay(policy: Policy[Any], setting: Setting) -> None:
     """Check that the same seed and the same rewards give the same states, bit by bit."""
     numbers = np.arange(setting.replications)
-    runs = zip(_run(policy, setting, numbers), _run(policy, setting, numbers), strict=True)
+    runs = zip(played(policy, setting, numbers), played(policy, setting, numbers), strict=True)
     for first, second in runs:
         _same_plan(second.plan, first.plan, "a replay makes another plan")
         _same_plan(policy.plan(first.state), first.plan, "asking twice for the plan gives two plans")
-        _require(_text(policy, first.state) == _text(policy, second.state), "a replay has another state")
+        require(_text(policy, first.state) == _text(policy, second.state), "a replay has another state")
 
 
 def check_batch(policy: Policy[Any], setting: Setting) -> None:
     """Check that a batch of R equals R single runs with the same replication numbers."""
     numbers = np.arange(setting.replications)
-    batch = list(_run(policy, setting, numbers))
+    batch = list(played(policy, setting, numbers))
     for number in numbers.tolist():
-        single = list(_run(policy, setting, np.asarray(number)))
+        single = list(played(policy, setting, np.asarray(number)))
         together = [step for step in batch if step.tally.rounds[number] > 0]
-        _require(len(single) == len(together), "a single run makes another number of plans than its batch")
+        require(len(single) == len(together), "a single run makes another number of plans than its batch")
         for alone, step in zip(single, together, strict=True):
             message = f"replication {number} of a batch differs from its single run"
             plan = step.plan
@@ -173,7 +117,7 @@ def check_parts(policy: Policy[Any], setting: Setting) -> None:
     A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
     in force.
     """
-    for step in _run(policy, setting, np.asarray(0)):
+    for step in played(policy, setting, np.asarray(0)):
         state, seen = step.state, 0
         for part in step.parts:
             if seen == step.plan.rounds:
@@ -188,22 +132,56 @@ def check_parts(policy: Policy[Any], setting: Setting) -> None:
         _same_decision(policy.decide(state), policy.decide(whole), "parts lead to another decision")
 
 
+def check_numbers(policy: Policy[Any], setting: Setting) -> None:
+    """Check that every plan has a number of its own, and that rounds of one that has ended are refused."""
+    for step in played(policy, setting, np.asarray(0)):
+        if not step.tally.rounds:
+            continue
+        after = policy.observe(step.state, step.plan, step.tally)
+        now = policy.plan(after)
+        # A plan of no rounds says that the run is over.
+        is_over = bool(step.tally.rounds == step.plan.rounds and now.rounds > 0)
+        same = bool(now.number == step.plan.number)
+        require(
+            same != is_over, "a new plan has an old number" if is_over else "a plan in force is renumbered"
+        )
+        if not is_over:
+            continue
+        before = _text(policy, after)
+        try:
+            policy.observe(after, step.plan, step.tally)
+        except TallyError:
+            require(_text(policy, after) == before, "a refused tally changes the state")
+        else:
+            raise AssertionError("rounds of a plan that has ended are observed")
+
+
+def check_baseline(policy: Policy[Any], setting: Setting) -> None:
+    """Check that the policy says how the level is forecast, and that its plans then have a centre."""
+    require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
+    if policy.baseline is None:
+        return
+    require(callable(getattr(policy.baseline, "forecaster", None)), "the baseline makes no forecaster")
+    for step in played(policy, setting, np.arange(setting.replications)):
+        require(step.plan.centre is not None, "a plan has no centre, though there is a baseline")
+
+
 def check_empty_tally(policy: Policy[Any], setting: Setting) -> None:
     """Check that observing no rounds keeps the state."""
-    for step in _run(policy, setting, np.arange(setting.replications)):
+    for step in played(policy, setting, np.arange(setting.replications)):
         empty = Tally.zeros(len(setting.arms), (setting.replications,))
         same = policy.observe(step.state, step.plan, empty)
-        _require(_text(policy, same) == _text(policy, step.state), "a tally of no rounds changes the state")
+        require(_text(policy, same) == _text(policy, step.state), "a tally of no rounds changes the state")
 
 
 def check_inputs_kept(policy: Policy[Any], setting: Setting) -> None:
     """Check that planning, observing and deciding leave the state, the plan and the tally as they were."""
-    for step in _run(policy, setting, np.arange(setting.replications)):
+    for step in played(policy, setting, np.arange(setting.replications)):
         before = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
         policy.decide(step.state)
         policy.observe(step.state, policy.plan(step.state), step.tally)
         after = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
-        _require(before == after, "an argument was modified")
+        require(before == after, "an argument was modified")
 
 
 CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
@@ -213,66 +191,11 @@ CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
     check_replay,
     check_batch,
     check_parts,
+    check_numbers,
+    check_baseline,
     check_empty_tally,
     check_inputs_kept,
 )
-
-
-def _run(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[_Step]:
-    """Follow the policy to the horizon; `numbers` () or (R,) name the replications and shape the batch."""
-    count, batch = len(setting.arms), numbers.shape
-    state = policy.start(setting.arms, batch, seed=setting.seed, replications=numbers)
-    played = np.zeros(batch, dtype=np.int64)
-    for _ in range(setting.steps):
-        plan = policy.plan(state)
-        rounds = np.asarray(np.minimum(plan.rounds, setting.horizon - played))
-        if not rounds.any():
-            return
-        names = zip(numbers.reshape(-1).tolist(), played.reshape(-1).tolist(), strict=True)
-        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), np.ndindex(batch), strict=True)
-        seen = [
-            _seen(setting, name, int(size), row, plan.centre and plan.centre.at(place))
-            for name, size, row, place in rows
-        ]
-        step = _Step(state, plan, tuple(_stacked(part, batch) for part in zip(*seen, strict=True)))
-        yield step
-        played = np.asarray(played + rounds)
-        state = policy.observe(state, plan, step.tally)
-
-
-def _seen(
-    setting: Setting,
-    name: tuple[int, int],
-    rounds: int,
-    probabilities: Array,
-    centre: Centre | None,
-) -> list[Tally]:
-    """Play rounds of the replication and from the round that `name` says; return the tally of each third.
-
-    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
-    plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
-    """
-    arms, seed = setting.arms, setting.seed
-    theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
-    drawn = draw_arms(stream(seed, "contract arms", *name), probabilities, rounds)
-    noise = stream(seed, "contract noise", *name).standard_normal(rounds)
-    shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
-    rewards = np.round(((arms.features @ theta)[drawn] + shift + noise) * 1024) / 1024
-    if centre is not None:
-        rewards = centre.residuals(drawn, rewards)
-    thirds = np.array_split(np.arange(rounds), 3)
-    return [Tally.of(drawn[third], rewards[third], len(arms)) for third in thirds]
-
-
-def _stacked(tallies: tuple[Tally, ...], batch: tuple[int, ...]) -> Tally:
-    shape = (*batch, tallies[0].count)
-    parts = ("counts", "sums", "squares", "largest")
-    return Tally(*(np.stack([getattr(tally, part) for tally in tallies]).reshape(shape) for part in parts))
-
-
-def _require(fact: bool, message: str) -> None:
-    if not fact:
-        raise AssertionError(message)
 
 
 def _text(policy: Policy[Any], state: Any) -> str:
@@ -296,10 +219,10 @@ def _pick(decision: Decision, number: int) -> Decision:
 
 def _same_plan(got: Plan, wanted: Plan, message: str, tolerance: float = 0.0) -> None:
     near = np.abs(got.probabilities - wanted.probabilities) <= tolerance
-    _require(bool(near.all()) and np.array_equal(got.rounds, wanted.rounds), message)
+    require(bool(near.all()) and np.array_equal(got.rounds, wanted.rounds), message)
 
 
 def _same_decision(got: Decision, wanted: Decision, message: str) -> None:
     for name in ("active", "leader", "declared", "epsilon", "confidence", "mode"):
         same = np.array_equal(getattr(got, name), getattr(wanted, name))
-        _require(same, f"{message}: {name} is {getattr(got, name)}, not {getattr(wanted, name)}")
+        require(same, f"{message}: {name} is {getattr(got, name)}, not {getattr(wanted, name)}")
