@@ -14,8 +14,8 @@ import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import _forecast
-from orthobandit.estimate._forecast import Recipe
+from orthobandit.estimate import compiled_forecast as steps
+from orthobandit.estimate.compiled_forecast import Recipe
 from orthobandit.estimate.forecaster import (
     CompiledForecaster,
     Covariates,
@@ -70,7 +70,7 @@ class NoBaseline(CompiledBaseline):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.NOTHING)
+        return _recipe(steps.NOTHING)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RunningMean(CompiledBaseline):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.MEAN)
+        return _recipe(steps.MEAN)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class ExponentialMean(CompiledBaseline):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.EXPONENTIAL, self.rate)
+        return _recipe(steps.EXPONENTIAL, self.rate)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class AutoRegression(CompiledBaseline):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.REGRESSION, self.ridge, self.lags)
+        return _recipe(steps.REGRESSION, self.ridge, self.lags)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class SeasonalRegression(CompiledBaseline):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.REGRESSION, self.ridge, self.lags, self.periods)
+        return _recipe(steps.REGRESSION, self.ridge, self.lags, self.periods)
 
 
 class OnlineModel(Protocol):
@@ -249,7 +249,7 @@ class CovariateRegression:
 class _CovariateForecaster(RememberingForecaster):
     def __init__(self, names: tuple[str, ...], ridge: float, memory: Mapping[str, Any] | None = None) -> None:
         # As large as a regression on so many lags, but the covariates are no residuals.
-        super().__init__(_recipe(_forecast.REGRESSION, ridge, len(names)), memory)
+        super().__init__(_recipe(steps.REGRESSION, ridge, len(names)), memory)
         self._names, self._ridge = names, ridge
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
@@ -258,9 +258,9 @@ class _CovariateForecaster(RememberingForecaster):
             if name not in given or not np.isfinite(given[name]):
                 raise ParameterError(f"covariate {name!r} is missing or not finite in round {round}")
         regressors = np.array([1.0, *(float(given[name]) for name in self._names)])
-        value = _forecast.regressed(self._memory, regressors, 0)
+        value = steps.regressed(self._memory, regressors, 0)
         return Forecast(value, round, tuple(regressors.tolist()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:
         self._settle(forecast, residual, 1 + len(self._names))
-        _forecast.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)
+        steps.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)

@@ -10,7 +10,7 @@ from scipy.special import erfc
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate._boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
+from orthobandit.estimate.boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import _forecast
-from orthobandit.estimate._forecast import Recipe
+from orthobandit.estimate import compiled_forecast as steps
+from orthobandit.estimate.compiled_forecast import Recipe
 
 Covariates = Mapping[str, float]
 
@@ -119,7 +119,7 @@ class RememberingForecaster(NumberedForecaster):
 
     def __init__(self, recipe: Recipe, memory: Mapping[str, Any] | None = None) -> None:
         super().__init__()
-        self._recipe, self._memory = recipe, _forecast.fresh_memory(recipe)
+        self._recipe, self._memory = recipe, steps.fresh_memory(recipe)
         if memory is None:
             return
         kept = np.array(memory["memory"], dtype=np.float64)
@@ -136,10 +136,10 @@ class CompiledForecaster(RememberingForecaster):
     """The compiled step, one round at a time."""
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002, ARG002, D102
-        regressors = np.zeros(_forecast.regressor_count(self._recipe))
-        value = _forecast.forecast(self._recipe, self._memory, round, regressors)
+        regressors = np.zeros(steps.regressor_count(self._recipe))
+        value = steps.forecast(self._recipe, self._memory, round, regressors)
         return Forecast(float(value), round, tuple(regressors.tolist()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:  # noqa: D102
-        self._settle(forecast, residual, _forecast.regressor_count(self._recipe))
-        _forecast.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
+        self._settle(forecast, residual, steps.regressor_count(self._recipe))
+        steps.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)

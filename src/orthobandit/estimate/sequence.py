@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._linalg import whitened
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
-from orthobandit.estimate._boundaries import tightest_rho
-from orthobandit.estimate.augmented import whitened
+from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Asymptotic, Confidence
 from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
 from orthobandit.estimate.plan import Centre, Plan

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction, check_whole
-from orthobandit._linalg import RangeFactor
+from orthobandit._linalg import diameter, whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
-from orthobandit.design._norms import diameter
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._phases import (
     Ahead,
@@ -138,6 +137,5 @@ def _anchor(ahead: Ahead) -> int:
 
 def _largest_variance(arms: ArmSet, survivors: Mask, probabilities: Array) -> float:
     """Return max ‖x_i − x_j‖²_{Σ_p⁻¹} over pairs of survivors."""
-    centred = arms.positions - probabilities @ arms.positions
-    factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
-    return diameter(factor.whiten(centred[survivors])) ** 2
+    white, _ = whitened(arms.positions, probabilities)
+    return diameter(white[survivors]) ** 2

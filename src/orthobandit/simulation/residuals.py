@@ -5,8 +5,8 @@ import numpy as np
 from orthobandit._types import Array, Whole
 from orthobandit.errors import RewardError
 from orthobandit.estimate import Centre, Tally
-from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.baseline import Baseline, CompiledBaseline
+from orthobandit.estimate.compiled_forecast import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.forecaster import Forecast
 from orthobandit.simulation._kernels import SUMS, Residuals
 

@@ -11,7 +11,7 @@ from orthobandit._random import stream
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline, Forecast, Forecaster
-from orthobandit.estimate import _forecast as steps
+from orthobandit.estimate import compiled_forecast as steps
 from orthobandit.estimate.baseline import CompiledBaseline
 from orthobandit.testing._play import require
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orthobandit._types import Array
-from orthobandit.estimate._boundaries import tightest_rho
+from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
 

@@ -11,10 +11,11 @@ from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.boundaries import normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.settings import Settings, shares, warm_up
@@ -235,7 +236,8 @@ class Run:
 
         A quiet batch counts no more than the batches before: where events are rare it has seen none.
         """
-        centred, counts = arms.positions - self.probabilities @ arms.positions, tally.counts
+        sums = tally.sums + tally.counts * self.values
+        gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
         noise = 0.7 * self.noise + 0.3 * scatter if self.stage == 2 else scatter
         if self.stage == 1:
@@ -243,8 +245,8 @@ class Run:
         unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
         return replace(
             self,
-            gram=self.gram + (centred * counts[:, np.newaxis]).T @ centred / unit,
-            moment=self.moment + centred.T @ (tally.sums + counts * self.values) / unit,
+            gram=self.gram + gram / unit,
+            moment=self.moment + moment / unit,
             noise=noise,
         )
 
