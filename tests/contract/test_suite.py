@@ -58,7 +58,7 @@ class ForgetsTheBatch(Wrapped):
 class TakesBackTheEnd(Wrapped):
     def plan(self, state):
         plan = self.inner.plan(state)
-        rounds = plan.rounds - (plan.rounds == FOREVER) * state.tally.rounds
+        rounds = plan.rounds - (plan.rounds == FOREVER) * state.rounds
         return Plan(plan.probabilities, rounds, number=plan.number)
 
 
