@@ -264,3 +264,17 @@ class _CovariateForecaster(RememberingForecaster):
     def learn(self, forecast: Forecast, residual: float) -> None:
         self._settle(forecast, residual, 1 + len(self._names))
         steps.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)
+
+
+def _one_season(period: float, lags: int = 0) -> SeasonalRegression:
+    return SeasonalRegression((period,), lags)
+
+
+# Baselines by name, for the command line and for studies; their settings are the arguments of their makers.
+BASELINES: Mapping[str, Callable[..., Baseline]] = {
+    "none": NoBaseline,
+    "mean": RunningMean,
+    "exponential": ExponentialMean,
+    "autoregressive": AutoRegression,
+    "seasonal": _one_season,
+}

@@ -1,6 +1,7 @@
 """Confidence that holds at every time at once, whatever the shift: three modes, each says what it needs."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -206,3 +207,11 @@ class SubGaussian(_Exact):
 def _check_range(low: float, high: float) -> None:
     if not -np.inf < low < high < np.inf:
         raise ParameterError(f"low={low} and high={high} must be finite with low < high")
+
+
+# Modes by name, for the command line and for studies; their settings are the arguments of their makers.
+CONFIDENCES: Mapping[str, Callable[..., Confidence]] = {
+    "asymptotic": Asymptotic,
+    "bounded": Bounded,
+    "sub-gaussian": SubGaussian,
+}
