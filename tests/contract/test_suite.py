@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit import ArmSet, Plan, Tally
 from orthobandit.estimate import RunningMean
-from orthobandit.policy import FOREVER, SBE
+from orthobandit.policy import FOREVER, SBE, UniformAllocation
 from orthobandit.testing import (
     Setting,
     check_baseline,
@@ -56,10 +56,12 @@ class ForgetsTheBatch(Wrapped):
 
 
 class TakesBackTheEnd(Wrapped):
+    def __init__(self):
+        self.inner = UniformAllocation()
+
     def plan(self, state):
         plan = self.inner.plan(state)
-        rounds = plan.rounds - (plan.rounds == FOREVER) * state.rounds
-        return Plan(plan.probabilities, rounds, number=plan.number)
+        return Plan(plan.probabilities, FOREVER - state.tally.rounds, number=plan.number)
 
 
 class LosesDigits(Wrapped):

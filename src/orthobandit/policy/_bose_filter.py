@@ -181,6 +181,6 @@ class FilterPolicy(RoundPolicy):
             leader=leader.reshape(batch),
             declared=np.where(settled, leader, -1).reshape(batch),
             epsilon=np.where(settled & is_proven, 0.0, np.inf).reshape(batch),
-            confidence=1 - self.delta if is_proven else 0.0,
+            certainty=1 - self.delta if is_proven else 0.0,
             mode="theory" if is_proven else "none (tuned constants)",
         )

@@ -247,14 +247,14 @@ class PhasedPolicy(ABC):
         return np.eye(len(ahead.arms))[first], FOREVER, first
 
 
-def phased_decision(state: PhasedState, epsilon: Array, confidence: float, mode: str) -> Decision:
+def phased_decision(state: PhasedState, epsilon: Array, certainty: float, mode: str) -> Decision:
     """Return a decision that claims ε (...) for the leader, and 0 once an arm is declared."""
     return Decision(
         active=state.active,
         leader=state.leader,
         declared=state.declared,
-        epsilon=np.where((state.declared >= 0) & (confidence > 0), 0.0, epsilon),
-        confidence=confidence,
+        epsilon=np.where((state.declared >= 0) & (certainty > 0), 0.0, epsilon),
+        certainty=certainty,
         mode=mode,
     )
 

@@ -26,8 +26,8 @@ class Decision:
     declared : (...) array of int
         The arm declared best, or −1 while none is.
     epsilon : (...) array
-        The leader is within ε of the best arm with the stated confidence; +inf while nothing is claimed.
-    confidence : float
+        The leader is within ε of the best arm with the stated certainty; +inf while nothing is claimed.
+    certainty : float
         Probability with which all claims hold at once, 1 − δ; 0 for policies that claim nothing.
     mode : str
         The guarantee behind the claims, e.g. ``"paper constants"`` or ``"none"``.
@@ -37,7 +37,7 @@ class Decision:
     leader: Whole
     declared: Whole
     epsilon: Array
-    confidence: float
+    certainty: float
     mode: str
 
 

@@ -46,7 +46,7 @@ class FixedBudget(PhasedPolicy):
 
     Notes
     -----
-    No guarantee with a number is known for a given budget, so ``decide().confidence`` is 0. The honest error
+    No guarantee with a number is known for a given budget, so ``decide().certainty`` is 0. The honest error
     estimate is :meth:`error`: the chance that another arm is better, were arms like these normal with the
     spread that their estimates show beyond noise. It is an estimate and not a bound.
 
@@ -128,7 +128,7 @@ class FixedBudget(PhasedPolicy):
             leader=state.leader,
             declared=state.declared,
             epsilon=np.full(state.declared.shape, np.inf),
-            confidence=0.0,
+            certainty=0.0,
             mode="none (fixed budget; `error` estimates the chance of a mistake)",
         )
 

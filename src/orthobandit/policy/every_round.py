@@ -262,6 +262,6 @@ def open_decision(state: RoundState, scores: Array, mode: str) -> Decision:
         leader=np.asarray(np.argmax(scores, axis=-1)),
         declared=np.full(batch, -1, dtype=np.int64),
         epsilon=np.full(batch, np.inf),
-        confidence=0.0,
+        certainty=0.0,
         mode=mode,
     )

@@ -156,7 +156,7 @@ class PureExploration:
             leader=np.where(state.declared >= 0, state.declared, self._leader(state)),
             declared=state.declared,
             epsilon=self._epsilon(state),
-            confidence=1 - self.delta,
+            certainty=1 - self.delta,
             mode="paper constants (fixed time)",
         )
 

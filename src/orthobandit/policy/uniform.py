@@ -65,7 +65,7 @@ class UniformAllocation:
             leader=np.asarray(np.argmax(mean, axis=-1)),
             declared=np.full(batch, -1, dtype=np.int64),
             epsilon=np.full(batch, np.inf),
-            confidence=0.0,
+            certainty=0.0,
             mode="none",
         )
 

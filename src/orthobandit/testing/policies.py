@@ -68,7 +68,7 @@ def check_decisions(policy: Policy[Any], setting: Setting) -> None:
         named = _taken(decision.active, np.where(declared, decision.declared, 0))
         require(bool(np.all(named | ~declared)), "a declared arm is not active")
         require(bool(np.all(decision.epsilon >= 0)), "epsilon is negative or not a number")
-        require(0 <= decision.confidence <= 1, "confidence is not a probability")
+        require(0 <= decision.certainty <= 1, "certainty is not a probability")
 
 
 def check_round_trip(policy: Policy[Any], setting: Setting) -> None:
@@ -212,7 +212,7 @@ def _pick(decision: Decision, number: int) -> Decision:
         decision.leader[number],
         decision.declared[number],
         decision.epsilon[number],
-        decision.confidence,
+        decision.certainty,
         decision.mode,
     )
 
@@ -223,6 +223,6 @@ def _same_plan(got: Plan, wanted: Plan, message: str, tolerance: float = 0.0) ->
 
 
 def _same_decision(got: Decision, wanted: Decision, message: str) -> None:
-    for name in ("active", "leader", "declared", "epsilon", "confidence", "mode"):
+    for name in ("active", "leader", "declared", "epsilon", "certainty", "mode"):
         same = np.array_equal(getattr(got, name), getattr(wanted, name))
         require(same, f"{message}: {name} is {getattr(got, name)}, not {getattr(wanted, name)}")

@@ -148,7 +148,7 @@ def test_epsilon_halves_with_each_phase_that_decides_nothing():
         seen.append(float(policy.decide(state).epsilon))
         state = complete(policy, state, [5.0, 5.0])
     assert seen == [np.inf, 1.0, 0.5, 0.25]
-    assert policy.decide(state).confidence == 0.95
+    assert policy.decide(state).certainty == 0.95
     assert policy.decide(state).mode == "paper constants (experiments)"
 
 

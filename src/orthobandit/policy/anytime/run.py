@@ -25,6 +25,7 @@ INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it 
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
+EARLIER, NEWEST = 0.7, 0.3  # weights of the batches before and of the newest in the variance of a residual
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
 # Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
@@ -239,7 +240,7 @@ class Run:
         sums = tally.sums + tally.counts * self.values
         gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
-        noise = 0.7 * self.noise + 0.3 * scatter if self.stage == 2 else scatter
+        noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
         if self.stage == 1:
             noise = self.squared / self.watched
         unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0

@@ -8,8 +8,9 @@ from orthobandit.estimate.confidence import Confidence
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}
 RESERVE = 0.05  # of δ that is kept for arms that come and go
-# Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
-PAIRS = {True: 0.5, False: 0.1}
+# Shares of δ for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can end the
+# experiment, bounds decide when; where it cannot, they are for the reader.
+BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.1
 
 
 class Settings(Protocol):
@@ -46,7 +47,8 @@ class Settings(Protocol):
 
 def shares(policy: Settings) -> tuple[float, float]:
     """Return what each arm's row spends of δ on its test and on its bounds."""
-    spent, part = (1.0 - RESERVE) * policy.delta, PAIRS[policy.epsilon > 0]
+    spent = (1.0 - RESERVE) * policy.delta
+    part = BOUNDS_THAT_STOP if policy.epsilon > 0 else BOUNDS_TO_READ
     return (1.0 - part) * spent, part * spent
 
 
