@@ -9,8 +9,7 @@ import numpy as np
 
 from orthobandit._checks import check_whole
 from orthobandit._linalg import RangeFactor, diameter, whitened
-from orthobandit._progress import Progress
-from orthobandit._types import Array, Whole
+from orthobandit._types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
 from orthobandit.design._contrasts import Request, contrast_set, support_mask

@@ -41,7 +41,7 @@ class PhasedState:
     leader, declared : (...) array of int
         The best-looking arm, and the declared one or −1.
     rounds : (...) array of int
-        Rounds seen since the start.
+        Rounds seen until an arm is declared.
     """
 
     arms: ArmSet
@@ -181,8 +181,8 @@ class PhasedPolicy(ABC):
         """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
         check_observed(self.plan(state), plan, tally)
         running = np.asarray(state.declared < 0)
-        merged = state.tally + clear(tally, ~running)
-        state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
+        kept = clear(tally, ~running)
+        state = replace(state, tally=state.tally + kept, rounds=state.rounds + kept.rounds)
         done = np.asarray(running & (state.tally.rounds == state.length))
         return self._end_phase(state, done) if done.any() else state
 

@@ -18,8 +18,8 @@ from orthobandit.policy._phases import (
     phased_decision,
     unclaimed_decision,
 )
-from orthobandit.policy._successor import successor_phase_rounds
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.one_shot import successor_phase_rounds
 from orthobandit.theory import (
     adaptive_phase_rounds,
     experiments_phase_rounds,
@@ -59,7 +59,7 @@ class SBE(PhasedPolicy):
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
         :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
         "successor" are the lengths that the author of SP-BAI gives SBE in his experiments
-        (:func:`~orthobandit.policy._successor.successor_phase_rounds`).
+        (:func:`~orthobandit.policy.one_shot.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
     C2, C3 : float

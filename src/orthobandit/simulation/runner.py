@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
 from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._progress import Progress
-from orthobandit._types import Whole
+from orthobandit._types import Progress, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation.batch import Job, play_group

@@ -16,9 +16,9 @@ from orthobandit.estimate.boundaries import normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
 from orthobandit.estimate.orthogonal import centred_sums
-from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
+from orthobandit.policy.anytime.delta import TINY, cautious_gaps, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
-from orthobandit.policy.anytime.settings import Settings, shares, warm_up
+from orthobandit.policy.anytime.settings import Settings, warm_up
 
 SHORTEST = 10  # rounds of a batch
 INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes

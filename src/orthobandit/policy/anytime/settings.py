@@ -7,10 +7,6 @@ from orthobandit.estimate.confidence import Confidence
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}
-RESERVE = 0.05  # of δ that is kept for arms that come and go
-# Shares of δ for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can end the
-# experiment, bounds decide when; where it cannot, they are for the reader.
-BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.1
 
 
 class Settings(Protocol):
@@ -43,13 +39,6 @@ class Settings(Protocol):
     @property
     def pilot(self) -> int | None:
         """Fewest rounds of warm-up and pilot together, if set."""
-
-
-def shares(policy: Settings) -> tuple[float, float]:
-    """Return what each arm's row spends of δ on its test and on its bounds."""
-    spent = (1.0 - RESERVE) * policy.delta
-    part = BOUNDS_THAT_STOP if policy.epsilon > 0 else BOUNDS_TO_READ
-    return (1.0 - part) * spent, part * spent
 
 
 def warm_up(policy: Settings, arms: ArmSet) -> int:
