@@ -61,7 +61,7 @@ def report(state: dict[str, Any], day: int) -> bool:
         if known.active[place] and place != known.leader
     ]
     if known.declared >= 0:
-        print(f"day {day + 1}: {best!r} is the best, with {known.confidence:.0%} confidence ({known.mode})")
+        print(f"day {day + 1}: {best!r} is the best, with {known.certainty:.0%} certainty ({known.mode})")
         return True
     print(f"day {day + 1}: {best!r} leads; better than it by at most: {', '.join(others)}")
     return False

@@ -5,6 +5,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._types import Whole
 from orthobandit.errors import ParameterError
 
 
@@ -42,6 +46,19 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     near = _near(value, names)
     hint = f"; did you mean {near!r}?" if near else ""
     raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
+
+
+def check_pairs(pairs: ArrayLike, count: int) -> Whole:
+    """Return `pairs` as numbers (m, 2) of `count` arms, m ≥ 1."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
+        raise ParameterError(
+            f"pairs have shape {given.shape} and type {given.dtype};"
+            " numbers of arms (m, 2), one pair or more, are needed"
+        )
+    if np.any((given < 0) | (given >= count)):
+        raise ParameterError(f"pairs name an arm outside 0 to {count - 1}")
+    return given.astype(np.int64)
 
 
 def nearest(value: object, valid: Iterable[str]) -> str:

@@ -1,4 +1,7 @@
-"""Factorisations and quadratic forms: the only place of the package that inverts a matrix."""
+"""Factorisations, quadratic forms and distances: the only place of the package that inverts a matrix.
+
+The functions at the end are for small systems inside compiled loops, one replication at a time.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,10 +9,12 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from orthobandit._compile import compiled
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import InputError
 
 EPS = float(np.finfo(np.float64).eps)
+BLOCK = 512  # points whose distances are tabulated at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +106,52 @@ class RangeFactor:
         return np.asarray(null > np.maximum(1e-10, tilt) * size)
 
 
+def whitened(points: Array, weights: Array, drawn: Whole | None = None) -> tuple[Array, RangeFactor]:
+    """Return points (K, r) around their mean in units of their covariance, and the factor of that.
+
+    With μ = Σ w_i x_i and Σ = Σ w_i (x_i−μ)(x_i−μ)ᵀ, Euclidean distances between the rows are distances in
+    Σ⁻¹; rows outside the range of Σ are +inf.
+
+    Parameters
+    ----------
+    points : (K, r) array
+    weights : (K,) array
+        A distribution over the points.
+    drawn : (m,) array of int, optional
+        Where the weights (m,) are, if not on all points.
+    """
+    seen = slice(None) if drawn is None else drawn
+    centred = points - weights @ points[seen]
+    factor = RangeFactor.of((centred[seen] * weights[:, np.newaxis]).T @ centred[seen])
+    return factor.whiten(centred), factor
+
+
+def diameter(points: Array) -> float:
+    """Return max_{i,j} ‖z_i − z_j‖ for points (K, r).
+
+    Points are sorted by distance from their mean; two blocks are compared only if the farthest members
+    of both could beat the best pair so far (triangle inequality), so clouds cost much less than K².
+    """
+    if len(points) < 2 or not points.shape[1]:
+        return 0.0
+    centred = points - points.mean(axis=0)
+    squares = np.einsum("ij,ij->i", centred, centred)
+    order = np.argsort(-squares, kind="stable")
+    centred, squares = centred[order], squares[order]
+    sizes = np.sqrt(squares)
+    best = 0.0
+    for i in range(0, len(centred), BLOCK):
+        if 2 * sizes[i] <= best:
+            break
+        for j in range(i, len(centred), BLOCK):
+            if sizes[i] + sizes[j] <= best:
+                break
+            distances = squares[i : i + BLOCK, np.newaxis] + squares[j : j + BLOCK]
+            distances -= 2.0 * (centred[i : i + BLOCK] @ centred[j : j + BLOCK].T)
+            best = max(best, float(np.sqrt(distances.max(initial=0.0))))
+    return best
+
+
 def solve_ridge(gram: Array, moment: Array, ridge: Array | float) -> Array:
     """Return (gram + ridge·I)⁻¹ moment.
 
@@ -166,3 +217,61 @@ def solve_nearly_singular(matrix: Array, right: Array) -> Array:
             ridge *= 10.0
             continue
         return np.asarray(scipy.linalg.cho_solve((lower, True), right / scale, check_finite=False) / scale)
+
+
+@compiled
+def cholesky_into(matrix: Array, size: int, lower: Array, floor: float) -> bool:
+    """Write L with LLᵀ = matrix[:size, :size] to the lower triangle of `lower`.
+
+    Returns False as soon as a pivot is not above `floor` times its diagonal entry: the matrix is then
+    singular to that precision and `lower` is not to be used.
+    """
+    for i in range(size):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= lower[i, k] * lower[j, k]
+            if i > j:
+                lower[i, j] = total / lower[j, j]
+            elif total > floor * matrix[i, i]:
+                lower[i, i] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@compiled
+def forward(lower: Array, size: int, right: Array) -> None:
+    """Overwrite right[:size] with L⁻¹ right."""
+    for i in range(size):
+        total = right[i]
+        for k in range(i):
+            total -= lower[i, k] * right[k]
+        right[i] = total / lower[i, i]
+
+
+@compiled
+def backward(lower: Array, size: int, right: Array) -> None:
+    """Overwrite right[:size] with L⁻ᵀ right."""
+    for i in range(size - 1, -1, -1):
+        total = right[i]
+        for k in range(i + 1, size):
+            total -= lower[k, i] * right[k]
+        right[i] = total / lower[i, i]
+
+
+@compiled
+def whiten_into(lower: Array, rows: Array, out: Array) -> None:
+    """Write L⁻¹ x of every row x of `rows` (K, n) to the columns of `out` (n, K)."""
+    count, size = rows.shape
+    for i in range(size):
+        for a in range(count):
+            out[i, a] = rows[a, i]
+        # Along the arms, so that each step is one vector operation over all of them.
+        for k in range(i):
+            share = lower[i, k]
+            for a in range(count):
+                out[i, a] -= share * out[k, a]
+        scale = 1.0 / lower[i, i]
+        for a in range(count):
+            out[i, a] *= scale

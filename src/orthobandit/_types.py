@@ -1,4 +1,6 @@
-"""What arrays hold, in one word each."""
+"""What arrays hold, in one word each, and how long work tells how far it is."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+# Called with (done, total): units of work that are finished, and how many there are. The unit is the
+# worker's own (replications, estimated cost, halvings of a gap); the total is the same in every call.
+Progress = Callable[[float, float], None]

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Plan, Tally
-from orthobandit.policy import FOREVER, SBE
+from orthobandit.estimate import RunningMean
+from orthobandit.policy import FOREVER, SBE, UniformAllocation
 from orthobandit.testing import (
     Setting,
+    check_baseline,
     check_batch,
     check_decisions,
     check_empty_tally,
     check_inputs_kept,
+    check_numbers,
     check_parts,
     check_policy,
     check_probabilities,
@@ -53,10 +56,12 @@ class ForgetsTheBatch(Wrapped):
 
 
 class TakesBackTheEnd(Wrapped):
+    def __init__(self):
+        self.inner = UniformAllocation()
+
     def plan(self, state):
         plan = self.inner.plan(state)
-        rounds = plan.rounds - (plan.rounds == FOREVER) * state.tally.rounds
-        return Plan(plan.probabilities, rounds, number=plan.number)
+        return Plan(plan.probabilities, FOREVER - state.tally.rounds, number=plan.number)
 
 
 class LosesDigits(Wrapped):
@@ -106,6 +111,31 @@ class WritesOnItsState(Wrapped):
         return decision
 
 
+class KeepsItsNumber(Wrapped):
+    def plan(self, state):
+        plan = self.inner.plan(state)
+        return Plan(plan.probabilities, plan.rounds, number=1)
+
+    def observe(self, state, _plan, tally):
+        return self.inner.observe(state, self.inner.plan(state), tally)
+
+
+class TakesWhatIsLate(Wrapped):
+    def observe(self, state, plan, tally):
+        in_force = self.inner.plan(state)
+        if np.any(plan.number != in_force.number):
+            return state
+        return self.inner.observe(state, in_force, tally)
+
+
+class ForecastsInVain(Wrapped):
+    baseline = RunningMean()
+
+
+class ForecastsByHand(Wrapped):
+    baseline = 0.5
+
+
 @pytest.mark.parametrize(
     ("broken", "check", "message"),
     [
@@ -117,6 +147,10 @@ class WritesOnItsState(Wrapped):
         (HasAMood, check_replay, "plan"),
         (MixesReplications, check_batch, "single run"),
         (RestartsTheCount, check_parts, "before its rounds are in"),
+        (KeepsItsNumber, check_numbers, "an old number"),
+        (TakesWhatIsLate, check_numbers, "has ended are observed"),
+        (ForecastsInVain, check_baseline, "no centre"),
+        (ForecastsByHand, check_baseline, "makes no forecaster"),
         (CountsCalls, check_empty_tally, "no rounds changes the state"),
         (WritesOnItsState, check_inputs_kept, "modified"),
     ],

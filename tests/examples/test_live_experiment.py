@@ -11,4 +11,4 @@ def test_the_best_page_is_declared_and_every_day_says_more(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert 2 <= len(lines) <= 30
     assert all("leads; better than it by at most" in line for line in lines[:-1])
-    assert lines[-1].endswith("'short form + video' is the best, with 95% confidence (bounded rewards)")
+    assert lines[-1].endswith("'short form + video' is the best, with 95% certainty (bounded rewards)")

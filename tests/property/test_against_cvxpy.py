@@ -75,8 +75,8 @@ def test_contrasts(kind, seed):
     asked = {
         "all pairs": {},
         "reference": {"reference": 2},
-        "weighted": {"contrasts": pairs, "weights": weights},
-        "single": {"contrasts": first},
+        "weighted": {"pairs": pairs, "weights": weights},
+        "single": {"pairs": first},
     }[kind]
     z = lifted(x)
     contrasts = (z[pairs[:, 0]] - z[pairs[:, 1]]) * np.sqrt(weights)[:, np.newaxis]

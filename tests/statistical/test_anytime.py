@@ -178,7 +178,7 @@ def test_two_sided_intervals_of_any_contrast_rarely_ever_miss(confidence, noise,
     coefficients = np.array([[1.0, -1.0, 0.0, 0.0], [0.5, 0.5, -1.0, 0.0], [0.2, 0.3, 0.5, -1.0]])
     environment = Environment(ARMS, [0.0, 0.0], bounded_shift(shift), noise)
     player = Player(environment, np.array([4000]), 5, np.arange(runs), NoBaseline())
-    start = ContrastSequence.start(ARMS, coefficients, confidence, DELTA / 3)
+    start = ContrastSequence.start(ARMS, None, confidence, DELTA / 3, coefficients=coefficients)
     sequences, failed, size = [start] * runs, np.zeros(runs, dtype=bool), 40
     one = start.centre()
     centre = replace(

@@ -121,7 +121,7 @@ def ever_wrong(p, rates, rng, rounds=20_000, alpha=0.05):
     """Tell whether an interval of the difference of two arms is ever wrong, looked at 60 times."""
     arms, p, rates = ArmSet.one_hot(2), np.array(p), np.array(rates)
     noise = float(np.sqrt(rates @ p))
-    sequence = ContrastSequence.start(arms, [[0, 1]], alpha=alpha, noise=noise, rounds=rounds)
+    sequence = ContrastSequence.start(arms, [[0, 1]], delta=alpha, noise=noise, rounds=rounds)
     ends = np.unique(np.geomspace(20, rounds, 60).astype(int))
     for size in np.diff(ends, prepend=0):
         drawn = (rng.random(size) < p[1]).astype(int)

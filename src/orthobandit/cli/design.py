@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,7 @@ from orthobandit._files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
 from orthobandit.cli._bars import bar
 from orthobandit.cli._words import stored, whole
-from orthobandit.design import (
-    Design,
-    anchor_design,
-    centred_design,
-    contrast_design,
-    g_optimal_design,
-)
+from orthobandit.design import DESIGNS, Design
 from orthobandit.design.base import PAIRS_SHOWN
 from orthobandit.errors import FeatureError, FileFormatError, ParameterError
 from orthobandit.simulation import rounds_to_plan
@@ -32,13 +26,6 @@ MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flag
 RUNS, SIMULATED = 10, 40  # runs of the simulation, and up to how many arms it takes seconds only
 LIMIT = 500_000  # rounds at which a simulated run is given up
 MANY = 10_000  # arms from which on all pairs take long enough to say so
-
-METHODS: dict[str, Callable[..., Design]] = {
-    "centred": centred_design,
-    "anchor": anchor_design,
-    "contrast": contrast_design,
-    "g-optimal": g_optimal_design,
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=METHODS,
+        choices=DESIGNS,
         default="centred",
         help="centred: the exact optimum (default); anchor: the paper's DEO; contrast: best for the worst"
         " pair of arms; g-optimal: classical, for a baseline that does not move",
@@ -117,7 +104,7 @@ def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
     elif options.method == "contrast" and len(arms) > MANY:
         print(f"comparing all pairs of {len(arms):,} arms may take minutes", file=sys.stderr)
     with bar(f"{options.method} design") as progress:
-        return METHODS[options.method](arms, progress=progress, **settings)
+        return DESIGNS[options.method](arms, progress=progress, **settings)
 
 
 def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:

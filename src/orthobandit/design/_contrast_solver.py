@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthobandit._progress import Progress
-from orthobandit._types import Array, Whole
+from orthobandit._types import Array, Progress, Whole
 from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal, is_sparse
-from orthobandit.design._sparse import sparsest_support
+from orthobandit.design._weights import sparsest_support
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
 

@@ -1,12 +1,17 @@
-"""Sets of contrasts to price: a listed few, or all pairs of arms without ever listing them."""
+"""Contrasts: what a user may ask for, and sets to price: a listed few, or all pairs without listing them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
 
-from orthobandit._types import Array, Whole
+from orthobandit._affine import AffineFrame, affine_frame
+from orthobandit._checks import check_pairs
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
 
 BLOCK = 512
 
@@ -136,3 +141,112 @@ def _keep(
     better = found > values
     values[better] = found[better]
     partners[better] = best[better] + offset
+
+
+def support_mask(arms: ArmSet, support: ArrayLike | None) -> Mask:
+    """Return which arms (K,) may be played."""
+    count = len(arms)
+    if support is None:
+        return np.ones(count, dtype=np.bool_)
+    given = np.asarray(support)
+    if given.dtype == np.bool_ and given.shape == (count,):
+        mask = given.copy()
+    elif given.dtype.kind in "iu" and given.ndim == 1 and np.all((given >= 0) & (given < count)):
+        mask = np.zeros(count, dtype=np.bool_)
+        mask[given] = True
+    else:
+        raise ParameterError(f"support must be a mask of {count} booleans or arm numbers 0 to {count - 1}")
+    if not mask.any():
+        raise ParameterError("support is empty; at least one arm must be played")
+    return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is to be estimated: pairs of arms (m, 2), vectors (m, d), all differences to an arm, or all pairs.
+
+    `weights` (m,) are of the squared norms; with a reference m = K.
+    """
+
+    pairs: ArrayLike | None = None
+    vectors: ArrayLike | None = None
+    reference: int | None = None
+    weights: ArrayLike | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing in particular was asked for: all pairs."""
+        return self.pairs is None and self.vectors is None and self.reference is None
+
+
+def contrast_set(arms: ArmSet, request: Request, allowed: Mask) -> tuple[Array, Contrasts] | None:
+    """Return all arms (K, r) and the contrasts in the same coordinates, or None if all contrasts are zero."""
+    features, asked = arms.features, (request.pairs, request.vectors, request.reference)
+    if sum(one is not None for one in asked) > 1:
+        raise ParameterError("give one of pairs, vectors and reference, not several")
+    everywhere = bool(allowed.all())
+    frame = arms.frame if everywhere else affine_frame(features[allowed])
+    if request.pairs is None and request.vectors is None and not everywhere:
+        _require_range(frame, features[allowed], features - features[allowed][0], "arm")
+    rows = frame.coordinates(features)
+    if request.is_open:
+        if request.weights is not None:
+            raise ParameterError("weights need pairs, vectors or a reference to belong to")
+        return (rows, AllPairs(rows)) if frame.dimension else None
+    if request.reference is not None:
+        listed = rows - rows[request.reference]
+    elif request.pairs is not None:
+        listed = _of_pairs(frame, features, rows, check_pairs(request.pairs, len(arms)), allowed)
+    else:
+        listed = _of_vectors(frame, features, np.asarray(request.vectors), allowed)
+    scaled = listed * np.sqrt(_checked_weights(request.weights, len(listed)))[:, np.newaxis]
+    scaled = scaled[np.any(scaled != 0, axis=1)]
+    return (rows, Listed(scaled)) if len(scaled) else None
+
+
+def _of_pairs(frame: AffineFrame, features: Array, rows: Array, pairs: Whole, allowed: Mask) -> Array:
+    first, second = pairs[:, 0], pairs[:, 1]
+    if not allowed.all():
+        _require_range(frame, features[allowed], features[first] - features[second], "contrast")
+    return np.asarray(rows[first] - rows[second])
+
+
+def _of_vectors(frame: AffineFrame, features: Array, given: NDArray[np.generic], allowed: Mask) -> Array:
+    width = features.shape[1]
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or not len(given) or given.shape[1] != width:
+        raise ParameterError(
+            f"vectors have shape {given.shape} and type {given.dtype}; differences of features (m, {width}),"
+            " one or more, are needed"
+        )
+    vectors = given.astype(np.float64)
+    if not np.all(np.isfinite(vectors)):
+        raise ParameterError("vectors have a non-finite entry")
+    _require_range(frame, features[allowed], vectors, "contrast")
+    return replace(frame, origin=np.zeros(width)).coordinates(vectors)
+
+
+def _require_range(frame: AffineFrame, played: Array, differences: Array, what: str) -> None:
+    """Refuse differences that the played arms cannot estimate."""
+    spread = played - played[0]
+    together = affine_frame(np.concatenate([spread, differences]), through_zero=True)
+    if together.dimension == frame.dimension:
+        return
+    for row, difference in enumerate(differences):
+        if affine_frame(np.vstack([spread, difference]), through_zero=True).dimension > frame.dimension:
+            raise ParameterError(
+                f"{what} {row} lies outside what the playable arms span, so no design estimates it;"
+                " allow more arms or leave it out"
+            )
+
+
+def _checked_weights(weights: ArrayLike | None, count: int) -> Array:
+    if weights is None:
+        return np.ones(count)
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (count,):
+        raise ParameterError(
+            f"weights have shape {array.shape}; one for each of the {count} contrasts is needed"
+        )
+    if not np.all(np.isfinite(array) & (array >= 0)):
+        raise ParameterError("weights must be finite and not negative")
+    return array

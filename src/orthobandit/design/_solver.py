@@ -4,12 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthobandit._progress import Progress
-from orthobandit._types import Array, Mask, Whole
-from orthobandit.design._interior import interior_weights
-from orthobandit.design._kernels import exchange
+from orthobandit._types import Array, Mask, Progress, Whole
 from orthobandit.design._points import Points, View
-from orthobandit.design._sparse import sparsest_support
+from orthobandit.design._weights import exchange, interior_weights, sparsest_support
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_positive
-from orthobandit._cholesky import backward, factor, forward
 from orthobandit._compile import compiled
+from orthobandit._linalg import backward, cholesky_into, forward
 from orthobandit._types import Array, Whole
 from orthobandit.errors import DesignError, FeatureError
 
@@ -172,7 +172,7 @@ def _factor_hull(inner: Array, work: _Work, size: int) -> bool:
     for i in range(1, size):
         for j in range(1, i + 1):
             work.gram[i - 1, j - 1] = _inner_from(inner, support[i], support[j], support[0])
-    return factor(work.gram, size - 1, work.lower, 1e-14)
+    return cholesky_into(work.gram, size - 1, work.lower, 1e-14)
 
 
 @compiled

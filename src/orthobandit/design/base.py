@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_whole
-from orthobandit._linalg import RangeFactor
-from orthobandit._progress import Progress
-from orthobandit._types import Array, Whole
+from orthobandit._linalg import RangeFactor, diameter, whitened
+from orthobandit._types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design._norms import diameter
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
 
@@ -89,7 +87,7 @@ class Design:
         if RangeFactor.of((near * weights[:, np.newaxis]).T @ near).rank == self.arms.dimension:
             view = points.refined(rough, self.support, weights)
             return points.through(view, everything)
-        return _white_on_range(points.through(rough, everything), self.support, weights)
+        return whitened(points.through(rough, everything), weights, self.support)[0]
 
     def describe(self, top: int = 10) -> str:
         """Return a description for people: the certificate, the norms, and the top of the support."""
@@ -135,12 +133,6 @@ def _finite(norm: float) -> float | None:
 
 def _largest(vectors: Array) -> float:
     return float(np.max(np.einsum("ij,ij->i", vectors, vectors), initial=0.0))
-
-
-def _white_on_range(seen: Array, support: Whole, weights: Array) -> Array:
-    seen = seen - weights @ seen[support]
-    factor = RangeFactor.of((seen[support] * weights[:, np.newaxis]).T @ seen[support])
-    return factor.whiten(seen)
 
 
 def make_design(

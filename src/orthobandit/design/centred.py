@@ -1,6 +1,6 @@
 """The exact optimum of the paper's design problem."""
 
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design._solver import d_optimal

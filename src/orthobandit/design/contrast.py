@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
+from orthobandit.design._contrasts import Request, contrast_set, support_mask
 from orthobandit.design._points import Points, View
-from orthobandit.design._requests import contrast_set, support_mask
 from orthobandit.design.base import (
     Design,
     checked_gap,
@@ -20,10 +20,11 @@ from orthobandit.design.base import (
 
 def contrast_design(
     arms: ArmSet,
-    contrasts: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     gap: float = 1e-4,
     *,
+    vectors: ArrayLike | None = None,
     reference: int | None = None,
     support: ArrayLike | None = None,
     start: Design | None = None,
@@ -39,14 +40,16 @@ def contrast_design(
     Parameters
     ----------
     arms : ArmSet
-    contrasts : array-like, optional
-        Pairs of arms (m, 2) of int, or difference vectors (m, d) of float. By default all pairs.
+    pairs : array-like (m, 2) of int, optional
+        Arms (i, j), for y = x_i − x_j. By default all pairs.
     weights : array-like (m,), optional
         Positive weights w of the squared norms; 1 by default.
     gap : float
         Relative tolerance of the squared norm.
+    vectors : array-like (m, d), optional
+        Instead of `pairs`: any differences y in the space of the features.
     reference : int, optional
-        Instead of `contrasts`: all differences to this arm (then m = K in `weights`).
+        Instead of `pairs`: all differences to this arm (then m = K in `weights`).
     support : array-like, optional
         Mask (K,) or indices of the arms that may be played; all by default.
     start : Design, optional
@@ -65,19 +68,19 @@ def contrast_design(
     allowed = support_mask(arms, support)
     if reference is not None:
         reference = checked_reference(arms, reference)
-    request = contrast_set(arms, contrasts, weights, reference, allowed)
-    if request is None:
+    found = contrast_set(arms, Request(pairs, vectors, reference, weights), allowed)
+    if found is None:
         return point_mass(arms, "contrast", int(np.argmax(allowed)))
-    rows, wanted = request
+    rows, wanted = found
     chosen, r = np.flatnonzero(allowed), rows.shape[1]
     points = Points(rows[chosen], View(np.zeros(r), np.eye(r)), has_intercept=True)
     problem = ContrastProblem(points, wanted, gap, progress)
     first = None if earlier is None else earlier[chosen]
-    found, certified = problem.solve(first)
+    p, certified = problem.solve(first)
     return make_design(
         arms,
-        chosen[found > 0],
-        found[found > 0],
+        chosen[p > 0],
+        p[p > 0],
         method="contrast",
         reference=reference or 0,
         gap=certified,

@@ -5,16 +5,15 @@ from numpy.typing import ArrayLike
 
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
-from orthobandit.design._contrasts import Listed
+from orthobandit.design._contrasts import Listed, Request, contrast_set, support_mask
 from orthobandit.design._points import Points, View
-from orthobandit.design._requests import contrast_set, support_mask
 from orthobandit.design.base import Design, checked_gap, make_design, point_mass
 from orthobandit.errors import ParameterError
 
 
 def earning_design(
     arms: ArmSet,
-    contrasts: ArrayLike,
+    pairs: ArrayLike,
     weights: ArrayLike,
     costs: ArrayLike,
     gap: float = 1e-2,
@@ -31,8 +30,8 @@ def earning_design(
     Parameters
     ----------
     arms : ArmSet
-    contrasts : array-like
-        Pairs of arms (m, 2) of int, or difference vectors (m, d) of float.
+    pairs : array-like (m, 2) of int
+        Arms (i, j), for y = x_i − x_j.
     weights : array-like (m,)
         Weights w of the squared norms, not negative.
     costs : array-like (K,)
@@ -53,8 +52,8 @@ def earning_design(
     if price.shape != (len(arms),) or not np.all((price > 0) & np.isfinite(price)):
         raise ParameterError(f"costs must be {len(arms)} finite numbers above 0, one an arm")
     allowed = support_mask(arms, support)
-    request = contrast_set(arms, contrasts, weights, None, allowed)
-    rows, wanted = request if request is not None else (None, None)
+    asked = contrast_set(arms, Request(pairs, weights=weights), allowed)
+    rows, wanted = asked if asked is not None else (None, None)
     if rows is None or not isinstance(wanted, Listed):
         return point_mass(arms, "earning", int(np.argmin(np.where(allowed, price, np.inf))))
     chosen = np.flatnonzero(allowed)

@@ -1,7 +1,7 @@
 """The classical G-optimal design: every arm's own reward equally well estimated, no centring."""
 
 from orthobandit._affine import affine_frame
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design._solver import d_optimal

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit._compile import compiled
-from orthobandit._linalg import RangeFactor
+from orthobandit._linalg import whitened
 from orthobandit._types import Array
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
@@ -64,13 +64,6 @@ class PairGeometry:
         difference = values[:, np.newaxis] - values
         totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
         return totals, self.carried(squares)
-
-
-def whitened(positions: Array, probabilities: Array) -> tuple[Array, RangeFactor]:
-    """Return centred positions (K, r) in units of their covariance, +inf outside its range; its factor."""
-    centred = positions - probabilities @ positions
-    factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
-    return factor.whiten(centred), factor
 
 
 @compiled

@@ -14,8 +14,8 @@ import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ForecastError, ParameterError
-from orthobandit.estimate import _forecast
-from orthobandit.estimate._forecast import Recipe
+from orthobandit.estimate import compiled_forecast as steps
+from orthobandit.estimate.compiled_forecast import Recipe
 from orthobandit.estimate.forecaster import (
     CompiledForecaster,
     Covariates,
@@ -27,10 +27,13 @@ from orthobandit.estimate.forecaster import (
 
 
 class Baseline(Protocol):
-    """Settings of a forecaster."""
+    """Settings of a forecaster, whose contract is that of :class:`~orthobandit.estimate.Forecaster`.
+
+    One that can go on from a memory takes it as the only argument of :meth:`forecaster`.
+    """
 
     def forecaster(self) -> Forecaster:
-        """Return a forecaster that has seen nothing."""
+        """Return a forecaster that has seen nothing, and shares nothing with others."""
         ...
 
 
@@ -41,15 +44,18 @@ def check_baseline(baseline: object) -> None:
 
 
 @dataclass(frozen=True)
-class _Compiled(ABC):
-    """Baselines with a compiled step, which the simulator runs inside its loops."""
+class CompiledBaseline(ABC):
+    """A baseline with a compiled step, which the simulator runs inside its loops.
+
+    Any other is asked round by round.
+    """
 
     @property
     @abstractmethod
     def recipe(self) -> Recipe:
         """What the compiled step does."""
 
-    def forecaster(self, memory: Mapping[str, Any] | None = None) -> "CompiledForecaster":
+    def forecaster(self, memory: Mapping[str, Any] | None = None) -> CompiledForecaster:
         """Return a forecaster that has seen nothing, or one that goes on from what ``to_json`` returned."""
         return CompiledForecaster(self.recipe, memory)
 
@@ -59,25 +65,25 @@ def _recipe(kind: int, rate: float = 1.0, lags: int = 0, periods: Sequence[float
 
 
 @dataclass(frozen=True)
-class NoBaseline(_Compiled):
+class NoBaseline(CompiledBaseline):
     """Forecasts 0: rewards as they are."""
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.NOTHING)
+        return _recipe(steps.NOTHING)
 
 
 @dataclass(frozen=True)
-class RunningMean(_Compiled):
+class RunningMean(CompiledBaseline):
     """The mean of all residuals so far: right for a level that does not move."""
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.MEAN)
+        return _recipe(steps.MEAN)
 
 
 @dataclass(frozen=True)
-class ExponentialMean(_Compiled):
+class ExponentialMean(CompiledBaseline):
     """An exponentially weighted mean of past residuals: follows a level that wanders.
 
     Parameters
@@ -93,11 +99,11 @@ class ExponentialMean(_Compiled):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.EXPONENTIAL, self.rate)
+        return _recipe(steps.EXPONENTIAL, self.rate)
 
 
 @dataclass(frozen=True)
-class AutoRegression(_Compiled):
+class AutoRegression(CompiledBaseline):
     """Recursive least squares of each residual on the `lags` before it and a constant.
 
     Residuals are taken from the mean of the first few and in units of their standard deviation, so that the
@@ -120,11 +126,11 @@ class AutoRegression(_Compiled):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.REGRESSION, self.ridge, self.lags)
+        return _recipe(steps.REGRESSION, self.ridge, self.lags)
 
 
 @dataclass(frozen=True)
-class SeasonalRegression(_Compiled):
+class SeasonalRegression(CompiledBaseline):
     """Recursive least squares on a sine and cosine of each period, a constant, and optional lags.
 
     Parameters
@@ -152,7 +158,7 @@ class SeasonalRegression(_Compiled):
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
-        return _recipe(_forecast.REGRESSION, self.ridge, self.lags, self.periods)
+        return _recipe(steps.REGRESSION, self.ridge, self.lags, self.periods)
 
 
 class OnlineModel(Protocol):
@@ -243,7 +249,7 @@ class CovariateRegression:
 class _CovariateForecaster(RememberingForecaster):
     def __init__(self, names: tuple[str, ...], ridge: float, memory: Mapping[str, Any] | None = None) -> None:
         # As large as a regression on so many lags, but the covariates are no residuals.
-        super().__init__(_recipe(_forecast.REGRESSION, ridge, len(names)), memory)
+        super().__init__(_recipe(steps.REGRESSION, ridge, len(names)), memory)
         self._names, self._ridge = names, ridge
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
@@ -252,9 +258,23 @@ class _CovariateForecaster(RememberingForecaster):
             if name not in given or not np.isfinite(given[name]):
                 raise ParameterError(f"covariate {name!r} is missing or not finite in round {round}")
         regressors = np.array([1.0, *(float(given[name]) for name in self._names)])
-        value = _forecast.regressed(self._memory, regressors, 0)
+        value = steps.regressed(self._memory, regressors, 0)
         return Forecast(value, round, tuple(regressors.tolist()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:
         self._settle(forecast, residual, 1 + len(self._names))
-        _forecast.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)
+        steps.learn_regressed(self._memory, np.array(forecast.regressors), residual, 0, self._ridge)
+
+
+def _one_season(period: float, lags: int = 0) -> SeasonalRegression:
+    return SeasonalRegression((period,), lags)
+
+
+# Baselines by name, for the command line and for studies; their settings are the arguments of their makers.
+BASELINES: Mapping[str, Callable[..., Baseline]] = {
+    "none": NoBaseline,
+    "mean": RunningMean,
+    "exponential": ExponentialMean,
+    "autoregressive": AutoRegression,
+    "seasonal": _one_season,
+}

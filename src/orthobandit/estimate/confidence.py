@@ -1,6 +1,7 @@
 """Confidence that holds at every time at once, whatever the shift: three modes, each says what it needs."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from scipy.special import erfc
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate._boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
+from orthobandit.estimate.boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
@@ -206,3 +207,11 @@ class SubGaussian(_Exact):
 def _check_range(low: float, high: float) -> None:
     if not -np.inf < low < high < np.inf:
         raise ParameterError(f"low={low} and high={high} must be finite with low < high")
+
+
+# Modes by name, for the command line and for studies; their settings are the arguments of their makers.
+CONFIDENCES: Mapping[str, Callable[..., Confidence]] = {
+    "asymptotic": Asymptotic,
+    "bounded": Bounded,
+    "sub-gaussian": SubGaussian,
+}

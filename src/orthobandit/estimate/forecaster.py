@@ -10,8 +10,8 @@ import numpy as np
 from orthobandit._compile import compiled
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import _forecast
-from orthobandit.estimate._forecast import Recipe
+from orthobandit.estimate import compiled_forecast as steps
+from orthobandit.estimate.compiled_forecast import Recipe
 
 Covariates = Mapping[str, float]
 
@@ -40,13 +40,33 @@ class Forecast:
 
 
 class Forecaster(ABC):
-    """The running forecaster of one experiment.
+    """The running forecaster of one experiment, and the contract that it keeps.
 
-    Order: a forecast is made before its arm is drawn, from what had been learnt by then. One that is made
-    after the draw can depend on the arm, and then everything built on it may be wrong.
-    Lateness: residuals may be learnt in any order, any time after their forecasts, or never.
-    Repetition: a forecast is learnt from at most once.
-    Ownership: a forecaster learns from its own forecasts only.
+    :func:`orthobandit.testing.check_forecaster` plays every clause below on a baseline of yours.
+
+    **Order.** A forecast is made before its arm is drawn, from what had been learnt by then, and never
+    changes. One that is made after the draw can depend on the arm, and then everything built on it may be
+    wrong. Forecasting itself teaches nothing: a forecast that is never learnt from leaves no trace but its
+    number.
+
+    **Late.** Residuals may be learnt in any order, any time after their forecasts, or never.
+
+    **Repeated.** A forecast is learnt from at most once; a second time is refused with
+    :class:`~orthobandit.errors.ParameterError`.
+
+    **Ownership.** Forecasts are numbered 0, 1, 2, … by the forecaster that made them. It refuses those of
+    another, and residuals that are not finite (:class:`~orthobandit.errors.RewardError`); what is refused
+    changes nothing.
+
+    **Units.** Multiplying all residuals by a constant multiplies all forecasts by it. A model that has a unit
+    of its own says so in its documentation.
+
+    **Memory and JSON.** ``json.dumps(to_json(), allow_nan=False)`` works, and ``baseline.forecaster(memory)``
+    with what comes back goes on as if nothing had happened, open forecasts included. One that cannot keep
+    its memory raises :class:`~orthobandit.errors.ParameterError` and says what to save instead.
+
+    **Compiled.** A baseline that derives from :class:`~orthobandit.estimate.baseline.CompiledBaseline` has a
+    compiled step besides; both give the same forecasts, bit by bit.
     """
 
     @abstractmethod
@@ -59,7 +79,7 @@ class Forecaster(ABC):
 
     @abstractmethod
     def to_json(self) -> Any:
-        """Return the memory as plain lists and numbers, if it can be kept."""
+        """Return the memory as plain lists and numbers, or say why it cannot be kept."""
 
 
 class NumberedForecaster(Forecaster):
@@ -101,7 +121,7 @@ class RememberingForecaster(NumberedForecaster):
 
     def __init__(self, recipe: Recipe, memory: Mapping[str, Any] | None = None) -> None:
         super().__init__()
-        self._recipe, self._memory = recipe, _forecast.fresh_memory(recipe)
+        self._recipe, self._memory = recipe, steps.fresh_memory(recipe)
         if memory is None:
             return
         kept = np.array(memory["memory"], dtype=np.float64)
@@ -118,13 +138,13 @@ class CompiledForecaster(RememberingForecaster):
     """The compiled step, one round at a time."""
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002, ARG002, D102
-        regressors = np.zeros(_forecast.regressor_count(self._recipe))
-        value = _forecast.forecast(self._recipe, self._memory, round, regressors)
+        regressors = np.zeros(steps.regressor_count(self._recipe))
+        value = steps.forecast(self._recipe, self._memory, round, regressors)
         return Forecast(float(value), round, tuple(regressors.tolist()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:  # noqa: D102
-        self._settle(forecast, residual, _forecast.regressor_count(self._recipe))
-        _forecast.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
+        self._settle(forecast, residual, steps.regressor_count(self._recipe))
+        steps.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
 
     def ahead(self, round: int, count: int) -> tuple[Array, Array]:  # noqa: A002
         """Forecast so many rounds (n,) at once, and return their regressors (n, m).
@@ -132,7 +152,7 @@ class CompiledForecaster(RememberingForecaster):
         For callers that number forecasts themselves: learn from them with :meth:`take`, each once.
         """
         values = np.zeros(count)
-        regressors = np.zeros((count, _forecast.regressor_count(self._recipe)))
+        regressors = np.zeros((count, steps.regressor_count(self._recipe)))
         _ahead(self._recipe, self._memory, round, values, regressors)
         return values, regressors
 
@@ -146,10 +166,10 @@ class CompiledForecaster(RememberingForecaster):
 @compiled
 def _ahead(recipe: Recipe, memory: Array, first: int, values: Array, regressors: Array) -> None:
     for k in range(values.size):
-        values[k] = _forecast.forecast(recipe, memory, first + k, regressors[k])
+        values[k] = steps.forecast(recipe, memory, first + k, regressors[k])
 
 
 @compiled
 def _take(recipe: Recipe, memory: Array, regressors: Array, residuals: Array) -> None:
     for k in range(residuals.size):
-        _forecast.learn(recipe, memory, regressors[k], residuals[k])
+        steps.learn(recipe, memory, regressors[k], residuals[k])

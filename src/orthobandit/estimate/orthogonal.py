@@ -71,11 +71,7 @@ class Moments:
     def of(cls, arms: ArmSet, plan: Plan, tally: Tally) -> "Moments":
         """Sum over all rounds that were played under one plan."""
         _check_sizes(arms, plan, tally)
-        centred = _centred(arms, plan.probabilities)
-        weighted = centred * tally.counts[..., np.newaxis]
-        gram = np.swapaxes(weighted, -1, -2) @ centred
-        moment = np.einsum("...kr,...k->...r", centred, tally.sums)
-        return cls(gram, moment, tally.rounds)
+        return cls(*centred_sums(arms, plan.probabilities, tally.counts, tally.sums), tally.rounds)
 
     @classmethod
     def of_round(cls, arms: ArmSet, probabilities: ArrayLike, arm: int, reward: float) -> "Moments":
@@ -165,14 +161,27 @@ class OrthogonalRegression:
         return Estimate(gaps, theta, moments.rounds)
 
 
-def _centred(arms: ArmSet, probabilities: Array) -> Array:
-    """Return x_i − μ_p for every arm, (..., K, r)."""
+def centred_sums(
+    arms: ArmSet, probabilities: Array, counts: Array | Whole, sums: Array
+) -> tuple[Array, Array]:
+    """Return Σ x̃x̃ᵀ (..., r, r) and Σ x̃·reward (..., r), x̃ = x_a − μ_p, of rounds under one distribution.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    probabilities : (..., K) array
+        What the rounds were drawn from.
+    counts, sums : (..., K) arrays
+        Rounds of each arm, and what they returned in all.
+    """
     mean = _rows_times(probabilities, arms.positions)
-    return np.asarray(arms.positions - mean[..., np.newaxis, :])
+    centred = arms.positions - mean[..., np.newaxis, :]
+    gram = np.swapaxes(centred * counts[..., np.newaxis], -1, -2) @ centred
+    return np.asarray(gram), _rows_times(sums, centred)
 
 
 def _rows_times(rows: Array, matrix: Array) -> Array:
-    """Return rows (..., n) @ matrix (n, m), one product a row.
+    """Return rows (..., n) @ matrix (..., n, m), one product a row.
 
     A single product over the whole batch would round each row differently for different batch sizes,
     and a batch must equal its single runs.

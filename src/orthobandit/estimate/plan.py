@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
@@ -17,7 +19,7 @@ class Centre:
     """What is subtracted from a reward before it is tallied, and what is checked of it.
 
     The residual of arm a in a round with baseline forecast m is reward − clip(m) − values_a, itself
-    clipped to ± `limit`. All of it is fixed before the arm is drawn.
+    clipped to ± `limit` (:func:`residual_of`). All of it is fixed before the arm is drawn.
 
     Attributes
     ----------
@@ -89,9 +91,10 @@ class Centre:
                 f"rewards row {row} is {given.flat[row]:g}, outside the declared range [{low:g}, {high:g}];"
                 " declare a range that holds all rewards"
             )
-        made = _checked_forecasts(forecasts, given.shape)
-        level = np.clip(made, self.low, self.high)
-        return np.clip(given - level - self.values[arms], -self.limit, self.limit)
+        made = np.broadcast_to(_checked_forecasts(forecasts, given.shape), given.shape)
+        values, bounds = self.values[arms], (float(self.low), float(self.high))
+        flat = (given.ravel(), made.ravel(), values.ravel())
+        return _residuals(*flat, bounds, float(self.limit)).reshape(given.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +217,25 @@ def _ends(data: Any, missing: float) -> NDArray[np.float64]:
     """Return numbers that :func:`_finite` has written, `missing` where it wrote None."""
     given = np.array(data, dtype=np.float64)
     return np.asarray(np.where(np.isnan(given), missing, given))
+
+
+@compiled
+def residual_of(
+    reward: float, forecast: float, value: float, bounds: tuple[float, float], limit: float
+) -> float:
+    """Return what is tallied of a reward, given the forecast of its round and the value of its arm."""
+    level = min(max(forecast, bounds[0]), bounds[1])
+    return min(max(reward - level - value, -limit), limit)
+
+
+@compiled
+def _residuals(
+    rewards: Array, forecasts: Array, values: Array, bounds: tuple[float, float], limit: float
+) -> Array:
+    out = np.empty(rewards.size)
+    for i in range(rewards.size):
+        out[i] = residual_of(rewards[i], forecasts[i], values[i], bounds, limit)
+    return out
 
 
 def _checked_forecasts(forecasts: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:

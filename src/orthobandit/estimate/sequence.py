@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._checks import check_fraction, check_pairs, check_positive, check_whole
+from orthobandit._linalg import whitened
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
-from orthobandit.estimate._boundaries import tightest_rho
-from orthobandit.estimate.augmented import whitened
+from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Asymptotic, Confidence
 from orthobandit.estimate.evidence import (
     HIDDEN,
@@ -80,10 +80,11 @@ class ContrastSequence:
     def start(
         cls,
         arms: ArmSet,
-        contrasts: ArrayLike,
+        pairs: ArrayLike | None = None,
         confidence: Confidence | None = None,
-        alpha: ArrayLike = 0.05,
+        delta: ArrayLike = 0.05,
         *,
+        coefficients: ArrayLike | None = None,
         sides: int = 2,
         noise: float = 1.0,
         rounds: int = 1000,
@@ -93,31 +94,34 @@ class ContrastSequence:
         Parameters
         ----------
         arms : ArmSet
-        contrasts : array-like
-            Pairs (i, j) of arms (m, 2) of int, for x_i − x_j, or coefficients (m, K) of float whose rows
-            sum to 0.
+        pairs : array-like (m, 2) of int
+            Arms (i, j), for (x_i − x_j)ᵀθ.
         confidence : Confidence, optional
             :class:`Asymptotic` by default.
-        alpha : float or (m,)
+        delta : float or (m,)
             Probability of ever being wrong, for each contrast; divide by m for all of them at once.
+        coefficients : array-like (m, K)
+            Instead of `pairs`: any contrasts of the arms; each row sums to 0.
         sides : {1, 2}
             1 for lower bounds alone, which are narrower.
         noise, rounds : float, int
             Guesses of the standard deviation of residuals and of the rounds it will take. Intervals are
             tightest there, and valid whatever they are.
         """
-        coefficients = _coefficients(arms, np.asarray(contrasts))
+        if (pairs is None) == (coefficients is None):
+            raise ParameterError("give pairs of arms or coefficients, one of the two")
+        rows = _rows_of_pairs(arms, pairs) if pairs is not None else _checked_rows(arms, coefficients)
         if sides not in SIDES:
             raise ParameterError(f"sides={sides!r} must be 1 or 2")
         check_positive("noise", noise)
         check_whole("rounds", rounds)
-        levels = np.broadcast_to(np.asarray(alpha, dtype=np.float64), len(coefficients))
+        levels = np.broadcast_to(np.asarray(delta, dtype=np.float64), len(rows))
         for level in levels:
-            check_fraction("alpha", float(level))
-        zeros = np.zeros(len(coefficients))
+            check_fraction("delta", float(level))
+        zeros = np.zeros(len(rows))
         return cls(
             arms,
-            coefficients,
+            rows,
             Asymptotic() if confidence is None else confidence,
             Tuning(levels / sides, zeros, zeros),
             Evidence(zeros, zeros, zeros, zeros),
@@ -254,24 +258,22 @@ def _check_centre(confidence: Confidence, plan: Plan) -> None:
         )
 
 
-def _coefficients(arms: ArmSet, given: NDArray[np.generic]) -> Array:
-    """Return contrasts as coefficients (m, K) of the arms."""
-    count = len(arms)
-    if given.ndim == 2 and len(given) and given.dtype.kind in "iu" and given.shape[1] == 2:
-        pairs = given.astype(np.int64)
-        if np.any((pairs < 0) | (pairs >= count)):
-            raise ParameterError(f"contrasts name an arm outside 0 to {count - 1}")
-        every = np.eye(count)
-        return np.asarray(every[pairs[:, 0]] - every[pairs[:, 1]])
-    if given.ndim != 2 or not len(given) or given.dtype.kind != "f" or given.shape[1] != count:
+def _rows_of_pairs(arms: ArmSet, pairs: ArrayLike) -> Array:
+    """Return coefficients (m, K) of the arms: 1 and −1."""
+    checked, every = check_pairs(pairs, len(arms)), np.eye(len(arms))
+    return np.asarray(every[checked[:, 0]] - every[checked[:, 1]])
+
+
+def _checked_rows(arms: ArmSet, coefficients: ArrayLike | None) -> Array:
+    """Return coefficients (m, K) that are contrasts."""
+    given = np.asarray(coefficients)
+    if given.ndim != 2 or not len(given) or given.shape[1] != len(arms) or given.dtype.kind not in "iuf":
         raise ParameterError(
-            f"contrasts have shape {given.shape} and type {given.dtype}; pairs of arms (m, 2) of int or"
-            f" coefficients (m, {count}) of float are needed"
+            f"coefficients have shape {given.shape} and type {given.dtype};"
+            f" numbers (m, {len(arms)}), one row or more, are needed"
         )
     rows = given.astype(np.float64)
     sizes = np.abs(rows).sum(axis=1)
     if not np.all(np.isfinite(rows)) or np.any(np.abs(rows.sum(axis=1)) > 1e-12 * sizes):
-        raise ParameterError(
-            "contrasts must have finite coefficients that sum to 0: the shift is in all rewards"
-        )
+        raise ParameterError("coefficients must be finite and each row sum to 0: the shift is in all rewards")
     return rows

@@ -10,7 +10,7 @@ from orthobandit._random import cumulative_probabilities
 from orthobandit.errors import ConflictError
 from orthobandit.estimate import Plan
 from orthobandit.experiment.draw import drawn, held_out, names_of
-from orthobandit.experiment.entries import NUMBERED, Asked, Entry
+from orthobandit.experiment.entries import NUMBERED, Asked, Entry, Noted
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.settings import Settings
 
@@ -47,7 +47,7 @@ def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
     count = 0
     for seq, entry in entries:
         if not isinstance(entry, Asked):
-            if getattr(entry, "kind", "") in NUMBERED:
+            if isinstance(entry, Noted) and entry.kind in NUMBERED:
                 plans[int(entry.data["number"])] = Plan.from_json(entry.data["plan"])
             continue
         plan = plans.get(entry.distribution)

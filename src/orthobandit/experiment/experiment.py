@@ -128,8 +128,10 @@ class Experiment:
             guardrails : sequence of :class:`Guardrail`
         """
         chosen = _settings(arms, policy, settings)
-        for place, metric in enumerate(chosen.metrics):
-            check_kept(getattr(chosen.policy, "baseline", metric.baseline) if place == 0 else metric.baseline)
+        for metric in chosen.metrics:
+            check_kept(metric.baseline)
+        if chosen.policy.baseline is not None:
+            check_kept(chosen.policy.baseline)
         store = _stored(where, name)
         store.create(chosen.to_json())
         return cls(store, chosen, clock)
@@ -278,7 +280,7 @@ class Experiment:
     # Looking at it
 
     def report(self) -> Report:
-        """Return what is known now, and what to do: ``print`` it, or ``.to_json()``, ``.to_html()``, ``.figure()``.
+        """Return what is known now, and what to do; print it, or make JSON, a page or a figure of it.
 
         Looking as often as you like is legal: all intervals hold at all times at once.
         """

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from orthobandit._files import optional_package, whole_file
+from orthobandit._files import pyarrow, whole_file
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.entries import NUMBERED, Noted
 from orthobandit.experiment.settings import Settings
@@ -79,8 +79,7 @@ def _rows(settings: Settings, store: Store) -> Iterator[list[Any]]:
 
 
 def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> None:
-    arrow = optional_package("pyarrow", "parquet", "Parquet files")
-    parquet = optional_package("pyarrow.parquet", "parquet", "Parquet files")
+    arrow, parquet = pyarrow()
     whole, text = ("proposal", "plan", "distribution"), ("at", "unit", "arm")
     kinds = {
         name: arrow.int64()

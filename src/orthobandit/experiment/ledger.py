@@ -67,7 +67,7 @@ class Ledger:
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
 
     def _baseline(self, place: int) -> Any:
-        own = getattr(self.settings.policy, "baseline", None) if place == 0 else None
+        own = self.settings.policy.baseline if place == 0 else None
         return self.settings.metrics[place].baseline if own is None else own
 
     def _mode(self, place: int) -> Any:

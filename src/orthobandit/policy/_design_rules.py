@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from orthobandit._checks import check_choice
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import anchor_design, centred_design, contrast_design
+from orthobandit.design import DESIGNS
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate.plan import checked_probabilities
 
@@ -25,11 +25,8 @@ class HasProbabilities(Protocol):
 
 DesignRule = Callable[[ArmSet], HasProbabilities]
 
-NAMED: dict[str, DesignRule] = {
-    "anchor": anchor_design,
-    "centred": centred_design,
-    "contrast": contrast_design,
-}
+# The G-optimal design is for a baseline that stands still: it need not tell arms apart under another.
+NAMED: dict[str, DesignRule] = {name: rule for name, rule in DESIGNS.items() if name != "g-optimal"}
 
 
 def check_design(design: str | DesignRule) -> None:

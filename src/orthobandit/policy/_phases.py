@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Baseline, Plan, Tally
 from orthobandit.policy._states import (
     check_observed,
     clear,
@@ -39,6 +40,8 @@ class PhasedState:
         Sums over earlier phases, if the policy keeps any.
     leader, declared : (...) array of int
         The best-looking arm, and the declared one or −1.
+    rounds : (...) array of int
+        Rounds seen until an arm is declared.
     """
 
     arms: ArmSet
@@ -50,6 +53,7 @@ class PhasedState:
     carried: Array
     leader: Whole
     declared: Whole
+    rounds: Whole
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -57,17 +61,47 @@ class PhasedState:
 
 @dataclass(frozen=True, eq=False)
 class Ahead:
-    """A phase to be planned in one replication: its number from 1, survivors (K,), sums carried (C, K)."""
+    """A phase to be planned in one replication.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    phase : int
+        Its number, from 1.
+    survivors : (K,) array of bool
+    carried : (C, K) array
+        Sums over the phases before.
+    last : (K,) array or None
+        The design of the phase before, if it was of the same survivors.
+    """
 
     arms: ArmSet
     phase: int
     survivors: Mask
     carried: Array
+    last: Array | None = None
+
+    @cached_property
+    def left(self) -> ArmSet:
+        """The survivors as a set of arms."""
+        return self.arms if self.survivors.all() else self.arms.subset(self.survivors)
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """A completed phase of one replication: survivors (K,), design (K,), tally (K,), sums carried (C, K)."""
+    """A completed phase, of one replication or of several that completed the same (...).
+
+    Attributes
+    ----------
+    arms : ArmSet
+    phase : int
+    survivors : (..., K) array of bool
+    probabilities : (..., K) array
+        Its design.
+    tally : Tally
+    carried : (..., C, K) array
+        Sums over the phases before.
+    """
 
     arms: ArmSet
     phase: int
@@ -76,6 +110,16 @@ class Ended:
     tally: Tally
     carried: Array
 
+    def at(self, place: Any) -> "Ended":
+        """Return the phase of some of the replications."""
+        return replace(
+            self,
+            survivors=self.survivors[place],
+            probabilities=self.probabilities[place],
+            tally=self.tally[place],
+            carried=self.carried[place],
+        )
+
 
 class PhasedPolicy(ABC):
     """The policy protocol around a design for each phase and a verdict at its end.
@@ -83,6 +127,7 @@ class PhasedPolicy(ABC):
     Survivors without any difference in features are equally good: the first is declared and played for ever.
     """
 
+    baseline: Baseline | None = None  # rewards are tallied as they are
     carries = 0  # how many sums over earlier phases are kept for each arm
 
     def rows(self, arms: ArmSet) -> int:  # noqa: ARG002
@@ -96,6 +141,12 @@ class PhasedPolicy(ABC):
     @abstractmethod
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Return scores (K,) of the arms, survivors (K,) and the sums to carry (C, K) after a phase."""
+
+    def judge_all(self, ended: Ended) -> tuple[Array, Mask, Array]:
+        """Return the same for replications (m,) that completed a phase together, along the first axes."""
+        verdicts = [self.judge(ended.at(row)) for row in range(len(ended.survivors))]
+        scores, survivors, carried = (np.stack(part) for part in zip(*verdicts, strict=True))
+        return scores, survivors, carried
 
     @abstractmethod
     def decide(self, state: Any) -> Decision:
@@ -119,6 +170,7 @@ class PhasedPolicy(ABC):
             carried=np.tile(none, (*batch, 1, 1)),
             leader=zeros.copy(),
             declared=zeros + declared,
+            rounds=zeros.copy(),
         )
 
     def plan(self, state: PhasedState) -> Plan:
@@ -129,7 +181,8 @@ class PhasedPolicy(ABC):
         """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
         check_observed(self.plan(state), plan, tally)
         running = np.asarray(state.declared < 0)
-        state = replace(state, tally=state.tally + clear(tally, ~running))
+        kept = clear(tally, ~running)
+        state = replace(state, tally=state.tally + kept, rounds=state.rounds + kept.rounds)
         done = np.asarray(running & (state.tally.rounds == state.length))
         return self._end_phase(state, done) if done.any() else state
 
@@ -141,7 +194,7 @@ class PhasedPolicy(ABC):
         """Invert :meth:`dump`."""
         batch = load_array(data, "phase", np.int64).shape
         shape = (*batch, len(arms))
-        names = ("phase", "length", "leader", "declared")
+        names = ("phase", "length", "leader", "declared", "rounds")
         return PhasedState(
             arms=arms,
             active=load_array(data, "active", np.bool_, shape),
@@ -155,47 +208,53 @@ class PhasedPolicy(ABC):
         return np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
 
     def _end_phase(self, state: PhasedState, done: Mask) -> PhasedState:
-        """Drop arms and make the next plan where a phase is complete, one replication after another."""
+        """Drop arms and make the next plan where a phase is complete."""
         names = ("active", "length", "probabilities", "carried", "leader", "declared")
         new = {name: getattr(state, name).copy() for name in names}
-        known: dict[tuple[int, bytes, bytes], tuple[Array, int, int]] = {}
-        for place in map(tuple, np.argwhere(done).tolist()):
-            phase, tally = int(state.phase[place]), state.tally
-            ended = Ended(
-                state.arms,
-                phase,
-                state.active[place],
-                state.probabilities[place],
-                tally[place],
-                state.carried[place],
-            )
-            scores, active, carried = self.judge(ended)
-            key = (phase, active.tobytes(), carried.tobytes())
-            if key not in known:
-                known[key] = self._next(Ahead(state.arms, phase + 1, active, carried))
-            new["probabilities"][place], new["length"][place], declared = known[key]
-            new["active"][place], new["carried"][place], new["declared"][place] = active, carried, declared
-            best = int(np.argmax(np.where(active, scores, -np.inf)))
-            new["leader"][place] = declared if declared >= 0 else best
+        for phase in np.unique(state.phase[done]).tolist():
+            rows = np.asarray(done & (state.phase == phase))
+            every = Ended(state.arms, phase, state.active, state.probabilities, state.tally, state.carried)
+            ended = every.at(rows)
+            scores, active, carried = self.judge_all(ended)
+            best = np.argmax(np.where(active, scores, -np.inf), axis=-1)
+            probabilities, length, declared = self._plan_next(ended, active, carried)
+            new["active"][rows], new["carried"][rows] = active, carried
+            new["probabilities"][rows] = probabilities
+            new["length"][rows], new["declared"][rows] = length, declared
+            new["leader"][rows] = np.where(declared >= 0, declared, best)
         return replace(state, phase=state.phase + done, tally=clear(state.tally, done), **new)
+
+    def _plan_next(self, ended: Ended, active: Mask, carried: Array) -> tuple[Array, Whole, Whole]:
+        """Return designs (m, K), rounds (m,) and whom to declare (m,); equal cases are planned once."""
+        same = np.all(active == ended.survivors, axis=1, keepdims=True)
+        parts = [np.ascontiguousarray(part).view(np.uint8) for part in (active, same)]
+        parts.append(np.ascontiguousarray(carried.reshape(len(active), -1)).view(np.uint8))
+        _, first, case = np.unique(np.hstack(parts), axis=0, return_index=True, return_inverse=True)
+        plans = []
+        for row in first.tolist():
+            last = ended.probabilities[row] if same[row, 0] else None
+            plans.append(self._next(Ahead(ended.arms, ended.phase + 1, active[row], carried[row], last)))
+        probabilities, length, declared = zip(*plans, strict=True)
+        place = case.reshape(-1)
+        return np.array(probabilities)[place], np.array(length)[place], np.array(declared)[place]
 
     def _next(self, ahead: Ahead) -> tuple[Array, int, int]:
         """Return the design, its rounds, and whom to declare or −1."""
-        if ahead.arms.subset(ahead.survivors).dimension:
+        if ahead.left.dimension:
             probabilities, rounds = self.explore(ahead)
             return probabilities, min(max(rounds, 1), FOREVER), -1
         first = int(np.argmax(ahead.survivors))
         return np.eye(len(ahead.arms))[first], FOREVER, first
 
 
-def phased_decision(state: PhasedState, epsilon: Array, confidence: float, mode: str) -> Decision:
+def phased_decision(state: PhasedState, epsilon: Array, certainty: float, mode: str) -> Decision:
     """Return a decision that claims ε (...) for the leader, and 0 once an arm is declared."""
     return Decision(
         active=state.active,
         leader=state.leader,
         declared=state.declared,
-        epsilon=np.where((state.declared >= 0) & (confidence > 0), 0.0, epsilon),
-        confidence=confidence,
+        epsilon=np.where((state.declared >= 0) & (certainty > 0), 0.0, epsilon),
+        certainty=certainty,
         mode=mode,
     )
 

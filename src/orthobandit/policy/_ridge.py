@@ -11,8 +11,8 @@ rounding cannot pile up.
 
 import numpy as np
 
-from orthobandit._cholesky import backward, factor, forward, whiten
 from orthobandit._compile import compiled
+from orthobandit._linalg import backward, cholesky_into, forward, whiten_into
 from orthobandit._types import Array
 
 REFRESH = 256
@@ -26,7 +26,7 @@ def posterior_into(gram: Array, moment: Array, ridge: float, lower: Array, theta
     for j in range(size):
         shifted[j, j] += ridge
         theta[j] = moment[j]
-    factor(shifted, size, lower, 0.0)
+    cholesky_into(shifted, size, lower, 0.0)
     forward(lower, size, theta)
     backward(lower, size, theta)
 
@@ -68,7 +68,7 @@ def refresh_arms(
     count, size = features.shape
     lower, theta, white = np.zeros((size, size)), np.empty(size), np.empty((size, count))
     posterior_into(gram, moment, ridge, lower, theta)
-    whiten(lower, features, white)
+    whiten_into(lower, features, white)
     scores_into(features, theta, scores)
     for a in range(count):
         for b in range(a + 1):

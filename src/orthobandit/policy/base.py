@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Baseline, Plan, Tally
 
 # Rounds of a plan that no later observation will change: play on until the horizon.
 FOREVER = 2**62
@@ -26,8 +26,8 @@ class Decision:
     declared : (...) array of int
         The arm declared best, or −1 while none is.
     epsilon : (...) array
-        The leader is within ε of the best arm with the stated confidence; +inf while nothing is claimed.
-    confidence : float
+        The leader is within ε of the best arm with the stated certainty; +inf while nothing is claimed.
+    certainty : float
         Probability with which all claims hold at once, 1 − δ; 0 for policies that claim nothing.
     mode : str
         The guarantee behind the claims, e.g. ``"paper constants"`` or ``"none"``.
@@ -37,16 +37,52 @@ class Decision:
     leader: Whole
     declared: Whole
     epsilon: Array
-    confidence: float
+    certainty: float
     mode: str
 
 
 class Policy(Protocol[StateT]):
-    """Immutable settings; all memory is in the state. A policy never draws, stores or plots.
+    """The contract between a policy and whoever runs it: a simulator, a notebook or a service.
 
-    The state's leading axes are replications: a batch of R behaves as R single runs with the same
-    `replications` numbers. Plans of a batch may have different numbers of rounds.
+    :func:`orthobandit.testing.check_policy` plays every clause below on a policy of yours.
+
+    **What it is.** Immutable settings; all memory is in the state. A policy never draws, stores or plots, and
+    no method changes its arguments: a state that was kept can be asked again, and says the same.
+
+    **Plans have numbers.** A plan is in force until all its rounds were observed, or for ever. Every plan of
+    a run has a number of its own (:attr:`Plan.number`), and rounds belong to a plan by that number, not by
+    looking alike. Asking for the plan twice gives the same plan; while some of its rounds are still out, it
+    gives that plan again with the rounds that are left.
+
+    **Order.** Rounds are observed plan by plan, in the order of the plans; within a plan in any order.
+
+    **In parts.** The tally of a plan may arrive in any number of parts, and in a batch for some replications
+    alone: one whose part has no rounds keeps its state. The parts end where the whole would. Nothing is
+    dropped or declared before the last of them, so no arm can gain by being told of early.
+
+    **Late.** A part may come as late as it likes while its plan is in force. Rounds of a plan that has ended,
+    or more rounds than it asked for, are refused with :class:`~orthobandit.errors.TallyError`, and so is an
+    arm that the plan does not play; the state stays as it was.
+
+    **Repeated.** A tally does not say which rounds it holds, so a policy cannot know one that was sent
+    before: what is observed twice counts twice. Whoever runs the policy keeps each reward and tells it once.
+
+    **Baseline.** `baseline` makes the forecaster to run beside the policy, one for each replication; it is
+    None if rewards are to be tallied as they are. With a baseline every plan has a centre, and what is
+    tallied are its residuals (:meth:`Plan.residuals`), each with the forecast that was made before its arm
+    was drawn.
+
+    **State and JSON.** ``json.dumps(dump(state), allow_nan=False)`` works, and ``load`` of what comes back
+    plans, observes and decides as the state itself would, bit by bit. Arms are not part of the dump.
+
+    **Replications.** The state's leading axes are replications: a batch of R behaves as R single runs with
+    the same `replications` numbers. Plans of a batch may have different numbers of rounds.
     """
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """Settings of the forecaster that runs beside the policy, or None."""
+        return None
 
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
@@ -68,11 +104,7 @@ class Policy(Protocol[StateT]):
         ...
 
     def observe(self, state: StateT, plan: Plan, tally: Tally) -> StateT:
-        """Return the state after the tallied rounds, which may be fewer than the plan asked for.
-
-        A replication whose tally has no rounds keeps its state. Tallies of one plan may arrive in any
-        number of parts; nothing is eliminated before all its rounds are in.
-        """
+        """Return the state after the tallied rounds, which may be fewer than the plan asked for."""
         ...
 
     def decide(self, state: StateT) -> Decision:

@@ -1,21 +1,193 @@
-"""BOSE: filter the arms after every round, and explore the rest with a distribution that hides the shift."""
+"""BOSE: filter the arms after every round, and explore the rest with a distribution that hides the shift.
 
+Its memory is the centred regression seen from the arms; the filter says who may still be best, and serves
+other distributions too (:mod:`~orthobandit.policy.farthest`).
+"""
+
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from orthobandit._checks import check_choice
+import numpy as np
+
+from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit._compile import compiled
-from orthobandit._types import Array
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design.ball import TOLERANCE, ball_into
-from orthobandit.policy._bose_filter import (
-    FilterMemory,
-    FilterPolicy,
-    FilterSettings,
-    list_survivors,
-    settle_on,
-)
-from orthobandit.policy.every_round import PlanStep
+from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
+from orthobandit.errors import ParameterError
+from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState
+
+
+class FilterSettings(NamedTuple):
+    """Features on the arms' hull (K, r), λ and γ; `is_exact` chooses between the distributions of BOSE."""
+
+    positions: Array
+    ridge: float
+    width: float
+    is_exact: bool
+
+
+class FilterMemory(NamedTuple):
+    """Σ x̃x̃ᵀ (R, r, r), Σ x̃r (R, r), the rounds in them (R,), and P (R, K, K), s (R, K)."""
+
+    gram: Array
+    moment: Array
+    step: Whole
+    inner: Array
+    scores: Array
+
+
+@compiled
+def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survives: Mask) -> int:
+    """Mark the arms that no other arm beats by more than γ times their distance; return how many."""
+    inner, scores = memory.inner[i], memory.scores[i]
+    squared_width, count = settings.width**2, 0
+    for a in range(scores.size):
+        survives[a] = True
+        for b in range(scores.size):
+            lead = scores[b] - scores[a]
+            if lead > 0.0 and lead * lead > squared_width * squared_distance(inner, a, b):
+                survives[a] = False
+                break
+        count += survives[a]
+    return count
+
+
+@compiled
+def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tuple[Whole, bool]:
+    """Return the survivors (m,) and whether all of them have the same features."""
+    survives = np.empty(memory.scores.shape[1], dtype=np.bool_)
+    survivors_into(settings, memory, i, survives)
+    among = np.flatnonzero(survives)
+    for a in among:
+        if squared_distance(memory.inner[i], int(a), int(among[0])) > 0.0:
+            return among, False
+    return among, True
+
+
+@compiled
+def settle_on(arm: int, probabilities: Array) -> int:
+    """Play one arm from now on."""
+    probabilities[:] = 0.0
+    probabilities[arm] = 1.0
+    return FOREVER
+
+
+@compiled
+def observe_contrast(
+    settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array, arm: int, reward: float
+) -> bool:
+    """Add one round to the regression."""
+    inner, scores, positions = memory.inner[i], memory.scores[i], settings.positions
+    count, size = positions.shape
+    centred = positions[arm].copy()
+    pull = inner[arm].copy()
+    expected = scores[arm]
+    for a in range(count):
+        p = probabilities[a]
+        if p > 0.0:
+            expected -= p * scores[a]
+            for b in range(count):
+                pull[b] -= p * inner[a, b]
+            for j in range(size):
+                centred[j] -= p * positions[a, j]
+    gram, moment = memory.gram[i], memory.moment[i]
+    add_round(gram, moment, centred, reward)
+    memory.step[i] += 1
+    if memory.step[i] % REFRESH == 0:
+        refresh_arms(positions, settings.ridge, gram, moment, inner, scores)
+        return True
+    grown = 1.0 + pull[arm]
+    for a in range(count):
+        grown -= probabilities[a] * pull[a]
+    update_arms(inner, scores, pull, grown, reward - expected)
+    return True
+
+
+@dataclass(frozen=True)
+class FilterPolicy(RoundPolicy):
+    """BOSE without its distribution: constants, memory and decisions. Subclasses say how to explore."""
+
+    horizon: int
+    delta: float = 0.05
+    constants: str = "tuned"
+    scale: float = 1.0
+    ridge: float | None = None
+
+    observe_into: ClassVar[ObserveStep] = staticmethod(observe_contrast)
+
+    def __post_init__(self) -> None:
+        check_whole("horizon", self.horizon)
+        check_fraction("delta", self.delta)
+        check_choice("constants", self.constants, ("tuned", "theory"))
+        check_positive("scale", self.scale)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
+        if self.constants == "theory" and (self.scale != 1.0 or self.ridge is not None):
+            raise ParameterError(
+                f"scale={self.scale:g} and ridge={self.ridge} belong to constants='tuned';"
+                " constants='theory' leaves nothing to set"
+            )
+
+    def regression_ridge(self, arms: ArmSet) -> float:
+        """Return λ = 4r·log(9T) + 8·log(4T/δ), or the `ridge` that was set."""
+        if self.ridge is not None:
+            return float(self.ridge)
+        r, T = max(arms.dimension, 1), self.horizon
+        return 4 * r * math.log(9 * T) + 8 * math.log(4 * T / self.delta)
+
+    def filter_width(self, arms: ArmSet) -> float:
+        """Return γ, by theory or tuned (see :class:`~orthobandit.policy.bose.BOSE`)."""
+        r, T, root = max(arms.dimension, 1), self.horizon, math.sqrt(self.regression_ridge(arms))
+        if self.constants == "theory":
+            return root + math.sqrt(27 * r * math.log(1 + 2 * T / r) + 54 * math.log(4 * T / self.delta))
+        inside = r * max(math.log(T / r), 0.0) + math.log(T / self.delta)
+        return self.scale * (root + math.sqrt(inside))
+
+    def settings(self, arms: ArmSet) -> FilterSettings:
+        """Return what the compiled steps read."""
+        positions = np.ascontiguousarray(arms.positions)
+        return FilterSettings(positions, self.regression_ridge(arms), self.filter_width(arms), True)
+
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> FilterMemory:
+        """Return the memory before the first round; nothing is randomised."""
+        del seed
+        size, count, r = len(numbers), len(arms), arms.dimension
+        inner = arms.positions @ arms.positions.T / self.regression_ridge(arms)
+        return FilterMemory(
+            gram=np.zeros((size, r, r)),
+            moment=np.zeros((size, r)),
+            step=np.zeros(size, dtype=np.int64),
+            inner=np.tile((inner + inner.T) / 2, (size, 1, 1)),
+            scores=np.zeros((size, count)),
+        )
+
+    def decide(self, state: RoundState) -> Decision:
+        """Return what is known now.
+
+        On the event that all contrasts are estimated within γ of their norm, which has probability 1 − δ with
+        the theoretical constants, dropped arms are worse and a sole survivor is best. Nothing is known
+        about the tuned constants.
+        """
+        packed, settings = self.pack(state), self.settings(state.arms)
+        active = np.empty((state.rounds.size, len(state.arms)), dtype=np.bool_)
+        for i in range(len(active)):
+            survivors_into(settings, packed.memory, i, active[i])
+        leader = np.argmax(np.where(active, packed.memory.scores, -np.inf), axis=-1)
+        settled = packed.rounds == FOREVER
+        leader = np.where(settled, np.argmax(packed.probabilities, axis=-1), leader)
+        is_proven, batch = self.constants == "theory", state.rounds.shape
+        return Decision(
+            active=active.reshape((*batch, -1)),
+            leader=leader.reshape(batch),
+            declared=np.where(settled, leader, -1).reshape(batch),
+            epsilon=np.where(settled & is_proven, 0.0, np.inf).reshape(batch),
+            certainty=1 - self.delta if is_proven else 0.0,
+            mode="theory" if is_proven else "none (tuned constants)",
+        )
 
 
 @compiled

@@ -14,6 +14,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
 from orthobandit.estimate import AutoRegression, Baseline, Centre, Plan
 from orthobandit.estimate.baseline import check_baseline
+from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState
 from orthobandit.policy.base import Decision
 
@@ -45,7 +46,7 @@ class FixedBudget(PhasedPolicy):
 
     Notes
     -----
-    No guarantee with a number is known for a given budget, so ``decide().confidence`` is 0. The honest error
+    No guarantee with a number is known for a given budget, so ``decide().certainty`` is 0. The honest error
     estimate is :meth:`error`: the chance that another arm is better, were arms like these normal with the
     spread that their estimates show beyond noise. It is an estimate and not a bound.
 
@@ -127,7 +128,7 @@ class FixedBudget(PhasedPolicy):
             leader=state.leader,
             declared=state.declared,
             epsilon=np.full(state.declared.shape, np.inf),
-            confidence=0.0,
+            certainty=0.0,
             mode="none (fixed budget; `error` estimates the chance of a mistake)",
         )
 
@@ -137,10 +138,8 @@ def _regressed(ended: Ended) -> tuple[Array, Array]:
     tally, values, r = ended.tally, ended.carried[0], ended.arms.dimension
     counts = np.asarray(tally.counts, dtype=np.float64)
     scatter = max(float(tally.squares.sum() / tally.rounds), TINY)
-    centred = ended.arms.positions - ended.probabilities @ ended.arms.positions
-    gram = (centred * counts[:, np.newaxis]).T @ centred / scatter
-    moment = centred.T @ (tally.sums + counts * values) / scatter
-    return ended.carried[2:, :r] + gram, ended.carried[1, :r] + moment
+    gram, moment = centred_sums(ended.arms, ended.probabilities, counts, tally.sums + counts * values)
+    return ended.carried[2:, :r] + gram / scatter, ended.carried[1, :r] + moment / scatter
 
 
 def _covariance(positions: Array) -> Array:

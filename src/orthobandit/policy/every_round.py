@@ -42,7 +42,7 @@ from orthobandit._draws import draw_key
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Baseline, Plan, Tally
 from orthobandit.policy._states import check_late, check_observed, load_array
 from orthobandit.policy.base import FOREVER, Decision
 
@@ -142,6 +142,7 @@ class RoundState:
 class RoundPolicy(ABC):
     """The policy protocol around two compiled steps, described above."""
 
+    baseline: ClassVar[Baseline | None] = None  # rewards are tallied as they are
     plan_into: ClassVar[PlanStep]
     observe_into: ClassVar[ObserveStep]
 
@@ -274,6 +275,6 @@ def open_decision(state: RoundState, scores: Array, mode: str) -> Decision:
         leader=np.asarray(np.argmax(scores, axis=-1)),
         declared=np.full(batch, -1, dtype=np.int64),
         epsilon=np.full(batch, np.inf),
-        confidence=0.0,
+        certainty=0.0,
         mode=mode,
     )

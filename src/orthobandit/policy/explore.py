@@ -1,7 +1,7 @@
 """Pure exploration: one design for a fixed number of rounds, then the best-looking arm."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import Moments, OrthogonalRegression, Plan, Tally
+from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._states import (
     check_observed,
@@ -89,6 +89,8 @@ class PureExploration:
     C2: float = 1.0
     C3: float = 1.0
 
+    baseline: ClassVar[Baseline | None] = None  # rewards are tallied as they are
+
     def __post_init__(self) -> None:
         if (self.rounds is None) == (self.epsilon is None):
             raise ParameterError(
@@ -154,7 +156,7 @@ class PureExploration:
             leader=np.where(state.declared >= 0, state.declared, self._leader(state)),
             declared=state.declared,
             epsilon=self._epsilon(state),
-            confidence=1 - self.delta,
+            certainty=1 - self.delta,
             mode="paper constants (fixed time)",
         )
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from orthobandit._compile import compiled
 from orthobandit._types import Array
 from orthobandit.design.ball import squared_distance
-from orthobandit.policy._bose_filter import (
+from orthobandit.policy.bose import (
     FilterMemory,
     FilterPolicy,
     FilterSettings,

@@ -7,10 +7,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive
-from orthobandit._cholesky import backward
 from orthobandit._compile import compiled
 from orthobandit._draws import fill_normals, starting_point
-from orthobandit._linalg import solve_ridge
+from orthobandit._linalg import backward, solve_ridge
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import add_round, posterior_into, scores_into

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from orthobandit._checks import check_whole
-from orthobandit._linalg import RangeFactor
+from orthobandit._linalg import whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, contrast_design
@@ -80,9 +80,7 @@ class P1RAGE(PhasedPolicy):
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Add the epoch; after the last, the best score alone is left."""
         p, arms = ended.probabilities, ended.arms
-        centred = arms.positions - p @ arms.positions
-        factor = RangeFactor.of((centred * p[:, np.newaxis]).T @ centred)
-        white = factor.whiten(centred)
+        white, _ = whitened(arms.positions, p)
         carried = ended.carried + white @ (ended.tally.sums @ white)
         survivors = ended.survivors
         if ended.phase == len(self.epoch_ends(arms)):

@@ -54,10 +54,9 @@ class PhasedElimination(PhasedPolicy):
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the G-optimal design of the survivors and its rounds."""
-        arms, survivors, phase = ahead.arms, ahead.survivors, ahead.phase
-        left = arms.subset(survivors)
+        arms, left, phase = ahead.arms, ahead.left, ahead.phase
         probabilities = np.zeros(len(arms))
-        probabilities[survivors] = g_optimal_design(left).probabilities
+        probabilities[ahead.survivors] = g_optimal_design(left).probabilities
         d = max(affine_frame(left.features, through_zero=True).dimension, 1)
         logs = math.log(len(arms) * phase * (phase + 1) / self.delta)
         rounds = 2 * d * self.noise**2 * logs * math.ldexp(1.0, 2 * min(phase, 500))

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction, check_positive
-from orthobandit._linalg import RangeFactor
+from orthobandit._linalg import RangeFactor, diameter
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
-from orthobandit.design._norms import diameter
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.phased import linear_scores

@@ -1,7 +1,6 @@
 """SBE: the paper's phased elimination, for low regret and for finding the best arm."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,18 +8,18 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import Estimate, Moments, OrthogonalRegression, Plan, Tally
+from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
-from orthobandit.policy._sbe_state import SBEState
-from orthobandit.policy._states import (
-    check_observed,
-    clear,
-    dump_state,
-    load_array,
-    load_tally,
+from orthobandit.policy._phases import (
+    Ahead,
+    Ended,
+    PhasedPolicy,
+    PhasedState,
+    phased_decision,
+    unclaimed_decision,
 )
-from orthobandit.policy._successor import successor_phase_rounds
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.one_shot import successor_phase_rounds
 from orthobandit.theory import (
     adaptive_phase_rounds,
     experiments_phase_rounds,
@@ -38,7 +37,7 @@ CONSTANTS: dict[str, set[str]] = {
 
 
 @dataclass(frozen=True)
-class SBE:
+class SBE(PhasedPolicy):
     """Semiparametric bandits with elimination (Kim, Kim & Oh 2025, Algorithm 2).
 
     Phase ℓ = 1, 2, … explores the survivors with a fixed design for n_ℓ rounds, estimates all gaps from that
@@ -60,7 +59,7 @@ class SBE:
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
         :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
         "successor" are the lengths that the author of SP-BAI gives SBE in his experiments
-        (:func:`~orthobandit.policy._successor.successor_phase_rounds`).
+        (:func:`~orthobandit.policy.one_shot.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
     C2, C3 : float
@@ -85,6 +84,7 @@ class SBE:
     >>> plan = policy.plan(state)
     >>> plan.probabilities.round(6).tolist(), int(plan.rounds)
     ([0.5, 0.5], 12)
+    >>> from orthobandit import Tally
     >>> state = policy.observe(state, plan, Tally([6, 6], [30.0, 48.0], [150.0, 384.0]))
     >>> int(policy.decide(state).declared)
     1
@@ -114,29 +114,6 @@ class SBE:
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
 
-    def start(
-        self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
-    ) -> SBEState:
-        """Return the state before the first round; a single arm is declared at once.
-
-        Nothing is randomised, so `seed` and `replications` have no effect.
-        """
-        del seed, replications
-        probabilities, declared = self._settle(arms, np.ones((1, len(arms)), dtype=np.bool_))
-        zeros = np.zeros(batch, dtype=np.int64)
-        return SBEState(
-            arms=arms,
-            active=np.ones((*batch, len(arms)), dtype=np.bool_),
-            phase=zeros + 1,
-            length=zeros + (FOREVER if declared[0] >= 0 else self.phase_rounds(arms, 1)),
-            probabilities=np.tile(probabilities[0], (*batch, 1)),
-            tally=Tally.zeros(len(arms), batch),
-            leader=zeros.copy(),
-            declared=zeros + declared[0],
-            rounds=zeros.copy(),
-            plans=zeros + 1,
-        )
-
     def phase_rounds(self, arms: ArmSet, phase: int) -> int:
         """Return n_ℓ for these arms, at most `longest` or `FOREVER`."""
         setting = (phase, self.delta, max(arms.dimension, 1), len(arms))
@@ -150,19 +127,32 @@ class SBE:
             rounds = experiments_phase_rounds(*setting, scale=self.scale)
         return min(rounds, FOREVER if self.longest is None else self.longest)
 
-    def plan(self, state: SBEState) -> Plan:
-        """Return the design in force and the rounds left of its phase; `FOREVER` once an arm is declared."""
-        return Plan(state.probabilities, self._left(state), number=state.plans)
+    def explore(self, ahead: Ahead) -> tuple[Array, int]:
+        """Return the design of the survivors and n_ℓ; a design of the same survivors is kept."""
+        rounds = self.phase_rounds(ahead.arms, ahead.phase)
+        if ahead.last is not None:
+            return ahead.last, rounds
+        probabilities = np.zeros(len(ahead.arms))
+        probabilities[ahead.survivors] = design_on(self.design, ahead.left)
+        return probabilities, rounds
 
-    def observe(self, state: SBEState, plan: Plan, tally: Tally) -> SBEState:
-        """Return the state after the tallied rounds; arms are dropped when a phase is complete."""
-        check_observed(self.plan(state), plan, tally)
-        merged = state.tally + tally
-        state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
-        done = np.asarray((state.declared < 0) & (merged.rounds == state.length))
-        return self._end_phase(state, done) if done.any() else state
+    def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
+        """Keep the arms that look at most ε_ℓ worse than the best; the best alone if the phase was cut."""
+        rounds = self.phase_rounds(ended.arms, ended.phase)
+        moments = Moments.of(ended.arms, Plan(ended.probabilities, rounds), ended.tally)
+        ridge = phase_ridge(ended.phase, rounds, self.delta)
+        estimate = OrthogonalRegression(ridge=ridge, delta=self.delta).solve(ended.arms, moments)
+        gaps = np.where(ended.survivors, estimate.gaps, np.inf)
+        active = gaps - gaps.min(axis=-1, keepdims=True) <= np.ldexp(1.0, -ended.phase)
+        if rounds == self.longest:
+            active = point_mass(np.argmin(gaps, axis=-1), len(ended.arms)) > 0
+        return -gaps, active, ended.carried
 
-    def decide(self, state: SBEState) -> Decision:
+    def judge_all(self, ended: Ended) -> tuple[Array, Mask, Array]:
+        """Judge all replications in one regression."""
+        return self.judge(ended)
+
+    def decide(self, state: PhasedState) -> Decision:
         """Return what is known now.
 
         `epsilon` holds for the leader and for every other active arm: on the event of Lemma 11 the
@@ -172,84 +162,14 @@ class SBE:
         for those of the paper's experiments or for C2 = C3 = 1: hence the mode. Where phases are cut,
         nothing is claimed.
         """
-        is_declared = state.declared >= 0
+        if self.longest is not None:
+            return unclaimed_decision(state, "none (phases are cut)")
         claimed = np.where(state.phase > 1, np.ldexp(1.0, 2 - state.phase), np.inf)
-        is_cut = self.longest is not None
-        return Decision(
-            active=state.active,
-            leader=state.leader,
-            declared=state.declared,
-            epsilon=np.where(is_cut, np.inf, np.where(is_declared, 0.0, claimed)),
-            confidence=0.0 if is_cut else 1 - self.delta,
-            mode="none (phases are cut)" if is_cut else f"paper constants ({self.schedule})",
-        )
+        return phased_decision(state, claimed, 1 - self.delta, f"paper constants ({self.schedule})")
 
-    def dump(self, state: SBEState) -> dict[str, Any]:
-        """Return the state as plain lists and numbers."""
-        return dump_state(state)
-
-    def load(self, arms: ArmSet, data: dict[str, Any]) -> SBEState:
-        """Invert :meth:`dump`."""
-        batch = load_array(data, "phase", np.int64).shape
-        names = ("phase", "length", "leader", "declared", "rounds", "plans")
-        return SBEState(
-            arms=arms,
-            active=load_array(data, "active", np.bool_, (*batch, len(arms))),
-            probabilities=load_array(data, "probabilities", np.float64, (*batch, len(arms))),
-            tally=load_tally(data, "tally", (*batch, len(arms))),
-            **{name: load_array(data, name, np.int64, batch) for name in names},
-        )
-
-    def _left(self, state: SBEState) -> Whole:
-        left = state.length - state.tally.rounds
-        if self.horizon is not None:
-            left = np.minimum(left, np.maximum(self.horizon - state.rounds, 0))
-        return np.where(state.declared >= 0, FOREVER, left)
-
-    def _end_phase(self, state: SBEState, done: Mask) -> SBEState:
-        """Drop arms and make the next plan where a phase is complete."""
-        active, leader, length = state.active.copy(), state.leader.copy(), state.length.copy()
-        for phase in np.unique(state.phase[done]).tolist():
-            ended = np.asarray(done & (state.phase == phase))
-            gaps = np.where(active[ended], self._estimate(state, ended, phase).gaps, np.inf)
-            leader[ended] = np.argmin(gaps, axis=-1)
-            active[ended] = gaps - gaps.min(axis=-1, keepdims=True) <= np.ldexp(1.0, -phase)
-            if self.phase_rounds(state.arms, phase) == self.longest:
-                active[ended] = point_mass(leader[ended], len(state.arms)) > 0
-            length[ended] = self.phase_rounds(state.arms, phase + 1)
-        changed = np.any(active != state.active, axis=-1)
-        probabilities, declared = state.probabilities.copy(), state.declared.copy()
-        probabilities[changed], declared[changed] = self._settle(state.arms, active[changed])
-        is_declared = declared >= 0
-        return replace(
-            state,
-            active=active,
-            phase=state.phase + done,
-            length=np.where(is_declared, FOREVER, length),
-            probabilities=probabilities,
-            tally=clear(state.tally, done),
-            leader=np.where(is_declared, declared, leader),
-            declared=declared,
-            plans=state.plans + done,
-        )
-
-    def _estimate(self, state: SBEState, ended: Mask, phase: int) -> Estimate:
-        """Estimate the gaps (m, K) in replications that have completed this phase."""
-        rounds = self.phase_rounds(state.arms, phase)
-        moments = Moments.of(state.arms, Plan(state.probabilities[ended], rounds), state.tally[ended])
-        ridge = phase_ridge(phase, rounds, self.delta)
-        return OrthogonalRegression(ridge=ridge, delta=self.delta).solve(state.arms, moments)
-
-    def _settle(self, arms: ArmSet, survivors: Mask) -> tuple[Array, Whole]:
-        """Return what to play (m, K) and whom to declare or −1 (m,), once for each distinct row (m, K)."""
-        distinct, place = np.unique(survivors, axis=0, return_inverse=True)
-        probabilities = np.zeros(distinct.shape)
-        declared = np.full(len(distinct), -1, dtype=np.int64)
-        for row, mask in enumerate(distinct):
-            left = arms if mask.all() else arms.subset(mask)
-            if left.dimension:
-                probabilities[row, mask] = design_on(self.design, left)
-            else:
-                declared[row] = np.argmax(mask)
-                probabilities[row, declared[row]] = 1.0
-        return probabilities[place.reshape(-1)], declared[place.reshape(-1)]
+    def _left(self, state: PhasedState) -> Whole:
+        left = super()._left(state)
+        if self.horizon is None:
+            return left
+        until = np.maximum(self.horizon - state.rounds, 0)
+        return np.where(state.declared >= 0, left, np.minimum(left, until))

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction, check_whole
-from orthobandit._linalg import RangeFactor
+from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._linalg import diameter, whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
-from orthobandit.design._norms import diameter
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._phases import (
     Ahead,
@@ -20,11 +19,31 @@ from orthobandit.policy._phases import (
     phased_decision,
     unclaimed_decision,
 )
-from orthobandit.policy._successor import spbai_rounds
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.one_shot import R1, R2, rounded
 from orthobandit.policy.rage import xy_design
 
 VARIANTS = ("anchor", "released")
+
+
+def spbai_rounds(epsilon: float, share: float, dimension: int, variance: float) -> int:
+    """Return ⌈R₁·V/ε²·log(V/(εδ_ℓ)) + R₂·32d√V/ε·log(d/δ_ℓ)⌉, at least 1 and at most `FOREVER`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε_ℓ.
+    share : float
+        δ_ℓ.
+    dimension : int
+        d, or the affine dimension of the arms.
+    variance : float
+        V, the largest ‖x_i − x_j‖²_{Σ⁻¹} of two survivors.
+    """
+    d, V = check_whole("dimension", dimension), check_positive("variance", variance)
+    leading = R1 * V / epsilon**2 * (math.log(V) - math.log(epsilon) - math.log(share))
+    lower = R2 * 32 * d * math.sqrt(V) / epsilon * (math.log(d) - math.log(share))
+    return rounded(leading + lower)
 
 
 @dataclass(frozen=True)
@@ -138,6 +157,5 @@ def _anchor(ahead: Ahead) -> int:
 
 def _largest_variance(arms: ArmSet, survivors: Mask, probabilities: Array) -> float:
     """Return max ‖x_i − x_j‖²_{Σ_p⁻¹} over pairs of survivors."""
-    centred = arms.positions - probabilities @ arms.positions
-    factor = RangeFactor.of((centred * probabilities[:, np.newaxis]).T @ centred)
-    return diameter(factor.whiten(centred[survivors])) ** 2
+    white, _ = whitened(arms.positions, probabilities)
+    return diameter(white[survivors]) ** 2

@@ -7,6 +7,7 @@ import numpy as np
 
 from orthobandit._checks import check_fraction, check_whole
 from orthobandit._types import Array, Mask
+from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, phased_decision
 from orthobandit.policy.base import Decision
 
@@ -15,16 +16,15 @@ def mixture_boundary(time: float, tuned: float, alpha: float) -> float:
     """Return Robbins' normal-mixture boundary at level α, tightest near the time `tuned`.
 
     A standard Gaussian random walk stays within ±√((t + ρ)·log((t + ρ)/(ρα²))) at all times t at once with
-    probability 1 − α; ρ = tuned/(2·log(1/α) + log(1 + 2·log(1/α))).
+    probability 1 − α; ρ by :func:`~orthobandit.estimate.boundaries.tightest_rho`.
 
     Examples
     --------
     >>> round(mixture_boundary(20.0, 20.0, 0.05), 2)
     13.57
     """
-    log_inverse = -2 * math.log(alpha)
-    rho = tuned / (log_inverse + math.log(1 + log_inverse))
-    return math.sqrt((time + rho) * (math.log((time + rho) / rho) + log_inverse))
+    rho = float(tightest_rho(tuned, alpha))
+    return math.sqrt((time + rho) * (math.log((time + rho) / rho) - 2 * math.log(alpha)))
 
 
 @dataclass(frozen=True)

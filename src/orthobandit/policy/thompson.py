@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._checks import check_choice, check_positive, check_whole
-from orthobandit._cholesky import whiten
 from orthobandit._compile import compiled
 from orthobandit._draws import GAMMA, fill_normals, starting_point
+from orthobandit._linalg import whiten_into
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import add_round, posterior_into, scores_into
@@ -115,7 +115,7 @@ def plan_frequencies(settings: ThompsonSettings, memory: ThompsonMemory, i: int,
     posterior_into(memory.gram[i], memory.moment[i], 1.0, lower, theta)
     scores_into(positions, theta, means)
     white = np.empty((size, count))
-    whiten(lower, positions, white)
+    whiten_into(lower, positions, white)
     even = count + count % 2
     spread, centre = np.zeros((size, even), dtype=np.float32), np.full(even, -np.inf, dtype=np.float32)
     for a in range(count):

@@ -15,7 +15,7 @@ from orthobandit.policy.linear import play
 
 
 class UCB1Settings(NamedTuple):
-    """c."""
+    """`scale` is c of the bonus c√(2·log t/n)."""
 
     scale: float
 

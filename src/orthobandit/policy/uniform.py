@@ -1,12 +1,12 @@
 """Uniform allocation: every arm equally often, for ever."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate import Baseline, Plan, Tally
 from orthobandit.policy._states import check_observed, dump_state, freeze, load_tally
 from orthobandit.policy.base import FOREVER, Decision
 
@@ -36,6 +36,8 @@ class UniformAllocation:
     [0.25, 0.25, 0.25, 0.25]
     """
 
+    baseline: ClassVar[Baseline | None] = None  # rewards are tallied as they are
+
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
     ) -> UniformState:
@@ -63,7 +65,7 @@ class UniformAllocation:
             leader=np.asarray(np.argmax(mean, axis=-1)),
             declared=np.full(batch, -1, dtype=np.int64),
             epsilon=np.full(batch, np.inf),
-            confidence=0.0,
+            certainty=0.0,
             mode="none",
         )
 

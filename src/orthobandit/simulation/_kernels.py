@@ -7,7 +7,8 @@ import numpy as np
 from orthobandit._compile import compiled
 from orthobandit._random import DrawTable, Words, next_position, table_arm, tally_draws
 from orthobandit._types import Array, Whole
-from orthobandit.estimate._forecast import Recipe, forecast, learn, regressor_count
+from orthobandit.estimate.compiled_forecast import Recipe, forecast, learn, regressor_count
+from orthobandit.estimate.plan import residual_of
 from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
 from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
@@ -183,8 +184,11 @@ def _tally_residual(residuals: Residuals, r: int, arm: int, reward: float, level
     """Tally a residual; remember the first reward that must be refused."""
     if not residuals.rewards[0] <= reward <= residuals.rewards[1] and residuals.refused[r] == 0:
         residuals.refused[r] = clock
-    residual = reward - min(max(level, residuals.low[r]), residuals.high[r]) - residuals.values[r, arm]
-    _add(residuals.sums[r, arm], min(max(residual, -residuals.limit), residuals.limit))
+    bounds = (residuals.low[r], residuals.high[r])
+    _add(
+        residuals.sums[r, arm],
+        residual_of(reward, level, residuals.values[r, arm], bounds, residuals.limit),
+    )
 
 
 @compiled

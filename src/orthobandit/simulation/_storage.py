@@ -13,7 +13,7 @@ from orthobandit.policy import Decision
 if TYPE_CHECKING:
     from orthobandit.simulation.result import RunResult
 
-FORMAT = "orthobandit run 1"
+FORMAT = "orthobandit run 2"
 NUMBERS = {"replications": int, "stop_times": int, "elimination_times": int, "plans": int, "clipped": int}
 CLAIMS = {"active": bool, "leader": int, "declared": int}
 
@@ -30,7 +30,7 @@ def to_plain(result: "RunResult") -> dict[str, Any]:
         "settings": result.settings,
         "checkpoints": result.checkpoints.tolist(),
         "gaps": result.gaps.tolist(),
-        "confidence": float(decision.confidence),
+        "certainty": float(decision.certainty),
         "mode": decision.mode,
         "rows": rows,
     }
@@ -60,7 +60,7 @@ def _fields(data: dict[str, Any]) -> dict[str, Any]:
         "regret": np.array(rows["regret"], dtype=float),
         "checkpoints": np.array(data["checkpoints"], dtype=int),
         "gaps": np.array(data["gaps"], dtype=float),
-        "decision": Decision(**claims, confidence=data["confidence"], mode=data["mode"]),
+        "decision": Decision(**claims, certainty=data["certainty"], mode=data["mode"]),
         "settings": data["settings"],
     }
 

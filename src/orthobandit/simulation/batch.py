@@ -43,8 +43,7 @@ class Job:
 def play_group(job: Job, replications: Whole) -> RunResult:
     """Play some replications of a job side by side; the grouping changes no number."""
     policy, arms, size = job.policy, job.environment.arms, replications.size
-    baseline = getattr(policy, "baseline", None)
-    player = Player(job.environment, job.checkpoints, job.seed, replications, baseline)
+    player = Player(job.environment, job.checkpoints, job.seed, replications, policy.baseline)
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
     learner = Learner(policy, arms) if plans_every_round(policy) else None

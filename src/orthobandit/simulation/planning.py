@@ -3,8 +3,7 @@
 import numpy as np
 
 from orthobandit._checks import check_positive
-from orthobandit._progress import Progress
-from orthobandit._types import Array
+from orthobandit._types import Array, Progress
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.policy import AnytimeElimination

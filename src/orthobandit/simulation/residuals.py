@@ -5,8 +5,8 @@ import numpy as np
 from orthobandit._types import Array, Whole
 from orthobandit.errors import RewardError
 from orthobandit.estimate import Centre, Tally
-from orthobandit.estimate._forecast import GIVEN, NOTHING, Recipe, fresh_memory
-from orthobandit.estimate.baseline import Baseline
+from orthobandit.estimate.baseline import Baseline, CompiledBaseline
+from orthobandit.estimate.compiled_forecast import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.forecaster import Forecast
 from orthobandit.simulation._kernels import SUMS, Residuals
 
@@ -23,7 +23,7 @@ class Forecasters:
     """
 
     def __init__(self, baseline: Baseline | None, size: int, count: int) -> None:
-        recipe = getattr(baseline, "recipe", None)
+        recipe = baseline.recipe if isinstance(baseline, CompiledBaseline) else None
         self.ask = baseline is not None and recipe is None
         kind = GIVEN if self.ask else NOTHING
         self._recipe: Recipe = recipe if recipe is not None else Recipe(kind, 1.0, 0, np.zeros(0))

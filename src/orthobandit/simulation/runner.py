@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
 from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._progress import Progress
-from orthobandit._types import Whole
+from orthobandit._types import Progress, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation.batch import Job, play_group
@@ -121,6 +120,10 @@ def _checked_job(
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
             raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
+    if not hasattr(policy, "baseline"):
+        raise ParameterError(
+            f"policy={policy!r} has no `baseline`; set it to None to tally rewards as they are"
+        )
     if not isinstance(environment, Environment):
         raise ParameterError(f"environment is a {type(environment).__name__}; an Environment is needed")
     check_whole("horizon", horizon, most=FOREVER - 1)

@@ -1,4 +1,27 @@
-"""Oblivious shifts ν_t: paths of the baseline that are fixed before the experiment begins."""
+"""Oblivious shifts ν_t: paths of the baseline that are fixed before the experiment begins.
+
+The contract of shifts, oblivious and adaptive (:mod:`orthobandit.simulation.adversaries`);
+:func:`orthobandit.testing.check_shift` plays every clause on a shift of yours.
+
+**Order.** The shift of a round is fixed before its arm is drawn and does not depend on it. An oblivious one
+depends on time alone; an adaptive one on what :class:`~orthobandit.simulation.adversaries.Past` tells.
+
+**In parts.** An oblivious path is the same however its rounds are cut into blocks, and whichever part is
+asked for first.
+
+**Repeated.** Asked again, a shift says the same: it keeps nothing between calls and changes no argument.
+
+**Replications.** An adaptive shift treats each replication by itself, whichever others are at hand. A random
+path is a function of (seed, replication, round); one that says `is_shared` is the same for all.
+
+**Bounds.** Values are finite. An oblivious path never exceeds its `bound`, and is refused beyond its
+`length`.
+
+**Names.** ``repr`` says in one line what it is, the same in every process; a shift survives pickling.
+
+**Compiled.** An adaptive shift whose `kind` has a compiled step plays as its method ``values`` would, bit by
+bit.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

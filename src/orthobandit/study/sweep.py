@@ -6,7 +6,7 @@ from contextlib import closing
 
 from orthobandit._checks import check_choice, check_whole
 from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._progress import Progress
+from orthobandit._types import Progress
 from orthobandit.errors import NotStoredWarning, OutputError
 from orthobandit.study._ray import on_ray
 from orthobandit.study.cells import Cache, Cell, Tables, compute

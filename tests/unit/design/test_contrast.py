@@ -42,10 +42,14 @@ def test_all_pairs_by_hand(arms, expected, norm):
     assert design.method == "contrast"
 
 
-@pytest.mark.parametrize("contrasts", [[[0, 1]], [[1.0]], [[-0.25]]], ids=["pair", "vector", "scaled vector"])
-def test_a_single_contrast_is_best_estimated_from_the_ends(contrasts):
+@pytest.mark.parametrize(
+    "asked",
+    [{"pairs": [[0, 1]]}, {"vectors": [[1.0]]}, {"vectors": [[-0.25]]}, {"vectors": [[2]]}],
+    ids=["pair", "vector", "scaled vector", "whole vector"],
+)
+def test_a_single_contrast_is_best_estimated_from_the_ends(asked):
     # The slope of a line: the c-optimal design is on the ends, though the pair is 0 and 1.
-    design = contrast_design(LINE, contrasts, gap=1e-8)
+    design = contrast_design(LINE, **asked, gap=1e-8)
     assert np.allclose(design.probabilities, [0.5, 0.0, 0.5], atol=1e-4)
 
 
@@ -130,7 +134,7 @@ def test_a_restricted_support_that_cannot_estimate_a_contrast_is_refused():
     with pytest.raises(ParameterError, match=message):
         contrast_design(THREE, [[0, 1], [0, 2]], support=[0, 1])
     with pytest.raises(ParameterError, match=message):
-        contrast_design(THREE, [[1.0, -1.0, 0.0], [1.0, 0.0, 0.0]])
+        contrast_design(THREE, vectors=[[1.0, -1.0, 0.0], [1.0, 0.0, 0.0]])
     with pytest.raises(ParameterError, match="arm 2 lies outside what the playable arms span"):
         contrast_design(THREE, support=[0, 1])
 
@@ -146,20 +150,22 @@ def test_starts_from_another_design():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"contrasts": [[0, 1]], "reference": 0}, "give contrasts or reference, not both"),
-        ({"weights": [1.0]}, "weights need contrasts or a reference to belong to"),
-        ({"contrasts": [[0, 1]], "weights": [1.0, 2.0]}, "weights have shape"),
-        ({"contrasts": [[0, 1]], "weights": [-1.0]}, "weights must be finite and not negative"),
-        ({"contrasts": [[0, 1]], "weights": [np.nan]}, "weights must be finite and not negative"),
-        ({"contrasts": [[0, 3]]}, "contrasts name an arm outside 0 to 2"),
-        ({"contrasts": [[0, -1]]}, "contrasts name an arm outside 0 to 2"),
-        ({"contrasts": [0, 1]}, "contrasts have shape"),
-        ({"contrasts": [[0.0, 1.0]]}, "contrasts have shape"),
-        ({"contrasts": [["a", "b"]]}, "contrasts have shape"),
-        ({"contrasts": []}, "contrasts have shape"),
-        ({"contrasts": np.empty((0, 2), dtype=int)}, "contrasts are empty"),
-        ({"contrasts": np.empty((0, 3))}, "contrasts are empty"),
-        ({"contrasts": [[np.inf, 0.0, 0.0]]}, "contrasts have a non-finite entry"),
+        ({"pairs": [[0, 1]], "reference": 0}, "one of pairs, vectors and reference"),
+        ({"pairs": [[0, 1]], "vectors": [[1.0]]}, "one of pairs, vectors and reference"),
+        ({"weights": [1.0]}, "weights need pairs, vectors or a reference to belong to"),
+        ({"pairs": [[0, 1]], "weights": [1.0, 2.0]}, "weights have shape"),
+        ({"pairs": [[0, 1]], "weights": [-1.0]}, "weights must be finite and not negative"),
+        ({"pairs": [[0, 1]], "weights": [np.nan]}, "weights must be finite and not negative"),
+        ({"pairs": [[0, 3]]}, "pairs name an arm outside 0 to 2"),
+        ({"pairs": [[0, -1]]}, "pairs name an arm outside 0 to 2"),
+        ({"pairs": [0, 1]}, "pairs have shape"),
+        ({"pairs": [[0.0, 1.0]]}, "type float64"),
+        ({"pairs": [["a", "b"]]}, "pairs have shape"),
+        ({"pairs": []}, "pairs have shape"),
+        ({"pairs": np.empty((0, 2), dtype=int)}, "one pair or more"),
+        ({"vectors": np.empty((0, 3))}, "one or more"),
+        ({"vectors": [[np.inf, 0.0, 0.0]]}, "vectors have a non-finite entry"),
+        ({"vectors": [[1.0, 0.0]]}, "vectors have shape"),
         ({"reference": 3}, "reference=3 is not an arm"),
         ({"reference": -1}, "reference=-1 is not an arm"),
         ({"support": []}, "support"),
@@ -184,7 +190,7 @@ def test_the_support_has_no_more_arms_than_moments():
 def test_the_length_of_contrasts_does_not_matter(size):
     arms = ArmSet(np.random.default_rng(5).standard_normal((30, 3)))
     vectors = np.random.default_rng(6).standard_normal((4, 3))
-    once, again = contrast_design(arms, vectors), contrast_design(arms, size * vectors)
+    once, again = contrast_design(arms, vectors=vectors), contrast_design(arms, vectors=size * vectors)
     assert again.optimality_gap <= 1e-4
     assert np.allclose(once.probabilities, again.probabilities, atol=1e-3)
 

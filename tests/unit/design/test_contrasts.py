@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orthobandit._linalg import diameter
 from orthobandit.design import _contrasts
 from orthobandit.design._contrasts import AllPairs, Listed, distinct, farthest_partners, largest
-from orthobandit.design._norms import diameter
 
 
 def distances(points):

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
 
-from orthobandit.estimate._boundaries import (
+from orthobandit.estimate.boundaries import (
     SHARE,
     chosen,
     gamma_mixture,

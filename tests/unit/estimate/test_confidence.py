@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
-from orthobandit.estimate._boundaries import gamma_mixture, normal_mixture
+from orthobandit.estimate.boundaries import gamma_mixture, normal_mixture
 
 MODES = [Asymptotic(), Bounded(0.0, 1.0), SubGaussian(-1.0, 1.0, sigma=0.5)]
 

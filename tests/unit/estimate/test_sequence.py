@@ -27,7 +27,7 @@ def test_estimates_are_exactly_unbiased_for_any_contrast(values):
     coefficients -= coefficients.mean(axis=1, keepdims=True)
     guess = np.zeros(5) if values is None else 3.0 + ARMS.features @ RNG.standard_normal(3)
     unbounded = (np.array(-np.inf), np.array(np.inf))
-    start = ContrastSequence.start(ARMS, coefficients)
+    start = ContrastSequence.start(ARMS, coefficients=coefficients)
     mean = np.zeros(4)
     for arm in range(5):
         reward = float(ARMS.features[arm] @ theta) + level
@@ -37,14 +37,14 @@ def test_estimates_are_exactly_unbiased_for_any_contrast(values):
     assert mean == pytest.approx(coefficients @ ARMS.features @ theta, abs=1e-9)
 
 
-def test_pairs_are_coefficients_and_two_sides_cost_half_of_alpha():
+def test_pairs_are_coefficients_and_two_sides_cost_half_of_delta():
     plan, tally = batch(ARMS, np.full(5, 0.2), RNG.standard_normal(300))
-    by_pairs = ContrastSequence.start(ARMS, PAIRS, alpha=0.1).add(plan, tally)
+    by_pairs = ContrastSequence.start(ARMS, PAIRS, delta=0.1).add(plan, tally)
     every = np.eye(5)
     rows = np.array([every[1] - every[0], every[4] - every[2]])
-    by_rows = ContrastSequence.start(ARMS, rows, alpha=0.1).add(plan, tally)
+    by_rows = ContrastSequence.start(ARMS, coefficients=rows, delta=0.1).add(plan, tally)
     assert np.array_equal(by_pairs.intervals()[0], by_rows.intervals()[0])
-    one_sided = ContrastSequence.start(ARMS, PAIRS, alpha=0.05, sides=1).add(plan, tally)
+    one_sided = ContrastSequence.start(ARMS, PAIRS, delta=0.05, sides=1).add(plan, tally)
     assert one_sided.intervals()[0] == pytest.approx(by_pairs.intervals()[0])
     assert np.all(np.isinf(one_sided.intervals()[1]))
     low, high = by_pairs.intervals()
@@ -94,21 +94,25 @@ def test_increments_keep_to_the_scale_of_the_first_plan():
 
 
 @pytest.mark.parametrize(
-    ("contrasts", "settings", "message"),
+    ("pairs", "settings", "message"),
     [
         ([[0, 5]], {}, "outside 0 to 4"),
-        ([[0.5, 0.5, 0.0, 0.0, 0.0]], {}, "sum to 0"),
         ([0, 1], {}, r"shape \(2,\)"),
+        ([[0.0, 1.0]], {}, "type float64"),
         (np.zeros((0, 2), dtype=int), {}, r"shape \(0, 2\)"),
-        (PAIRS, {"alpha": 0.0}, "alpha=0.0"),
+        (None, {}, "pairs of arms or coefficients"),
+        (PAIRS, {"coefficients": np.eye(5)}, "one of the two"),
+        (None, {"coefficients": [[0.5, 0.5, 0.0, 0.0, 0.0]]}, "sum to 0"),
+        (None, {"coefficients": [[1, -1]]}, r"numbers \(m, 5\)"),
+        (PAIRS, {"delta": 0.0}, "delta=0.0"),
         (PAIRS, {"sides": 3}, "sides=3"),
         (PAIRS, {"noise": 0.0}, "noise=0.0"),
         (PAIRS, {"rounds": 0}, "rounds=0"),
     ],
 )
-def test_wrong_settings_are_refused(contrasts, settings, message):
+def test_wrong_settings_are_refused(pairs, settings, message):
     with pytest.raises(ParameterError, match=message):
-        ContrastSequence.start(ARMS, contrasts, **settings)
+        ContrastSequence.start(ARMS, pairs, **settings)
 
 
 def test_wrong_rounds_are_refused():

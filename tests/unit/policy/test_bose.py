@@ -120,8 +120,8 @@ def test_a_sole_survivor_is_played_and_nothing_is_learnt_from_it(tell):
 
 def test_claims_only_with_the_theoretical_constants():
     tuned, theory = BOSE(horizon=10), BOSE(horizon=10, constants="theory", delta=0.2)
-    assert tuned.decide(tuned.start(ARMS)).confidence == 0.0
-    assert theory.decide(theory.start(ARMS)).confidence == 0.8
+    assert tuned.decide(tuned.start(ARMS)).certainty == 0.0
+    assert theory.decide(theory.start(ARMS)).certainty == 0.8
 
 
 def test_a_shift_of_the_features_changes_nothing(played):

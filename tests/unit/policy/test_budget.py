@@ -93,7 +93,7 @@ def test_nothing_is_claimed_and_the_mode_says_so():
     given = one_hot([0.5, 0.0, 0.1], shift=Sine(), noise=Gaussian(0.3))
     result = simulate(FixedBudget(200), given, horizon=200, replications=5, seed=0)
     assert result.stop_times.tolist() == [200] * 5
-    assert result.decision.confidence == 0
+    assert result.decision.certainty == 0
     assert np.all(np.isinf(result.decision.epsilon))
     assert "estimates" in result.decision.mode
 

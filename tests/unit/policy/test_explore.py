@@ -48,7 +48,7 @@ def test_reports_the_best_looking_arm_and_plays_it():
     expected = OrthogonalRegression(delta=0.1).fit(arms, [(plan, part + rest)])
     assert after.leader == after.declared == expected.best == 1
     assert after.epsilon == min(pac_epsilon(10, 0.1, 2, 3), pac_epsilon(10, 0.1, 2))
-    assert after.confidence == 0.9
+    assert after.certainty == 0.9
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0, 0.0]
     assert policy.plan(state).rounds == FOREVER
     later = policy.observe(state, policy.plan(state), tally([0, 50, 0], [0.0, -9.0, 0.0]))

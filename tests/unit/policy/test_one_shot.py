@@ -9,7 +9,7 @@ from orthobandit import ArmSet, OrthogonalRegression, Tally
 from orthobandit.design import anchor_design, centred_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, OneShot, named_policy
-from orthobandit.policy._successor import one_shot_rounds
+from orthobandit.policy.one_shot import one_shot_rounds
 from orthobandit.simulation import near_degenerate
 
 ARMS = ArmSet(np.random.default_rng(3).standard_normal((5, 3)))
@@ -59,7 +59,7 @@ def test_it_claims_nothing_and_says_that_it_is_told_the_gap():
     assert policy.plan(state).rounds == 4
     state = policy.observe(state, policy.plan(state), Tally([2, 2], [0.0, 8.0], [0.0, 32.0]))
     decision = policy.decide(state)
-    assert (decision.declared, decision.confidence, decision.epsilon) == (1, 0.0, np.inf)
+    assert (decision.declared, decision.certainty, decision.epsilon) == (1, 0.0, np.inf)
     assert "told the gap" in decision.mode
 
 

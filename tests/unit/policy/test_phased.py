@@ -63,7 +63,7 @@ def test_rage_by_the_book():
     after = policy.decide(policy.observe(state, plan, tally))
     assert after.active.tolist() == (scores.max() - scores < 0.125).tolist()
     assert after.leader == np.argmax(scores)
-    assert (after.confidence, after.epsilon) == (0.0, np.inf)
+    assert (after.certainty, after.epsilon) == (0.0, np.inf)
 
 
 def test_rage_by_its_released_code():

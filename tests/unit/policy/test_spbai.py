@@ -9,7 +9,8 @@ from orthobandit import ArmSet, OrthogonalRegression, Tally
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, SBE, SPBAI
-from orthobandit.policy._successor import spbai_rounds, successor_phase_rounds
+from orthobandit.policy.one_shot import successor_phase_rounds
+from orthobandit.policy.spbai import spbai_rounds
 
 ARMS = ArmSet(np.random.default_rng(12).standard_normal((6, 3)))
 
@@ -108,7 +109,7 @@ def test_a_cut_phase_ends_with_its_leader_and_without_a_claim():
         decision = policy.decide(complete(policy, state, means))
         assert (decision.declared >= 0) == is_cut
         assert decision.leader == np.argmax(means)
-        assert (decision.confidence, decision.epsilon) == (0.0, np.inf)
+        assert (decision.certainty, decision.epsilon) == (0.0, np.inf)
 
 
 def test_estimates_use_the_ridge_of_the_paper():
@@ -165,7 +166,7 @@ def test_sbe_cut_by_the_successors_limit_declares_its_leader():
     state = complete(policy, policy.start(arms), means)
     assert (policy.decide(state).declared, policy.plan(state).rounds) == (-1, lengths[1] - 1)
     decision = policy.decide(complete(policy, state, means))
-    assert (decision.declared, decision.confidence, decision.epsilon) == (1, 0.0, np.inf)
+    assert (decision.declared, decision.certainty, decision.epsilon) == (1, 0.0, np.inf)
     assert decision.active.tolist() == [False, True, False]
     with pytest.raises(ParameterError, match="longest=0"):
         SBE(longest=0)

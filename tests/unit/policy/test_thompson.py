@@ -94,7 +94,7 @@ def test_the_most_played_arm_leads():
     state = policy.start(ARMS, (4,))
     decision = policy.decide(state)
     assert np.array_equal(decision.leader, np.argmax(state.probabilities, axis=-1))
-    assert decision.confidence == 0.0
+    assert decision.certainty == 0.0
     assert decision.declared.tolist() == [-1] * 4
 
 

@@ -27,6 +27,8 @@ class Hidden:
 
     policy: Any
 
+    baseline = None
+
     def start(self, *args, **kwargs):
         return self.policy.start(*args, **kwargs)
 

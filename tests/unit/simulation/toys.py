@@ -18,6 +18,8 @@ class FixedPolicy:
     probabilities: tuple[float, ...] = ()
     rounds: int = FOREVER
 
+    baseline = None
+
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
     ) -> Tally:
@@ -60,6 +62,8 @@ class DropWorst:
     first: int = 50
     final_rounds: int = FOREVER
     stagger: int = 0
+
+    baseline = None
 
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None

@@ -3,9 +3,9 @@
 ================  =============================================================================
 ``policy``        the settings, and what a user calls: plan, observe, decide, retire, extend
 ``state``         the memory of all replications, and how it is written down and read back
-``settings``      what a run reads of its policy: shares of δ, length of the warm-up
+``settings``      what a run reads of its policy, and the length of the warm-up
 ``run``           one replication: what a finished batch changes
-``delta``         how δ is split over tests, and where boundaries are tightest
+``delta``         how δ is shared out and split over tests, and where boundaries are tightest
 ``plans``         where to play next
 ``changes``       arms that come and go
 ``words``         the policy from words and numbers, as a command line gives them

@@ -7,10 +7,10 @@ import numpy as np
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy.anytime.delta import cautious_gaps
+from orthobandit.policy.anytime.delta import cautious_gaps, shares
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.anytime.run import SHORTEST, Run
-from orthobandit.policy.anytime.settings import Settings, shares
+from orthobandit.policy.anytime.settings import Settings
 
 
 def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) -> Run:

@@ -3,16 +3,28 @@
 import numpy as np
 
 from orthobandit._types import Array
-from orthobandit.estimate._boundaries import tightest_rho
+from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
+from orthobandit.policy.anytime.settings import Settings
 
+RESERVE = 0.05  # of δ that is kept for arms that come and go
+# Shares of δ for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can end the
+# experiment, bounds decide when; where it cannot, they are for the reader.
+BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.1
 TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 1.0  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
 EARLY, LEAST, MOST = 0.1, 3.0, 200.0
+
+
+def shares(policy: Settings) -> tuple[float, float]:
+    """Return what each arm's row spends of δ on its test and on its bounds."""
+    spent = (1.0 - RESERVE) * policy.delta
+    part = BOUNDS_THAT_STOP if policy.epsilon > 0 else BOUNDS_TO_READ
+    return (1.0 - part) * spent, part * spent
 
 
 def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> Array:

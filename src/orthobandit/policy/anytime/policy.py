@@ -185,7 +185,7 @@ class AnytimeElimination:
             leader=state.leader,
             declared=state.declared,
             epsilon=state.epsilon,
-            confidence=1 - self.delta,
+            certainty=1 - self.delta,
             mode=self.confidence.name,
         )
 

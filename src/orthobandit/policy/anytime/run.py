@@ -11,8 +11,8 @@ from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate._boundaries import normal_mixture
 from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.boundaries import normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import (
     HIDDEN,
@@ -24,15 +24,17 @@ from orthobandit.estimate.evidence import (
     hardly_drawn,
     relative_squares,
 )
-from orthobandit.policy.anytime.delta import TINY, cautious_gaps, split_delta, tuned
+from orthobandit.estimate.orthogonal import centred_sums
+from orthobandit.policy.anytime.delta import TINY, cautious_gaps, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
-from orthobandit.policy.anytime.settings import Settings, shares, warm_up
+from orthobandit.policy.anytime.settings import Settings, warm_up
 
 SHORTEST = 10  # rounds of a batch
 INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
+EARLIER, NEWEST = 0.7, 0.3  # weights of the batches before and of the newest in the variance of a residual
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
 # Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
@@ -283,16 +285,17 @@ class Run:
 
         A quiet batch counts no more than the batches before: where events are rare it has seen none.
         """
-        centred, counts = arms.positions - self.probabilities @ arms.positions, tally.counts
+        sums = tally.sums + tally.counts * self.values
+        gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
-        noise = 0.7 * self.noise + 0.3 * scatter if self.stage == 2 else scatter
+        noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
         if self.stage == 1:
             noise = self.squared / self.watched
         unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
         return replace(
             self,
-            gram=self.gram + (centred * counts[:, np.newaxis]).T @ centred / unit,
-            moment=self.moment + centred.T @ (tally.sums + counts * self.values) / unit,
+            gram=self.gram + gram / unit,
+            moment=self.moment + moment / unit,
             noise=noise,
         )
 

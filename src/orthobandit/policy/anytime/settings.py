@@ -7,9 +7,6 @@ from orthobandit.estimate.confidence import Confidence
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 7}
-RESERVE = 0.05  # of δ that is kept for arms that come and go
-# Of δ for bounds on all pairs, where an ε can stop the experiment and where not; the rest is for tests.
-PAIRS = {True: 0.5, False: 0.1}
 
 
 class Settings(Protocol):
@@ -42,12 +39,6 @@ class Settings(Protocol):
     @property
     def pilot(self) -> int | None:
         """Fewest rounds of warm-up and pilot together, if set."""
-
-
-def shares(policy: Settings) -> tuple[float, float]:
-    """Return what each arm's row spends of δ on its test and on its bounds."""
-    spent, part = (1.0 - RESERVE) * policy.delta, PAIRS[policy.epsilon > 0]
-    return (1.0 - part) * spent, part * spent
 
 
 def warm_up(policy: Settings, arms: ArmSet) -> int:

@@ -1,31 +1,16 @@
 """Anytime elimination from plain settings: words and numbers in place of objects."""
 
+import inspect
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from orthobandit._checks import check_choice
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import (
-    Asymptotic,
-    AutoRegression,
-    Baseline,
-    Bounded,
-    Confidence,
-    ExponentialMean,
-    NoBaseline,
-    RunningMean,
-    SeasonalRegression,
-    SubGaussian,
-)
+from orthobandit.estimate.baseline import BASELINES
+from orthobandit.estimate.confidence import CONFIDENCES, Confidence
 from orthobandit.policy.anytime.policy import AnytimeElimination
 
-CONFIDENCES = ("asymptotic", "bounded", "sub-gaussian")
-BASELINES: Mapping[str, Callable[..., Baseline]] = {
-    "none": NoBaseline,
-    "mean": RunningMean,
-    "exponential": ExponentialMean,
-    "autoregressive": AutoRegression,
-    "seasonal": SeasonalRegression,
-}
+T = TypeVar("T")
 
 
 def anytime_elimination(
@@ -66,7 +51,7 @@ def anytime_elimination(
         epsilon=epsilon,
         goal=goal,
         confidence=_confidence(confidence, low=low, high=high, sigma=sigma),
-        baseline=_baseline(baseline, rate=rate, lags=lags, period=period),
+        baseline=_made("baseline", BASELINES, baseline, {"rate": rate, "lags": lags, "period": period}),
         growth=growth,
         mixing=mixing,
         pilot=pilot,
@@ -77,34 +62,20 @@ def _confidence(name: str | None, **settings: float | None) -> Confidence:
     if name is None:
         said = [setting for setting, value in settings.items() if value is not None]
         name = "sub-gaussian" if "sigma" in said else "bounded" if said else "asymptotic"
-    check_choice("confidence", name, CONFIDENCES)
-    takes = {"asymptotic": (), "bounded": ("low", "high"), "sub-gaussian": ("low", "high", "sigma")}[name]
-    given = _taken(f"confidence={name!r}", takes, settings)
-    for needed in ("low", "high"):
-        if needed in takes and needed not in given:
-            raise ParameterError(f"confidence={name!r} needs {needed}; give low and high, e.g. low=0,high=1")
-    if name == "asymptotic":
-        return Asymptotic()
-    return Bounded(**given) if name == "bounded" else SubGaussian(**given)
+    return _made("confidence", CONFIDENCES, name, settings)
 
 
-def _baseline(name: str, **settings: float | None) -> Baseline:
-    check_choice("baseline", name, BASELINES)
-    takes = {"exponential": ("rate",), "autoregressive": ("lags",), "seasonal": ("lags", "period")}.get(
-        name, ()
-    )
-    given: dict[str, object] = dict(_taken(f"baseline={name!r}", takes, settings))
-    if name == "seasonal":
-        if "period" not in given:
-            raise ParameterError(f"baseline={name!r} needs period, in rounds")
-        given["periods"] = (given.pop("period"),)
-    return BASELINES[name](**given)
-
-
-def _taken(what: str, takes: tuple[str, ...], settings: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the settings that were given; refuse those that would go unused."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    for name in given:
-        if name not in takes:
-            raise ParameterError(f"{what} takes no {name}; leave out {name}={given[name]!r}")
-    return given
+def _made(
+    what: str, makers: Mapping[str, Callable[..., T]], name: str, settings: Mapping[str, float | None]
+) -> T:
+    """Make the thing of this name; refuse settings that would go unused, and say which are missing."""
+    check_choice(what, name, makers)
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    takes = inspect.signature(makers[name]).parameters
+    for setting, value in given.items():
+        if setting not in takes:
+            raise ParameterError(f"{what}={name!r} takes no {setting}; leave out {setting}={value!r}")
+    for setting, parameter in takes.items():
+        if parameter.default is inspect.Parameter.empty and setting not in given:
+            raise ParameterError(f"{what}={name!r} needs {setting}, a number; give {setting}=…")
+    return makers[name](**given)

@@ -174,7 +174,7 @@ def test_the_best_arm_is_declared(goal, confidence):
     assert result.decision.declared.tolist() == [given.best] * 8
     assert np.all(result.decision.epsilon == 0)
     assert result.decision.mode == confidence.name
-    assert result.decision.confidence == pytest.approx(0.95)
+    assert result.decision.certainty == pytest.approx(0.95)
 
 
 def test_a_near_best_arm_is_declared_within_epsilon_and_sooner():

@@ -1,0 +1,115 @@
+"""The experiment that the checks of policies play, and how a broken clause is told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit._random import draw_arms, stream
+from orthobandit._types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Centre, Plan, Tally
+from orthobandit.policy import Policy
+
+
+def require(fact: bool, message: str) -> None:
+    """Raise :class:`AssertionError` with the clause that is broken."""
+    if not fact:
+        raise AssertionError(message)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The experiment that a check plays.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    horizon : int
+        Rounds of each replication.
+    steps : int
+        Plans to follow at most; for policies that plan every round.
+    replications : int
+        Size of the batches.
+    seed : int
+    tolerance : float
+        Largest difference between probabilities of a batch and of its single runs. 0 asks for equality,
+        which linear algebra keeps only if it treats each replication by itself.
+    may_play_dropped : bool
+        True for policies that play arms out of the race for what they tell about the others.
+    """
+
+    arms: ArmSet
+    horizon: int = 3000
+    steps: int = 40
+    replications: int = 3
+    seed: int = 0
+    tolerance: float = 0.0
+    may_play_dropped: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One plan that was followed: the state before, and what was seen (batch axes as in the state)."""
+
+    state: Any
+    plan: Plan
+    parts: tuple[Tally, ...]
+
+    @property
+    def tally(self) -> Tally:
+        """All parts together."""
+        return sum(self.parts[1:], start=self.parts[0])
+
+
+def played(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[Step]:
+    """Follow the policy to the horizon; `numbers` () or (R,) name the replications and shape the batch."""
+    count, batch = len(setting.arms), numbers.shape
+    state = policy.start(setting.arms, batch, seed=setting.seed, replications=numbers)
+    played = np.zeros(batch, dtype=np.int64)
+    for _ in range(setting.steps):
+        plan = policy.plan(state)
+        rounds = np.asarray(np.minimum(plan.rounds, setting.horizon - played))
+        if not rounds.any():
+            return
+        names = zip(numbers.reshape(-1).tolist(), played.reshape(-1).tolist(), strict=True)
+        rows = zip(names, rounds.flat, plan.probabilities.reshape(-1, count), np.ndindex(batch), strict=True)
+        seen = [
+            _seen(setting, name, int(size), row, plan.centre and plan.centre.at(place))
+            for name, size, row, place in rows
+        ]
+        step = Step(state, plan, tuple(_stacked(part, batch) for part in zip(*seen, strict=True)))
+        yield step
+        played = np.asarray(played + rounds)
+        state = policy.observe(state, plan, step.tally)
+
+
+def _seen(
+    setting: Setting,
+    name: tuple[int, int],
+    rounds: int,
+    probabilities: Array,
+    centre: Centre | None,
+) -> list[Tally]:
+    """Play rounds of the replication and from the round that `name` says; return the tally of each third.
+
+    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
+    plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
+    """
+    arms, seed = setting.arms, setting.seed
+    theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
+    drawn = draw_arms(stream(seed, "contract arms", *name), probabilities, rounds)
+    noise = stream(seed, "contract noise", *name).standard_normal(rounds)
+    shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
+    rewards = np.round(((arms.features @ theta)[drawn] + shift + noise) * 1024) / 1024
+    if centre is not None:
+        rewards = centre.residuals(drawn, rewards)
+    thirds = np.array_split(np.arange(rounds), 3)
+    return [Tally.of(drawn[third], rewards[third], len(arms)) for third in thirds]
+
+
+def _stacked(tallies: tuple[Tally, ...], batch: tuple[int, ...]) -> Tally:
+    shape = (*batch, tallies[0].count)
+    parts = ("counts", "sums", "squares", "largest")
+    return Tally(*(np.stack([getattr(tally, part) for tally in tallies]).reshape(shape) for part in parts))

@@ -1,0 +1,228 @@
+"""The contract of policies, clause by clause.
+
+Each check plays a short experiment with a moving baseline and raises :class:`AssertionError` with the broken
+clause of :class:`~orthobandit.policy.base.Policy`. Rewards are multiples of 2⁻¹⁰, so that sums are exact in
+any order and states can be compared bit by bit.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import TallyError
+from orthobandit.estimate import Plan, Tally
+from orthobandit.policy import FOREVER, Decision, Policy
+from orthobandit.testing._play import Setting, played, require
+
+
+def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
+    """Check every clause of :class:`~orthobandit.policy.base.Policy`.
+
+    Parameters
+    ----------
+    policy : Policy
+    arms : ArmSet
+        At least one arm; try several sets, with one arm and with repeated arms among them.
+    **settings
+        The other fields of :class:`Setting`.
+
+    Examples
+    --------
+    >>> from orthobandit.policy import SBE
+    >>> check_policy(SBE(), ArmSet.one_hot(3))
+    """
+    setting = Setting(arms, **settings)
+    for check in CHECKS:
+        check(policy, setting)
+
+
+def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
+    """Check that plans are proper distributions and leave out the arms that are out of the race."""
+    count, batch = len(setting.arms), (2, setting.replications)
+    plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
+    require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
+    for step in played(policy, setting, np.arange(setting.replications)):
+        total = step.plan.probabilities.sum(axis=-1)
+        require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
+        require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
+        active = policy.decide(step.state).active
+        drawn_in_vain = not setting.may_play_dropped and bool(np.any(step.plan.probabilities[~active]))
+        require(not drawn_in_vain, "an arm that is not active may be drawn")
+
+
+def check_decisions(policy: Policy[Any], setting: Setting) -> None:
+    """Check that decisions have one entry a replication and name arms that are in the race."""
+    shape = (setting.replications, len(setting.arms))
+    for step in played(policy, setting, np.arange(setting.replications)):
+        decision = policy.decide(step.state)
+        require(decision.active.shape == shape, f"active has shape {decision.active.shape}, not {shape}")
+        for name in ("leader", "declared", "epsilon"):
+            got = getattr(decision, name).shape
+            require(got == shape[:1], f"{name} has shape {got}, not {shape[:1]}")
+        require(bool(np.all(_taken(decision.active, decision.leader))), "the leader is not active")
+        declared = decision.declared >= 0
+        named = _taken(decision.active, np.where(declared, decision.declared, 0))
+        require(bool(np.all(named | ~declared)), "a declared arm is not active")
+        require(bool(np.all(decision.epsilon >= 0)), "epsilon is negative or not a number")
+        require(0 <= decision.certainty <= 1, "certainty is not a probability")
+
+
+def check_round_trip(policy: Policy[Any], setting: Setting) -> None:
+    """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
+    for step in played(policy, setting, np.arange(setting.replications)):
+        midway = policy.observe(step.state, step.plan, step.parts[0])
+        for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
+            text, plan = _text(policy, state), policy.plan(state)
+            loaded = policy.load(setting.arms, json.loads(text))
+            require(_text(policy, loaded) == text, "dump(load(dump(state))) differs from dump(state)")
+            _same_plan(policy.plan(loaded), plan, "a loaded state plans differently")
+            _same_decision(policy.decide(loaded), policy.decide(state), "a loaded state decides differently")
+            after, resumed = policy.observe(state, plan, tally), policy.observe(loaded, plan, tally)
+            require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
+
+
+def check_replay(policy: Policy[Any], setting: Setting) -> None:
+    """Check that the same seed and the same rewards give the same states, bit by bit."""
+    numbers = np.arange(setting.replications)
+    runs = zip(played(policy, setting, numbers), played(policy, setting, numbers), strict=True)
+    for first, second in runs:
+        _same_plan(second.plan, first.plan, "a replay makes another plan")
+        _same_plan(policy.plan(first.state), first.plan, "asking twice for the plan gives two plans")
+        require(_text(policy, first.state) == _text(policy, second.state), "a replay has another state")
+
+
+def check_batch(policy: Policy[Any], setting: Setting) -> None:
+    """Check that a batch of R equals R single runs with the same replication numbers."""
+    numbers = np.arange(setting.replications)
+    batch = list(played(policy, setting, numbers))
+    for number in numbers.tolist():
+        single = list(played(policy, setting, np.asarray(number)))
+        together = [step for step in batch if step.tally.rounds[number] > 0]
+        require(len(single) == len(together), "a single run makes another number of plans than its batch")
+        for alone, step in zip(single, together, strict=True):
+            message = f"replication {number} of a batch differs from its single run"
+            plan = step.plan
+            mine = Plan(plan.probabilities[number], plan.rounds[number], number=plan.number[number])
+            _same_plan(mine, alone.plan, message, setting.tolerance)
+            _same_decision(_pick(policy.decide(step.state), number), policy.decide(alone.state), message)
+
+
+def check_parts(policy: Policy[Any], setting: Setting) -> None:
+    """Check that a tally may arrive in parts: its plan stays in force, and the end is the same.
+
+    A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
+    in force.
+    """
+    for step in played(policy, setting, np.asarray(0)):
+        state, seen = step.state, 0
+        for part in step.parts:
+            if seen == step.plan.rounds:
+                break
+            left = FOREVER if step.plan.rounds == FOREVER else step.plan.rounds - seen
+            rest = Plan(step.plan.probabilities, left, number=step.plan.number)
+            _same_plan(policy.plan(state), rest, "a plan changes before its rounds are in")
+            state = policy.observe(state, rest, part)
+            seen += int(part.rounds)
+        whole = policy.observe(step.state, step.plan, step.tally)
+        _same_plan(policy.plan(state), policy.plan(whole), "parts lead to another plan than the whole")
+        _same_decision(policy.decide(state), policy.decide(whole), "parts lead to another decision")
+
+
+def check_numbers(policy: Policy[Any], setting: Setting) -> None:
+    """Check that every plan has a number of its own, and that rounds of one that has ended are refused."""
+    for step in played(policy, setting, np.asarray(0)):
+        if not step.tally.rounds:
+            continue
+        after = policy.observe(step.state, step.plan, step.tally)
+        now = policy.plan(after)
+        # A plan of no rounds says that the run is over.
+        is_over = bool(step.tally.rounds == step.plan.rounds and now.rounds > 0)
+        same = bool(now.number == step.plan.number)
+        require(
+            same != is_over, "a new plan has an old number" if is_over else "a plan in force is renumbered"
+        )
+        if not is_over:
+            continue
+        before = _text(policy, after)
+        try:
+            policy.observe(after, step.plan, step.tally)
+        except TallyError:
+            require(_text(policy, after) == before, "a refused tally changes the state")
+        else:
+            raise AssertionError("rounds of a plan that has ended are observed")
+
+
+def check_baseline(policy: Policy[Any], setting: Setting) -> None:
+    """Check that the policy says how the level is forecast, and that its plans then have a centre."""
+    require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
+    if policy.baseline is None:
+        return
+    require(callable(getattr(policy.baseline, "forecaster", None)), "the baseline makes no forecaster")
+    for step in played(policy, setting, np.arange(setting.replications)):
+        require(step.plan.centre is not None, "a plan has no centre, though there is a baseline")
+
+
+def check_empty_tally(policy: Policy[Any], setting: Setting) -> None:
+    """Check that observing no rounds keeps the state."""
+    for step in played(policy, setting, np.arange(setting.replications)):
+        empty = Tally.zeros(len(setting.arms), (setting.replications,))
+        same = policy.observe(step.state, step.plan, empty)
+        require(_text(policy, same) == _text(policy, step.state), "a tally of no rounds changes the state")
+
+
+def check_inputs_kept(policy: Policy[Any], setting: Setting) -> None:
+    """Check that planning, observing and deciding leave the state, the plan and the tally as they were."""
+    for step in played(policy, setting, np.arange(setting.replications)):
+        before = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
+        policy.decide(step.state)
+        policy.observe(step.state, policy.plan(step.state), step.tally)
+        after = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
+        require(before == after, "an argument was modified")
+
+
+CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
+    check_probabilities,
+    check_decisions,
+    check_round_trip,
+    check_replay,
+    check_batch,
+    check_parts,
+    check_numbers,
+    check_baseline,
+    check_empty_tally,
+    check_inputs_kept,
+)
+
+
+def _text(policy: Policy[Any], state: Any) -> str:
+    return json.dumps(policy.dump(state), allow_nan=False)
+
+
+def _taken(active: Mask, arm: Whole) -> Mask:
+    return np.asarray(np.take_along_axis(active, arm[..., np.newaxis], axis=-1)[..., 0])
+
+
+def _pick(decision: Decision, number: int) -> Decision:
+    return Decision(
+        decision.active[number],
+        decision.leader[number],
+        decision.declared[number],
+        decision.epsilon[number],
+        decision.certainty,
+        decision.mode,
+    )
+
+
+def _same_plan(got: Plan, wanted: Plan, message: str, tolerance: float = 0.0) -> None:
+    near = np.abs(got.probabilities - wanted.probabilities) <= tolerance
+    require(bool(near.all()) and np.array_equal(got.rounds, wanted.rounds), message)
+
+
+def _same_decision(got: Decision, wanted: Decision, message: str) -> None:
+    for name in ("active", "leader", "declared", "epsilon", "certainty", "mode"):
+        same = np.array_equal(getattr(got, name), getattr(wanted, name))
+        require(same, f"{message}: {name} is {getattr(got, name)}, not {getattr(wanted, name)}")

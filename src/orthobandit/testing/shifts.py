@@ -1,0 +1,239 @@
+"""The contract of shifts, clause by clause; see :mod:`orthobandit.simulation.shifts`."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from orthobandit._random import draw_arms, stream
+from orthobandit._types import Array
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.simulation import Environment
+from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
+from orthobandit.simulation.player import Player
+from orthobandit.simulation.shifts import Oblivious
+from orthobandit.testing._play import require
+
+Shift = Oblivious | Adaptive
+
+
+@dataclass(frozen=True)
+class ShiftSetting:
+    """How a check plays a shift.
+
+    Parameters
+    ----------
+    rounds : int
+        Of a path, and of an experiment against an adaptive shift a hundredth of them.
+    bound : float, optional
+        What no |ν| may exceed; by default the `bound` of an oblivious shift.
+    seed : int
+    """
+
+    rounds: int = 40_000
+    bound: float | None = None
+    seed: int = 0
+
+
+def check_shift(shift: Shift, **settings: Any) -> None:
+    """Check every clause of the contract on a shift, oblivious or adaptive.
+
+    Parameters
+    ----------
+    shift : Oblivious or Adaptive
+    **settings
+        Fields of :class:`ShiftSetting`.
+
+    Examples
+    --------
+    >>> from orthobandit.simulation import CancelBest, Sine
+    >>> check_shift(Sine())
+    >>> check_shift(CancelBest(0.5), bound=0.5)
+    """
+    require(isinstance(shift, Oblivious | Adaptive), "a shift derives from Oblivious or Adaptive")
+    setting = ShiftSetting(**settings)
+    for check in SHIFT_CHECKS:
+        check(shift, setting)
+
+
+def check_cutting(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that a path is the same however its rounds are cut, and whichever part is asked for first."""
+    if isinstance(shift, Adaptive):
+        return
+    rounds = _known(shift, setting)
+    whole = _path(shift, 0, rounds, setting)
+    cuts = np.sort(stream(setting.seed, "contract cuts").integers(0, rounds + 1, size=8)).tolist()
+    pieces = list(zip([0, *cuts], [*cuts, rounds], strict=True))
+    parts = {first: _path(shift, first, last - first, setting) for first, last in reversed(pieces)}
+    for first, last in pieces:
+        same = np.array_equal(parts[first], whole[first:last])
+        require(same or first == last, "a path depends on how it is cut")
+    require(np.array_equal(_path(shift, 0, rounds, setting), whole), "a path changes when it is asked again")
+
+
+def check_replications(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that a path belongs to its seed and replication, or is shared if it says so."""
+    if isinstance(shift, Adaptive):
+        return
+    rounds = min(_known(shift, setting), 2000)
+    paths = [
+        shift.values(0, rounds, seed=seed, replication=replication)
+        for seed, replication in ((setting.seed, 0), (setting.seed, 1), (setting.seed + 1, 0))
+    ]
+    same = [np.array_equal(paths[0], other) for other in paths[1:]]
+    require(all(same) or not shift.is_shared, "a path that says it is shared differs between replications")
+    require(not any(same) or shift.is_shared, "a random path is the same in two replications")
+
+
+def check_bounds(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that values are finite and keep to the bound, and that no path is read beyond its length."""
+    bound = setting.bound
+    if isinstance(shift, Oblivious):
+        bound = shift.bound if bound is None else min(bound, shift.bound)
+        values = _path(shift, 0, _known(shift, setting), setting)
+        if shift.length is not None:
+            _refuses(shift, shift.length)
+    else:
+        values = np.concatenate([seen for _, seen in _game(shift, setting)])
+    require(bool(np.all(np.isfinite(values))), "a value is not finite")
+    most = np.inf if bound is None else bound * (1 + 1e-12)
+    require(bool(np.all(np.abs(values) <= most)), f"a value exceeds the bound {bound}")
+
+
+def check_asking(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that an adaptive shift answers again as before, keeps its hands off, one number a replication."""
+    if isinstance(shift, Oblivious):
+        return
+    for past, values in _game(shift, setting):
+        require(
+            values.shape == past.rounds.shape, f"values have shape {values.shape}, not {past.rounds.shape}"
+        )
+        require(np.array_equal(np.asarray(shift.values(past)), values), "asked again, the answer is another")
+
+
+def check_rows(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that an adaptive shift treats each replication by itself."""
+    if isinstance(shift, Oblivious):
+        return
+    for past, values in _game(shift, setting):
+        for r in range(len(values)):
+            alone = np.asarray(shift.values(_rows(past, [r])))
+            require(np.array_equal(alone, values[r : r + 1]), "a replication depends on those beside it")
+
+
+def check_compiled_shift(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that a compiled step plays as `values` does, which cannot see the current arm."""
+    if isinstance(shift, Oblivious) or shift.kind == PYTHON:
+        return
+    arms, theta = _arms(setting)
+    numbers, rounds = np.arange(3), np.full(3, 50)
+    players = [
+        Player(Environment(arms, theta, one), np.array([400]), setting.seed, numbers)
+        for one in (shift, _Asked(shift))
+    ]
+    for number in range(8):
+        plans = stream(setting.seed, "contract plans", number).dirichlet(np.ones(len(arms)), size=3)
+        compiled, asked = (player.play(plans, rounds).sums for player in players)
+        require(np.array_equal(compiled, asked), "the compiled step differs from `values`")
+
+
+def check_names(shift: Shift, setting: ShiftSetting) -> None:
+    """Check that ``repr`` says what it is in every process, and that it survives pickling."""
+    text = repr(shift)
+    require(" at 0x" not in text and "\n" not in text, f"repr {text!r} must be one line, without addresses")
+    loaded = pickle.loads(pickle.dumps(shift))  # noqa: S301
+    require(repr(loaded) == text, "a pickled shift has another repr")
+    if isinstance(shift, Oblivious):
+        rounds = min(_known(shift, setting), 100)
+        same = np.array_equal(_path(loaded, 0, rounds, setting), _path(shift, 0, rounds, setting))
+        require(same, "a pickled shift is another path")
+
+
+SHIFT_CHECKS: tuple[Callable[[Any, ShiftSetting], None], ...] = (
+    check_bounds,
+    check_cutting,
+    check_replications,
+    check_asking,
+    check_rows,
+    check_compiled_shift,
+    check_names,
+)
+
+
+@dataclass(frozen=True)
+class _Asked(Adaptive):
+    """Another shift without its compiled step."""
+
+    inner: Adaptive
+
+    def values(self, past: Past) -> Array:
+        return self.inner.values(past)
+
+
+def _known(shift: Oblivious, setting: ShiftSetting) -> int:
+    return setting.rounds if shift.length is None else min(setting.rounds, shift.length)
+
+
+def _path(shift: Oblivious, start: int, count: int, setting: ShiftSetting) -> Array:
+    return shift.values(start, count, seed=setting.seed, replication=1)
+
+
+def _refuses(shift: Oblivious, length: int) -> None:
+    try:
+        shift.values(0, length + 1)
+    except ParameterError:
+        return
+    raise AssertionError("a path is read beyond its length")
+
+
+def _arms(setting: ShiftSetting) -> tuple[ArmSet, Array]:
+    generator = stream(setting.seed, "contract shift arms")
+    return ArmSet(generator.standard_normal((5, 3))), generator.standard_normal(3)
+
+
+def _rows(past: Past, rows: list[int]) -> Past:
+    """Return what is known of some replications, in arrays that cannot be written to."""
+    taken = {field.name: getattr(past, field.name)[rows] for field in fields(past) if field.name != "means"}
+    for array in taken.values():
+        array.flags.writeable = False
+    return replace(past, **taken)
+
+
+def _game(shift: Adaptive, setting: ShiftSetting) -> Iterator[tuple[Past, Array]]:
+    """Play three replications against a shift, with plans that change; yield each past and the answer."""
+    size, (arms, theta) = 3, _arms(setting)
+    means, count = arms.features @ theta, len(arms)
+    past = Past(
+        rounds=np.zeros(size, dtype=np.int64),
+        last_arm=np.full(size, -1, dtype=np.int64),
+        last_reward=np.zeros(size),
+        counts=np.zeros((size, count), dtype=np.int64),
+        sums=np.zeros((size, count)),
+        probabilities=np.full((size, count), 1 / count),
+        shares=np.full((size, count), 1 / count),
+        means=means,
+    )
+    shares = past.shares
+    for t in range(setting.rounds // 100):
+        generator = stream(setting.seed, "contract shift", t)
+        if t % 25 == 0:
+            plans = generator.dirichlet(np.ones(count), size=size)
+            past = replace(past, probabilities=plans, shares=np.array(shares))
+        known = _rows(past, list(range(size)))
+        values = np.asarray(shift.values(known), dtype=np.float64)
+        yield known, values
+        drawn = np.array([draw_arms(generator, plan, 1)[0] for plan in past.probabilities])
+        rewards = means[drawn] + np.broadcast_to(values, size) + generator.standard_normal(size)
+        played = drawn[:, np.newaxis] == np.arange(count)
+        shares = (t * shares + past.probabilities) / (t + 1)
+        past = replace(
+            past,
+            rounds=past.rounds + 1,
+            last_arm=drawn,
+            last_reward=rewards,
+            counts=past.counts + played,
+            sums=past.sums + played * rewards[:, np.newaxis],
+        )
