@@ -32,7 +32,7 @@ from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
-MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound", "seed": "instance_seed"}
+MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 MARKS = 200  # points of a curve
 STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
 
@@ -146,7 +146,7 @@ def _results(
                     replications=options.replications,
                     seed=options.seed,
                     checkpoints=np.unique(np.ceil(marks).astype(np.int64)),
-                    n_jobs=options.jobs,
+                    jobs=options.jobs,
                     stop_when_declared=options.stop_when_declared,
                     progress=progress,
                     resume=options.resume,

@@ -22,7 +22,7 @@ from orthobandit.simulation.instances import (
     uniform_sphere,
 )
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
-from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
+from orthobandit.simulation.paths import Limited, RandomWalk, Replay, Scaled
 from orthobandit.simulation.planning import rounds_to_plan
 from orthobandit.simulation.result import RunResult, Summary
 from orthobandit.simulation.runner import simulate
@@ -43,7 +43,6 @@ __all__ = [
     "SHIFTS",
     "Adaptive",
     "Bernoulli",
-    "Bounded",
     "CancelBest",
     "Clipped",
     "Constant",
@@ -51,6 +50,7 @@ __all__ = [
     "Formula",
     "Gaussian",
     "Jumps",
+    "Limited",
     "LogAlternating",
     "Misses",
     "Noise",

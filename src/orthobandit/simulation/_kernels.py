@@ -203,6 +203,7 @@ def _add(sums: Array, reward: float) -> None:
 def reward_of(
     mean: float, kind: int, parameters: tuple[float, float, float], state: Words
 ) -> tuple[float, bool]:
+    """Return a reward of this mean, and whether clipping bent it; `parameters` are those of the noise."""
     first, second, third = parameters
     if kind == GAUSSIAN:
         return mean + first * next_normal(state), False

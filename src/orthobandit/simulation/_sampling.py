@@ -13,14 +13,15 @@ def next_normal(state: Words) -> float:
     while True:
         x = 2 * next_position(state) - 1
         y = 2 * next_position(state) - 1
-        s = x * x + y * y
-        if 0 < s < 1:
-            return float(x * np.sqrt(-2 * np.log(s) / s))
+        length = x * x + y * y  # squared, of a point in the square: kept if it lies in the disc
+        if 0 < length < 1:
+            return float(x * np.sqrt(-2 * np.log(length) / length))
 
 
 @compiled
 def next_gamma(state: Words, shape: float) -> float:
     """Return a gamma number with scale 1 and any shape > 0 (Marsaglia & Tsang 2000)."""
+    # Their letters: d·v is proposed, with v = (1 + c·x)³ and x normal; d = shape − ⅓ and c = 1/√(9d).
     boost = 1.0
     if shape < 1:
         boost = (1 - next_position(state)) ** (1 / shape)

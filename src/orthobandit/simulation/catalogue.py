@@ -18,7 +18,7 @@ from orthobandit.simulation.instances import (
     uniform_sphere,
 )
 from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
-from orthobandit.simulation.paths import Bounded, RandomWalk, Scaled
+from orthobandit.simulation.paths import Limited, RandomWalk, Scaled
 from orthobandit.simulation.shifts import Constant, Jumps, LogAlternating, Oblivious, Seasonal, Sine, Trend
 
 SHIFTS: Mapping[str, Callable[..., Oblivious | Adaptive]] = {
@@ -108,4 +108,4 @@ def within(shift: Oblivious | Adaptive, limit: float = 1.0) -> Oblivious | Adapt
         return shift
     if shift.bound < float("inf"):
         return Scaled(shift, limit / shift.bound)
-    return replace(shift, limit=limit) if isinstance(shift, RandomWalk) else Bounded(shift, limit)
+    return replace(shift, limit=limit) if isinstance(shift, RandomWalk) else Limited(shift, limit)

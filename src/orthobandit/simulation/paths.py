@@ -122,7 +122,7 @@ class Scaled(Oblivious):
 
 
 @dataclass(frozen=True)
-class Bounded(Oblivious):
+class Limited(Oblivious):
     """Another path cut at ±limit: |ν_t| ≤ limit always, and nothing changes where that already held."""
 
     shift: Oblivious

@@ -148,7 +148,7 @@ class RunResult:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "RunResult":
-        """Invert :meth:`to_json`."""
+        """Return the result that :meth:`to_json` wrote down."""
         return cls(**_storage.from_plain(data))
 
     def write(self, path: str | Path) -> None:

@@ -23,7 +23,7 @@ from orthobandit.simulation.shifts import Oblivious
 
 REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
-    " with n_jobs=1"
+    " with jobs=1"
 )
 SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
 
@@ -36,7 +36,7 @@ def simulate(
     replications: int,
     seed: int,
     checkpoints: ArrayLike | None = None,
-    n_jobs: int = 1,
+    jobs: int = 1,
     stop_when_declared: bool = False,
     progress: Progress | None = None,
     resume: str | Path | None = None,
@@ -46,7 +46,7 @@ def simulate(
     """Run a policy for `horizon` rounds in independent replications.
 
     The result depends on the policy, the environment, the horizon, the seed and each replication's number
-    only: not on `n_jobs`, `batch`, an interruption, or how many other replications there are. Checkpoints
+    only: not on `jobs`, `batch`, an interruption, or how many other replications there are. Checkpoints
     change nothing but where the regret is noted.
 
     Parameters
@@ -63,7 +63,7 @@ def simulate(
     checkpoints : array-like (C,) of int, optional
         Ascending rounds in [1, horizon] after which the regret is noted; by default up to 50 of them,
         evenly spaced in the logarithm, ending with the horizon.
-    n_jobs : int
+    jobs : int
         Processes to use. With more than one, scripts need the usual ``if __name__ == "__main__":``.
     stop_when_declared : bool
         End a replication when an arm is declared best; its regret is then constant.
@@ -82,7 +82,7 @@ def simulate(
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
     check_whole("replications", replications, most=2**32 - 1)
-    check_whole("n_jobs", n_jobs, most=MOST_JOBS)
+    check_whole("jobs", jobs, most=MOST_JOBS)
     check_whole("batch", 1 if batch is None else batch)
     check_whole("first", first, least=0, most=2**32 - 1)
     numbers = np.arange(first, first + replications)
@@ -92,8 +92,8 @@ def simulate(
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    groups = _groups(done, numbers, n_jobs, batch)
-    with closing(in_processes(partial(play_group, job), groups, n_jobs, remedy=REMEDY)) as played:
+    groups = _groups(done, numbers, jobs, batch)
+    with closing(in_processes(partial(play_group, job), groups, jobs, remedy=REMEDY)) as played:
         for _, part in played:
             if parts is not None:
                 parts = parts.kept(part)
@@ -104,9 +104,9 @@ def simulate(
     return RunResult.merge(done)
 
 
-def _groups(done: list[RunResult], numbers: Whole, n_jobs: int, batch: int | None) -> list[Whole]:
+def _groups(done: list[RunResult], numbers: Whole, jobs: int, batch: int | None) -> list[Whole]:
     missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
-    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // n_jobs)))
+    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
 
 

@@ -89,7 +89,9 @@ def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
 
 def derive(sections: Sequence[Section], folder: str | Path, scope: Scope) -> dict[str, Any]:
     """Return what ``verdicts.json`` must hold, from the Parquet files alone."""
-    return summary([(s, s.verdicts(read_data(Path(folder), s))) for s in sections], scope)
+    return summary(
+        [(section, section.verdicts(read_data(Path(folder), section))) for section in sections], scope
+    )
 
 
 def read_data(folder: Path, section: Section) -> Data:

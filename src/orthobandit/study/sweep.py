@@ -45,7 +45,7 @@ def run_cells(
     check_whole("jobs", jobs, most=MOST_JOBS)
     by_key = {cell.key: cell for cell in cells}
     found = {key: tables for key, cell in by_key.items() if (tables := cache.load(cell)) is not None}
-    missing = sorted((c for key, c in by_key.items() if key not in found), key=lambda c: -c.cost)
+    missing = sorted((cell for key, cell in by_key.items() if key not in found), key=lambda cell: -cell.cost)
     done, total = 0.0, sum(cell.cost for cell in missing)
     if progress is not None and missing:
         progress(done, total)

@@ -7,10 +7,10 @@ from orthobandit.simulation import (
     NOISES,
     SHIFTS,
     Adaptive,
-    Bounded,
     CancelBest,
     Constant,
     Jumps,
+    Limited,
     PushLeader,
     RandomWalk,
     Replay,
@@ -39,7 +39,7 @@ def test_no_path_exceeds_its_bound_nor_the_limit_it_is_brought_to(name):
 def test_each_kind_is_brought_within_a_limit_in_its_own_way():
     assert within(Constant(0.5)) == Constant(0.5)
     assert within(Sine()) == Scaled(Sine(), 0.5)
-    assert within(Trend()) == Bounded(Trend())
+    assert within(Trend()) == Limited(Trend())
     assert within(RandomWalk(), 0.5) == RandomWalk(limit=0.5)
     assert within(PushLeader(3.0), 2.0) == PushLeader(2.0)
     assert within(CancelBest(0.3), 2.0) == CancelBest(0.3)
@@ -51,7 +51,7 @@ def test_bounds_of_shifts_made_from_others():
     assert Scaled(Sine(), -2.0, offset=1.0).bound == 5
     assert Scaled(Trend(), 0.0, offset=1.0).bound == 1
     assert Trend(slope=0.0, intercept=-2.0).bound == 2
-    assert Bounded(Trend(), 0.7).bound == 0.7
+    assert Limited(Trend(), 0.7).bound == 0.7
 
 
 class Unruly(Adaptive):
