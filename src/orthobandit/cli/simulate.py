@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Play policies against a simulated environment whose baseline moves."
     parser.epilog = (
         "example: orthobandit simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
-        " --horizon 20000 --replications 100. Policies, shifts and noise take settings of their own:"
-        " --policy sbe sbe:scale=4 explore:epsilon=0.25 --shift trend:slope=1e-4 --noise gaussian:sigma=0.5"
+        " --horizon 20000 --replications 100. Policies, instances, shifts and noise take settings of their"
+        " own: --policy sbe sbe:scale=4 --instance exact-gap:gap=0.3 --shift trend:slope=1e-4"
     )
     group = parser.add_argument_group("policies")
     group.add_argument(

@@ -8,7 +8,7 @@ from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation._kernels import Window
 from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.shifts import CHUNK, Oblivious
+from orthobandit.simulation.paths import CHUNK, Oblivious
 
 KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
 

@@ -12,7 +12,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER, Policy
 from orthobandit.policy.every_round import ObserveStep, PlanStep
-from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
+from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of
+from orthobandit.simulation.noise import reward_of
 from orthobandit.simulation.player import Player
 
 # What became of a call of :func:`play_plans`.

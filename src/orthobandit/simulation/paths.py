@@ -1,6 +1,8 @@
-"""Oblivious shifts made from data, from chance and from other shifts."""
+"""Oblivious shifts ν_t: what a path of the baseline is, and paths from data, chance and other paths."""
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,87 @@ from numpy.typing import ArrayLike
 from orthobandit._random import stream
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
-from orthobandit.simulation.shifts import CHUNK, Formula, Oblivious, check_finite
 
+# Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
+CHUNK = 1 << 14
 SPAN = 256  # chunks that share one Gaussian sum in a random walk
+
+
+class Oblivious(ABC):
+    """A path ν_1, ν_2, … that does not look at what is played.
+
+    A path in closed form derives from :class:`Formula`; a random one implements :meth:`chunk` and sets
+    ``is_shared = False``.
+
+    Attributes
+    ----------
+    is_shared : bool
+        True when all replications see the same path.
+    length : int or None
+        Rounds for which the path is known; None for ever.
+
+    Examples
+    --------
+    >>> Replay([0.5, -0.5], repeats=True).values(10, 3).tolist()
+    [0.5, -0.5, 0.5]
+    """
+
+    is_shared: bool = True
+    length: int | None = None
+
+    @property
+    def bound(self) -> float:
+        """A number that no |ν_t| exceeds; +inf when none is known."""
+        return float("inf")
+
+    @abstractmethod
+    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:
+        """Return ν (CHUNK,) at rounds index·CHUNK + 1, …, (index + 1)·CHUNK."""
+
+    def values(self, start: int, count: int, *, seed: int = 0, replication: int = 0) -> Array:
+        """Return ν at rounds start + 1, …, start + count, the same however the rounds are cut.
+
+        Parameters
+        ----------
+        start, count : int
+            Rounds already played, and how many to return.
+        seed, replication : int
+            Name the stream of a random path.
+
+        Returns
+        -------
+        (count,) array
+        """
+        if start < 0 or count < 0:
+            raise ParameterError(f"start={start} and count={count} must not be negative")
+        self.require(start + count)
+        chunks = range(start // CHUNK, -(-(start + count) // CHUNK))
+        parts = [self.chunk(index, seed=seed, replication=replication) for index in chunks]
+        offset = start - CHUNK * chunks.start
+        return np.concatenate([np.empty(0), *parts])[offset : offset + count]
+
+    def within(self, limit: float) -> "Oblivious":
+        """Return a path of the same kind with |ν_t| ≤ limit: itself, scaled if its bound is known, or cut."""
+        if self.bound <= limit:
+            return self
+        return Scaled(self, limit / self.bound) if self.bound < np.inf else Limited(self, limit)
+
+    def require(self, rounds: int) -> None:
+        """Raise unless the path is known for this many rounds."""
+        if self.length is not None and rounds > self.length:
+            raise ParameterError(f"{self!r} is known for {self.length} rounds; {rounds} are asked for")
+
+
+class Formula(Oblivious):
+    """A path given by a formula in t, the same in every replication."""
+
+    @abstractmethod
+    def at(self, rounds: Whole) -> Array:
+        """Return ν at the given rounds (n,), numbered from 1."""
+
+    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
+        first = index * CHUNK + 1
+        return np.asarray(self.at(np.arange(first, first + CHUNK, dtype=np.int64)), dtype=np.float64)
 
 
 class Replay(Formula):
@@ -80,6 +160,9 @@ class RandomWalk(Oblivious):
     def bound(self) -> float:  # noqa: D102
         return float("inf") if self.limit is None else self.limit
 
+    def within(self, limit: float) -> Oblivious:  # noqa: D102
+        return self if self.bound <= limit else replace(self, limit=limit)
+
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: D102
         span, place = divmod(index, SPAN)
         spans = stream(seed, "shift", replication, 0).standard_normal(span + 1) * np.sqrt(SPAN * CHUNK)
@@ -147,3 +230,10 @@ def _adopt(wrapper: Oblivious, shift: Any) -> None:
         raise ParameterError(f"shift={shift!r} is not an oblivious shift; adaptive ones take their own limit")
     object.__setattr__(wrapper, "is_shared", shift.is_shared)
     object.__setattr__(wrapper, "length", shift.length)
+
+
+def check_finite(**settings: float | Sequence[float] | Array) -> None:
+    """Raise unless every setting, a number or several, is finite."""
+    for name, value in settings.items():
+        if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+            raise ParameterError(f"{name}={value!r} must be finite")

@@ -13,8 +13,8 @@ from orthobandit.simulation._windows import PathWindows, checked_shift
 from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
+from orthobandit.simulation.paths import CHUNK, Oblivious
 from orthobandit.simulation.residuals import Forecasters
-from orthobandit.simulation.shifts import CHUNK, Oblivious
 
 
 class Player:

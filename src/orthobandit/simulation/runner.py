@@ -17,9 +17,9 @@ from orthobandit.policy import FOREVER, Policy
 from orthobandit.simulation.batch import Job, play_group
 from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.paths import Oblivious
 from orthobandit.simulation.result import RunResult
 from orthobandit.simulation.resume import Parts
-from orthobandit.simulation.shifts import Oblivious
 
 REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
