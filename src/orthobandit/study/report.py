@@ -10,7 +10,7 @@ from orthobandit._files import write_text
 from orthobandit.errors import StudyError
 from orthobandit.study.cells import Cache
 from orthobandit.study.charts import blank_figure, house_style, save, svg_text
-from orthobandit.study.page import Shown, page
+from orthobandit.study.page import Shown, page, templates
 from orthobandit.study.sections import Scope, Section, Verdict, tally
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sweep import Progress, run_cells
@@ -53,6 +53,7 @@ def build(
     # Found out before a long run, not after it.
     pyarrow()
     blank_figure()
+    templates()
     folder = Path(folder)
     if not is_whole:
         check_keeps_all(folder, sections)
