@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orthobandit.cli._cells import add_run_options, resumable
+from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.cli._words import stored, whole
 from orthobandit.study.page import in_words
 from orthobandit.study.paper import SECTIONS

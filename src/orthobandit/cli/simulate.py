@@ -14,8 +14,8 @@ import numpy as np
 from orthobandit._checks import check_whole
 from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
-from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
+from orthobandit.cli._progress import bar
 from orthobandit.cli._words import stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (

@@ -1,7 +1,6 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
-from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.exploring import explore
@@ -26,7 +25,7 @@ from orthobandit.simulation.noise import (
 )
 from orthobandit.simulation.paths import Formula, Limited, Oblivious, RandomWalk, Replay, Scaled
 from orthobandit.simulation.planning import rounds_to_plan
-from orthobandit.simulation.result import RunResult, Summary
+from orthobandit.simulation.result import RunResult, Summary, compare, comparison_table
 from orthobandit.simulation.runner import simulate
 from orthobandit.simulation.shifts import (
     SHIFTS,

@@ -1,6 +1,7 @@
 """Oblivious shifts ν_t: what a path of the baseline is, and paths from data, chance and other paths."""
 
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +12,12 @@ from numpy.typing import ArrayLike
 from orthobandit._random import stream
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
+from orthobandit.simulation._kernels import Window
 
 # Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
 CHUNK = 1 << 14
 SPAN = 256  # chunks that share one Gaussian sum in a random walk
+KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
 
 
 class Oblivious(ABC):
@@ -230,6 +233,52 @@ def _adopt(wrapper: Oblivious, shift: Any) -> None:
         raise ParameterError(f"shift={shift!r} is not an oblivious shift; adaptive ones take their own limit")
     object.__setattr__(wrapper, "is_shared", shift.is_shared)
     object.__setattr__(wrapper, "length", shift.length)
+
+
+class PathWindows:
+    """Cuts ν into chunks: made once for all replications that share a path, else one for each."""
+
+    def __init__(self, shift: Oblivious, seed: int, replications: Whole) -> None:
+        self._shift, self._seed, self._replications = shift, seed, replications
+        size = replications.size
+        self._kept: OrderedDict[int, Array] = OrderedDict()
+        self._own = np.empty((0 if shift.is_shared else size, CHUNK))
+        self._own_index = np.full(size, -1)
+
+    def next(self, left: Whole, clock: Whole, end: Whole) -> Window:
+        """Return a window in which at least the replications of `left` that are furthest behind can play."""
+        index = clock // CHUNK
+        if not self._shift.is_shared:
+            for r in left[self._own_index[left] != index[left]]:
+                self._own[r] = self._made(int(index[r]), int(self._replications[r]))
+                self._own_index[r] = index[r]
+            stop = np.minimum(end, (index + 1) * CHUNK)
+            return Window(self._own, np.arange(end.size), index * CHUNK, stop)
+        first = int(index[left].min())
+        base = np.full(end.size, first * CHUNK)
+        row = np.zeros(end.size, dtype=np.int64)
+        return Window(self._shared(first), row, base, np.minimum(end, base + CHUNK))
+
+    def _shared(self, index: int) -> Array:
+        if index not in self._kept:
+            self._kept[index] = self._made(index, 0)[np.newaxis]
+            if len(self._kept) > KEPT_CHUNKS:
+                self._kept.popitem(last=False)
+        return self._kept[index]
+
+    def _made(self, index: int, replication: int) -> Array:
+        path = self._shift.chunk(index, seed=self._seed, replication=replication)
+        return checked_shift(self._shift, path, CHUNK)
+
+
+def checked_shift(shift: object, values: Array, count: int) -> Array:
+    """Return the shift's values (count,), or raise when they are not that many finite numbers."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (count,):
+        raise ParameterError(f"{shift!r} returned values of shape {array.shape}; ({count},) is needed")
+    if not np.all(np.isfinite(array)):
+        raise ParameterError(f"{shift!r} returned a value that is not finite")
+    return array
 
 
 def check_finite(**settings: float | Sequence[float] | Array) -> None:

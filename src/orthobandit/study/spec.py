@@ -1,6 +1,6 @@
 """A study as data: policies × instances × shifts × seeds, checked before anything runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -8,13 +8,50 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_whole
+from orthobandit._named import SettingError, make_named
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
-from orthobandit.simulation import Environment, Oblivious
-from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
-from orthobandit.simulation.every_round import plans_every_round
+from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious
+from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, plans_every_round
 from orthobandit.study.cells import Cell
-from orthobandit.study.makers import make
+
+Maker = Callable[..., Any]
+
+KINDS: Mapping[str, Mapping[str, Maker]] = {
+    "policy": POLICIES,
+    "instance": INSTANCES,
+    "shift": SHIFTS,
+    "noise": NOISES,
+}
+
+# Settings of an instance that a study gives by other means.
+ELSEWHERE = {"shift", "noise"}
+
+
+def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...] = ()) -> Any:
+    """Build one thing; :class:`SpecError` says which entry is wrong and what it should be.
+
+    Parameters
+    ----------
+    what : {"policy", "instance", "shift", "noise"}
+    kind : str
+        A name of that catalogue.
+    settings : dict
+        Keyword arguments; lists stand for tuples.
+    keys : tuple of str
+        Where the settings stand in the spec.
+
+    Examples
+    --------
+    >>> make("policy", "sbe", {"delta": 0.1}).delta
+    0.1
+    """
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    try:
+        return make_named(what, KINDS[what], kind, plain, hidden=ELSEWHERE)
+    except SettingError as error:
+        raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
+
 
 MOST_CELLS = 10**6  # of one file each
 TASK = "orthobandit.study.tasks:run_policy"

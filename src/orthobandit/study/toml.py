@@ -9,8 +9,7 @@ from typing import Any
 
 from orthobandit._checks import nearest
 from orthobandit.errors import FileFormatError, SpecError
-from orthobandit.study.makers import KINDS
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.spec import KINDS, Part, Sweep
 
 PARTS = {"policies": "policy", "instances": "instance", "shifts": "shift"}
 KEYS = {field.name for field in fields(Sweep)} - {"labels", "seconds_a_round"} | {"name"}

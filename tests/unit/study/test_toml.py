@@ -3,8 +3,7 @@ import pytest
 from orthobandit.errors import FileFormatError, SpecError
 from orthobandit.estimate import Bounded
 from orthobandit.study.cells import compute
-from orthobandit.study.makers import make
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.spec import Part, Sweep, make
 from orthobandit.study.toml import from_plain, line_of, read_spec
 
 SPEC = """\
