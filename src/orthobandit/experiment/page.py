@@ -45,8 +45,9 @@ def _span(low: float | None, high: float | None) -> str:
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}td,th{padding:.3rem .6rem;text-align:right;}
-td,th{border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}.advice{font-size:1.3rem}.note{color:#a40000}
-.out{color:#888}@media(max-width:480px){td,th{padding:.3rem .2rem;font-size:.85rem}}"""
+td,th{border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}
+.advice{font-size:1.3rem}.note{color:#a40000}.out{color:#888}
+@media(max-width:480px){td,th{padding:.3rem .2rem;font-size:.85rem}}"""
 
 
 def page_of(report: Report) -> str:

@@ -203,8 +203,8 @@ def _warnings(ledger: Ledger) -> list[str]:
     out, settings, settled = [], ledger.settings, int(ledger.drawn.sum())
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
-            f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold only"
-            " if silence does not depend on the arm or the reward"
+            f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
+            " only if silence does not depend on the arm or the reward"
         )
     for name, level in zip(settings.names, ledger.levels, strict=True):
         if level.stood_in:
