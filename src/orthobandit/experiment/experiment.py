@@ -471,7 +471,7 @@ class Experiment:
 
     def _not_yet_told(self, ledger: Ledger, name: str, numbers: Whole, values: Array) -> Any:
         """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
-        is_open = numbers >= ledger.waiting.first
+        is_open = (numbers >= ledger.waiting.first) | (numbers < 1)
         if is_open.all() or name not in self._settings.names:
             return np.ones(len(numbers), dtype=np.bool_)
         metric = self._settings.metrics[self._settings.names.index(name)]

@@ -50,6 +50,8 @@ class Ledger:
         What the holdout returned, one a metric.
     drawn, silent : (K,) arrays of int
         Settled proposals of each arm, and those of which nothing was told.
+    retirements : list of (int, str)
+        Arms that were taken out, and why.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -65,6 +67,7 @@ class Ledger:
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
         self.waiting, self._is_stirred = Waiting(len(settings.metrics)), True
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
+        self.retirements: list[tuple[int, str]] = []
 
     def _baseline(self, place: int) -> Any:
         own = self.settings.policy.baseline if place == 0 else None
@@ -202,7 +205,7 @@ class Ledger:
         elif entry.kind == "stop":
             self.status = STOPPED
         elif entry.kind == "retire":
-            self.book.retire(int(entry.data["arm"]))
+            self._retire(int(entry.data["arm"]), "by hand")
         elif entry.kind == "extend":
             self._extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
@@ -251,8 +254,12 @@ class Ledger:
             _, low, high = track.intervals(self.book.plans)
             worse = low > rail.margin if rail.worse == "higher" else high < -rail.margin
             for arm in np.flatnonzero(worse & ~self.book.retired).tolist():
-                self.book.retire(arm)
-                self.book.news.append(("guardrail", {"metric": rail.metric, "arm": arm}))
+                if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
+                    self._retire(arm, f"by the guardrail on {rail.metric!r}")
+
+    def _retire(self, arm: int, reason: str) -> None:
+        self.book.retire(arm)
+        self.retirements.append((arm, reason))
 
     def _extend(self, arms: ArmSet) -> None:
         for track in self.tracks:
@@ -339,6 +346,7 @@ class Ledger:
             "waiting": self.waiting.to_json(),
             "drawn": self.drawn.tolist(),
             "silent": self.silent.tolist(),
+            "retirements": [list(one) for one in self.retirements],
         }
 
     @classmethod
@@ -356,5 +364,6 @@ class Ledger:
             out.tracks[place] = Track(metric, out._mode(place), out.arms, settings.reference)
             out.tracks[place].load(data["tracks"][place])
             out.holdout[place] = Sums(len(out.arms), Tally.from_json(data["holdout"][place]))
+        out.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         out.drawn, out.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))
         return out

@@ -206,6 +206,11 @@ def _warnings(ledger: Ledger) -> list[str]:
             f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
             " only if silence does not depend on the arm or the reward"
         )
+    for arm, reason in ledger.retirements:
+        out.append(
+            f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
+            " are left, and hold as said if the choice did not depend on the objective"
+        )
     for name, level in zip(settings.names, ledger.levels, strict=True):
         if level.stood_in:
             out.append(f"{level.stood_in} forecasts of {name!r} were not finite; its mean stood in for them")
