@@ -160,9 +160,8 @@ class Ledger:
             return
         self.at, self._is_stirred = max(self.at, at), False
         while (ready := self.waiting.settled(self.at, self._needed)) is not None:
-            in_use = {*self.waiting.distributions, *ready.distributions.tolist()}
             for run in ready.runs():
-                self._take(run, in_use)
+                self._take(run, ready)
         self._tell_outbox(self.at)
 
     @property
@@ -212,7 +211,7 @@ class Ledger:
             self.book.adopt(entry.kind, entry.data)
         self._tell_outbox(entry.at)
 
-    def _take(self, run: Settled, in_use: set[int]) -> None:
+    def _take(self, run: Settled, ready: Settled) -> None:
         """Take in settled proposals of one distribution: levels, tracks, then the policy."""
         number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
         if not run.held[0]:
@@ -232,19 +231,20 @@ class Ledger:
             track.add(number, arms, track.centre.residuals(arms, values[kept], forecasts))
             if place == 0:
                 level = forecasts if plan.centre is not None else 0.0
-                self._feed(number, plan.residuals(arms, values[kept], level), arms, in_use)
+                self._feed(number, plan.residuals(arms, values[kept], level), arms, ready)
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)
 
-    def _feed(self, number: int, residuals: Array, arms: Whole, in_use: set[int]) -> None:
+    def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
         while len(arms):
             count = self.book.add(number, arms, residuals)
             arms, residuals = arms[count:], residuals[count:]
             if self.book.is_full:
                 for track in self.tracks:
                     track.flush(self.book.plans)
-                self.book.flush(in_use)
+                # Proposals still belong to these: such as wait, and such as are being taken in.
+                self.book.flush({*self.waiting.distributions, *ready.distributions.tolist()})
                 self._guard()
 
     def _guard(self) -> None:
@@ -290,7 +290,7 @@ class Ledger:
                 f"proposal {numbers[row]} was told {before[row]:g} for {metric!r} before, now"
                 f" {values[row]:g}; the first value is final, or set `add=True` for values that add up"
             )
-        if len(np.unique(numbers)) < len(numbers):
+        if len(numbers) > 1 and len(np.unique(numbers)) < len(numbers):
             raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
         return np.asarray(new)
 

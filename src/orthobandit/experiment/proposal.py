@@ -71,6 +71,9 @@ class Settled:
 
     def runs(self) -> Iterator["Settled"]:
         """Yield runs of proposals of one distribution and one side of the holdout."""
+        if len(self) == 1:
+            yield self
+            return
         change = np.flatnonzero((np.diff(self.distributions) != 0) | np.diff(self.held))
         ends = [*(change + 1).tolist(), len(self)]
         begin = 0
