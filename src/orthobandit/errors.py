@@ -67,6 +67,42 @@ class OutputError(OrthobanditError):
     """A result could not be written; the message says where and why. No half of a file is left."""
 
 
+class ExperimentError(OrthobanditError):
+    """Base of what can go wrong with a live experiment; it goes on as if the call had not been made."""
+
+
+class ExperimentExistsError(ExperimentError):
+    """There is already an experiment of this name."""
+
+
+class UnknownExperimentError(ExperimentError):
+    """There is no experiment of this name, or no file."""
+
+
+class UnknownProposalError(ExperimentError):
+    """No such proposal was drawn."""
+
+
+class ClosedError(ExperimentError):
+    """The experiment or its store is closed, or the time for this call has passed."""
+
+
+class ConflictError(ExperimentError):
+    """The call contradicts what is already on record."""
+
+
+class StorageError(ExperimentError):
+    """A store cannot be read or written: disk full, no permission, held by another; nothing was changed."""
+
+
+class DamagedStoreError(StorageError):
+    """What a store holds is not what was written to it."""
+
+
+class VersionError(ExperimentError):
+    """A store was written by a newer release; the message says which one to install."""
+
+
 class OrthobanditWarning(UserWarning):
     """Base of every warning of this package: the result stands, but something is not as it may seem."""
 

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Environment, Plan, Tally
+from orthobandit.estimate import RunningMean
 from orthobandit.simulation import Bernoulli, Constant, Gaussian, misses
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import StudentT
@@ -139,17 +140,56 @@ def test_intervals_under_a_lopsided_plan_rarely_ever_miss(rates):
     assert failed <= binom.isf(FALSE_ALARM, 200, 0.05)
 
 
-def test_an_arm_that_was_hardly_drawn_says_nothing_yet():
-    # One round in a hundred goes to an arm five standard deviations better: before that, all looks calm.
+@pytest.mark.parametrize(
+    ("truth", "rewarded"),
+    [
+        (-5.0, lambda rng, drawn: 5.0 * drawn + rng.standard_normal(len(drawn))),
+        (-2.0, lambda rng, drawn: 2.0 * drawn + rng.standard_normal(len(drawn))),
+        (-0.8, lambda rng, drawn: (rng.random(len(drawn)) < 0.1 + 0.8 * drawn).astype(float)),
+    ],
+)
+def test_an_arm_that_was_hardly_drawn_says_nothing_yet(truth, rewarded):
+    # One round in a hundred goes to an arm that is far better: before that, all looks calm.
     rng, arms, p, failed = np.random.default_rng(29), ArmSet.one_hot(2), np.array([0.99, 0.01]), 0
     for _ in range(100):
         sequence = ContrastSequence.start(arms, [[0, 1]], rounds=3000)
         for size in np.diff(np.unique(np.geomspace(20, 3000, 40).astype(int)), prepend=0):
             drawn = (rng.random(size) < p[1]).astype(int)
-            rewards = 5.0 * drawn + rng.standard_normal(size)
-            sequence = sequence.add(Plan(p, size), Tally.of(drawn, rewards, 2))
+            sequence = sequence.add(Plan(p, size), Tally.of(drawn, rewarded(rng, drawn), 2))
             (low,), (high,) = sequence.intervals()
-            if not low <= -5.0 <= high:
+            if not low <= truth <= high:
                 failed += 1
                 break
     assert failed <= binom.isf(FALSE_ALARM, 100, 0.05)
+
+
+def drops_a_new_arm(goal, rng, rounds=1500):
+    """Tell whether the best arm, added when the pilot has just ended, is ever dropped or bounded wrongly."""
+    means = np.array([10.0] + [0.0] * 9 + [11.0])
+    every = ArmSet(np.eye(11))
+    policy = AnytimeElimination(goal=goal, baseline=RunningMean())
+    state, forecaster = policy.start(ArmSet(np.eye(11)[:10])), policy.baseline.forecaster()
+    while int(state.rounds) < rounds and int(state.declared) < 0:
+        if int(state.stage) == 2 and len(state.arms) < 11:
+            state = policy.extend(state, every)
+        plan = policy.plan(state)
+        count = len(plan.probabilities)
+        drawn = rng.choice(count, int(min(plan.rounds, rounds - state.rounds)), p=plan.probabilities)
+        rewards = means[drawn] + rng.standard_normal(len(drawn))
+        residuals = np.empty(len(drawn))
+        for t, (arm, reward) in enumerate(zip(drawn, rewards, strict=True)):
+            forecast = forecaster.forecast(int(state.rounds) + t)
+            residuals[t] = plan.residuals([arm], [reward], [forecast.value])[0]
+            forecaster.learn(forecast, reward - plan.values[arm])
+        state = policy.observe(state, plan, Tally.of(drawn, residuals, count))
+        bounds = policy.upper_bounds(state)[-1]
+        if count == 11 and (not state.active[10] or np.any(11.0 - means > bounds + 1e-12)):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("goal", ["identify", "earn"])
+def test_an_arm_that_comes_late_and_is_far_better_is_not_dropped(goal):
+    rng = np.random.default_rng(31)
+    failed = sum(drops_a_new_arm(goal, rng) for _ in range(60))
+    assert failed <= binom.isf(FALSE_ALARM, 60, 0.05)

@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import whitened
-from orthobandit._types import Array, Mask
+from orthobandit._types import Array
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
 
@@ -53,18 +53,17 @@ class PairGeometry:
         np.fill_diagonal(out, 1.0)
         return out
 
-    def shares(self, probabilities: Array, some: Mask) -> Array:
-        """Return the share (K, K) of each pair's variance that `some` (K,) of the arms carry."""
-        carried = _squares(self.inner[:, some], probabilities[some])
-        return np.asarray(carried / self.variance)
+    def carried(self, squares: Array) -> Array:
+        """Return Σ_a g(a)²·q_a of every pair (K, K) for squares q (K,) of the arms."""
+        some = squares > 0
+        return _squares(self.inner[:, some], squares[some])
 
     def sums(self, counts: Array, sums: Array, squares: Array, values: Array) -> tuple[Array, Array]:
         """Return Σψ (K, K), and Σ(ψ − predicted)² (K, K), of rounds tallied as residuals per arm (K,)."""
         pushed = self.inner @ sums
         difference = values[:, np.newaxis] - values
         totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
-        seen = squares > 0
-        return totals, _squares(self.inner[:, seen], squares[seen])
+        return totals, self.carried(squares)
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._types import Array
+from orthobandit._types import Array, Mask
 from orthobandit.estimate.tally import Tally
 
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
@@ -14,7 +14,7 @@ from orthobandit.estimate.tally import Tally
 USUAL = 6.0
 # The asymptotic mode counts a contrast once no arms that will have been drawn less often than DRAWN, as far
 # as the plan can tell, carry more than the share HIDDEN of its variance: what they return is not known yet.
-DRAWN, HIDDEN = 10.0, 0.5
+DRAWN, HIDDEN = 10.0, 0.25  # see hardly_drawn
 
 
 class Limits(Protocol):
@@ -86,6 +86,33 @@ class Sizes:
         return float(events(self.scattered, self.largest))
 
 
+def relative_squares(tally: Tally) -> Array:
+    """Return each arm's sum of squared residuals (K,) in units of what they were on average for all arms.
+
+    Summed over tallies and divided by the rounds of the arm, it says how much larger residuals of that arm
+    are, whatever bursts all arms had in common.
+    """
+    total, counts = float(tally.squares.sum()), np.asarray(tally.counts, dtype=np.float64)
+    return np.asarray(tally.squares * (counts.sum() / total)) if total > 0 else counts
+
+
+def hardly_drawn(probabilities: Array, rounds: float, drawn: Array) -> Mask:
+    """Tell of which arms (K,) too little will be known after so many rounds of a plan; see DRAWN."""
+    return np.asarray((probabilities > 0) & (drawn + rounds * probabilities < DRAWN))
+
+
+def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Array:
+    """Return the share (K,) of a round's squared residual that each arm should carry, from what was seen.
+
+    Parameters
+    ----------
+    probabilities, relative, drawn : (K,) arrays
+        The plan, sums of :func:`relative_squares`, rounds of each arm; one never drawn is taken as average.
+    """
+    ratio = np.divide(relative, drawn, out=np.ones_like(relative), where=drawn > 0)
+    return np.asarray(probabilities * ratio)
+
+
 @dataclass(frozen=True, eq=False)
 class Tuning:
     """How a boundary is tuned, fixed before the first counted round; all arrays broadcast.
@@ -112,8 +139,6 @@ class Batch:
     Attributes
     ----------
     rounds : float
-    squared : float
-        Sum of all squared residuals.
     excess : float
         As in :class:`Sizes`, up to and with these rounds.
     factor : array
@@ -124,15 +149,17 @@ class Batch:
         Σ ψ.
     squares : array
         Σ (ψ − predicted)² = Σ g(a)²·residual².
+    pooled : array
+        What `squares` should be on average over the draws, as far as residuals tell.
     """
 
     rounds: float
-    squared: float
     excess: float
     factor: Array
     reach: Array
     estimates: Array
     squares: Array
+    pooled: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +177,9 @@ class Evidence:
     slack : array
         What clipping may have moved the totals by at most.
     pooled : array
-        Σ w²·v·residual²: what `variances` would be on average, were residuals alike for all arms.
+        What `variances` should be on average over the draws: Σ w²·v·residual² if residuals are alike for all
+        arms, Σ_a w²·p_a·g(a)²·(squared residuals of arm a as they were so far) if they are not; in each batch
+        the larger.
     peaks : array
         Largest w·|g(a)|·(excess of a residual) that a round may have had.
     events : array
@@ -188,6 +217,6 @@ class Evidence:
             weights=self.weights + weight * batch.rounds,
             variances=self.variances + weight**2 * batch.squares,
             slack=self.slack + mode.bias * batch.rounds * weight * np.sqrt(factor),
-            pooled=self.pooled + weight**2 * factor * batch.squared,
+            pooled=self.pooled + weight**2 * batch.pooled,
             peaks=np.maximum(self.peaks, weight * batch.reach * batch.excess),
         )

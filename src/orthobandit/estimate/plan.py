@@ -43,6 +43,29 @@ class Centre:
         """Return the centre of one replication."""
         return replace(self, values=self.values[place], low=self.low[place], high=self.high[place])
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists that survive ``json.dumps`` exactly; ±inf, which JSON has not, as null."""
+        return {
+            "values": self.values.tolist(),
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "limit": _finite(self.limit),
+            "rewards": _finite(self.rewards),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Centre":
+        """Invert :meth:`to_json`."""
+        low, high = (_ends(data[name], sign) for name, sign in (("low", -np.inf), ("high", np.inf)))
+        least, most = data["rewards"]
+        return cls(
+            values=np.array(data["values"], dtype=np.float64),
+            low=low,
+            high=high,
+            limit=float(_ends(data["limit"], np.inf)),
+            rewards=(float(_ends(least, -np.inf)), float(_ends(most, np.inf))),
+        )
+
     def residuals(
         self, arms: NDArray[np.int64], rewards: ArrayLike, forecasts: ArrayLike = 0.0
     ) -> NDArray[np.float64]:
@@ -88,6 +111,9 @@ class Plan:
         What to subtract from rewards before they are tallied; nothing by default.
     number : array-like (...) of int
         Which plan of its policy it is; rounds belong to a plan by its number, not by looking alike.
+    rivals : array-like (..., K) of int, optional
+        The arm that each is tested against by the plan's rounds, for policies that test so; −1 where the
+        rounds are no evidence. Fixed before the draws, so that rounds that come late can still be counted.
 
     Examples
     --------
@@ -103,6 +129,7 @@ class Plan:
     rounds: NDArray[np.int64]
     centre: Centre | None
     number: NDArray[np.int64]
+    rivals: NDArray[np.int64] | None
 
     def __init__(
         self,
@@ -110,8 +137,10 @@ class Plan:
         rounds: ArrayLike,
         centre: Centre | None = None,
         number: ArrayLike = 0,
+        rivals: ArrayLike | None = None,
     ) -> None:
         object.__setattr__(self, "centre", centre)
+        object.__setattr__(self, "rivals", None if rivals is None else np.asarray(rivals, dtype=np.int64))
         checked = checked_probabilities(probabilities)
         object.__setattr__(self, "probabilities", checked)
         object.__setattr__(self, "rounds", _checked_whole("rounds", rounds, checked.shape[:-1]))
@@ -121,6 +150,16 @@ class Plan:
     def count(self) -> int:
         """Number of arms K."""
         return int(self.probabilities.shape[-1])
+
+    def at(self, place: tuple[int, ...]) -> "Plan":
+        """Return the plan of one replication."""
+        return Plan(
+            self.probabilities[place],
+            self.rounds[place],
+            None if self.centre is None else self.centre.at(place),
+            self.number[place],
+            None if self.rivals is None else self.rivals[place],
+        )
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -144,17 +183,40 @@ class Plan:
         return self.centre.residuals(arms, rewards, forecasts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists that survive ``json.dumps`` exactly; a centre belongs to the policy's state."""
+        """Return plain lists that survive ``json.dumps`` exactly."""
         return {
             "probabilities": self.probabilities.tolist(),
             "rounds": self.rounds.tolist(),
             "number": self.number.tolist(),
+            "rivals": None if self.rivals is None else self.rivals.tolist(),
+            "centre": None if self.centre is None else self.centre.to_json(),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Plan":
         """Invert :meth:`to_json`."""
-        return cls(data["probabilities"], data["rounds"], number=data.get("number", 0))
+        centre = data.get("centre")
+        return cls(
+            data["probabilities"],
+            data["rounds"],
+            None if centre is None else Centre.from_json(centre),
+            data.get("number", 0),
+            data.get("rivals"),
+        )
+
+
+def _finite(ends: ArrayLike) -> Any:
+    """Return numbers as plain lists, None where they are infinite."""
+    given = np.asarray(ends, dtype=np.float64)
+    kept = given.astype(np.object_)
+    kept[~np.isfinite(given)] = None
+    return kept.tolist()
+
+
+def _ends(data: Any, missing: float) -> NDArray[np.float64]:
+    """Return numbers that :func:`_finite` has written, `missing` where it wrote None."""
+    given = np.array(data, dtype=np.float64)
+    return np.asarray(np.where(np.isnan(given), missing, given))
 
 
 @compiled

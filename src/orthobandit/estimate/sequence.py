@@ -12,7 +12,16 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Asymptotic, Confidence
-from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.evidence import (
+    HIDDEN,
+    Batch,
+    Evidence,
+    Sizes,
+    Tuning,
+    expected_shares,
+    hardly_drawn,
+    relative_squares,
+)
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 
@@ -42,8 +51,9 @@ class ContrastSequence:
         Standard deviation of a residual, and rounds, that boundaries are made tightest for.
     sizes : Sizes
         How large residuals were.
-    drawn : tuple of float
-        Rounds of each arm, as the plans had it.
+    drawn, relative : (K,) arrays
+        Rounds of each arm, and its squared residuals in units of the others'; see
+        :func:`~orthobandit.estimate.evidence.relative_squares`.
 
     Examples
     --------
@@ -62,8 +72,9 @@ class ContrastSequence:
     evidence: Evidence
     sides: int
     tightest: tuple[float, int]
+    drawn: Array
+    relative: Array
     sizes: Sizes = Sizes()  # noqa: RUF009
-    drawn: tuple[float, ...] = ()
 
     @classmethod
     def start(
@@ -116,6 +127,8 @@ class ContrastSequence:
             Evidence(zeros, zeros, zeros, zeros),
             sides,
             (noise, rounds),
+            np.zeros(len(arms)),
+            np.zeros(len(arms)),
         )
 
     def centre(self, values: ArrayLike | None = None) -> Centre:
@@ -169,27 +182,28 @@ class ContrastSequence:
         variance = np.where(known, np.einsum("ij,ij->i", seen, seen), 1.0)
         reach = np.maximum(np.abs(pull).max(axis=1, initial=0.0), 1e-300)
         tuning, sizes = self._tuned(known, variance, reach), self.sizes.and_of(tally)
-        rounds = float(tally.rounds)
+        rounds, squared = float(tally.rounds), float(tally.squares.sum())
+        drawn, relative = self.drawn + tally.counts, self.relative + relative_squares(tally)
+        shares = expected_shares(plan.probabilities, relative, drawn)[played]
         batch = Batch(
             rounds=rounds,
-            squared=float(tally.squares.sum()),
             excess=sizes.excess,
             factor=np.where(known, variance, np.inf),
             reach=reach,
             estimates=rounds * (self.coefficients @ values) + pull @ tally.sums[played],
             squares=pull**2 @ tally.squares[played],
+            pooled=squared * np.maximum(variance, pull**2 @ shares),
         )
         evidence = replace(
             self.evidence.and_of(batch, tuning, self.confidence),
             events=np.where(self._is_hidden(pull, variance, plan, known), 0.0, sizes.events),
         )
-        drawn = tuple((np.array(self.drawn or np.zeros(count)) + rounds * plan.probabilities).tolist())
-        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn)
+        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn, relative=relative)
 
     def _is_hidden(self, pull: Array, variance: Array, plan: Plan, known: Mask) -> Mask:
         """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""
         p = plan.probabilities
-        hardly = np.array(self.drawn or np.zeros(len(p))) + p * plan.rounds < DRAWN
+        hardly = hardly_drawn(p, float(plan.rounds), self.drawn)
         carried = pull**2 @ np.where(hardly, p, 0.0)[p > 0]
         return np.asarray(np.where(known, carried > HIDDEN * variance, self.evidence.events == 0))
 

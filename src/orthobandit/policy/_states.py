@@ -75,11 +75,7 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
         As given to ``observe``.
     """
     probabilities, left = in_force.probabilities, in_force.rounds
-    if not probabilities.shape == plan.probabilities.shape == tally.counts.shape:
-        raise TallyError(
-            f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
-            f" the state needs {probabilities.shape}"
-        )
+    _check_shapes(in_force, plan, tally)
     rounds = tally.rounds
     late = (rounds > 0) & (plan.number != in_force.number)
     if late.any():
@@ -91,10 +87,7 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
     other = (rounds > 0) & np.any(plan.probabilities != probabilities, axis=-1)
     if other.any():
         raise TallyError("the plan is not the one in force; observe what was played under `plan(state)`")
-    impossible = (tally.counts > 0) & (probabilities == 0)
-    if impossible.any():
-        place = tuple(int(i) for i in np.argwhere(impossible)[0])
-        raise TallyError(f"arm {place[-1]} was played {tally.counts[place]} times but has probability 0")
+    _check_possible(plan, tally)
     over = rounds > left
     if over.any():
         place = tuple(int(i) for i in np.argwhere(over)[0])
@@ -102,6 +95,34 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
             f"the tally has {rounds[place]} rounds but its plan is in force for {left[place]}"
             " more; ask for a new plan when its rounds are used up"
         )
+
+
+def check_late(in_force: Plan, plan: Plan, tally: Tally) -> None:
+    """Raise :class:`TallyError` unless the tally can come from a plan that was in force by now."""
+    _check_shapes(in_force, plan, tally)
+    early = (tally.rounds > 0) & (plan.number > in_force.number)
+    if early.any():
+        place = tuple(int(i) for i in np.argwhere(early)[0])
+        raise TallyError(
+            f"these rounds are of plan number {plan.number[place]}, and the newest is number"
+            f" {in_force.number[place]}; was the plan made by another run?"
+        )
+    _check_possible(plan, tally)
+
+
+def _check_shapes(in_force: Plan, plan: Plan, tally: Tally) -> None:
+    if not in_force.probabilities.shape == plan.probabilities.shape == tally.counts.shape:
+        raise TallyError(
+            f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
+            f" the state needs {in_force.probabilities.shape}"
+        )
+
+
+def _check_possible(plan: Plan, tally: Tally) -> None:
+    impossible = (tally.counts > 0) & (plan.probabilities == 0)
+    if impossible.any():
+        place = tuple(int(i) for i in np.argwhere(impossible)[0])
+        raise TallyError(f"arm {place[-1]} was played {tally.counts[place]} times but has probability 0")
 
 
 def clear(tally: Tally, mask: NDArray[np.bool_]) -> Tally:

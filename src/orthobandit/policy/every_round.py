@@ -41,9 +41,9 @@ import numpy as np
 from orthobandit._draws import draw_key
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import DesignError, ParameterError, RewardError
+from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
 from orthobandit.estimate import Baseline, Plan, Tally
-from orthobandit.policy._states import check_observed, load_array
+from orthobandit.policy._states import check_late, check_observed, load_array
 from orthobandit.policy.base import FOREVER, Decision
 
 StateT = TypeVar("StateT")
@@ -181,16 +181,29 @@ class RoundPolicy(ABC):
     def observe(self, state: RoundState, plan: Plan, tally: Tally) -> RoundState:
         """Return the state after at most one more round of each replication; a last plan keeps its state."""
         check_observed(self.plan(state), plan, tally)
+        return self._told(state, plan, tally)
+
+    def late(self, state: RoundState, plan: Plan, tally: Tally) -> RoundState:
+        """Return the state after a round of each replication that was drawn under an earlier plan.
+
+        It is learnt from with the probabilities that it was drawn with.
+        """
+        check_late(self.plan(state), plan, tally)
+        if np.any(tally.rounds > 1):
+            raise TallyError(f"{type(self).__name__} learns from one round at a time; tally them singly")
+        return self._told(state, plan, tally)
+
+    def _told(self, state: RoundState, plan: Plan, tally: Tally) -> RoundState:
         told = np.asarray((tally.rounds > 0) & (state.rounds < FOREVER))
         played = np.flatnonzero(told).tolist()
         if not played:
             return state
         packed, count = self.pack(state), len(state.arms)
         counts, sums = tally.counts.reshape(-1, count), tally.sums.reshape(-1, count)
-        settings = self.settings(state.arms)
+        settings, drawn_from = self.settings(state.arms), plan.probabilities.reshape(-1, count)
         for i in played:
             arm = int(np.argmax(counts[i]))
-            row, reward = packed.probabilities[i], float(sums[i, arm])
+            row, reward = np.array(drawn_from[i]), float(sums[i, arm])
             if not type(self).observe_into(settings, packed.memory, i, row, arm, reward):
                 raise RewardError(f"the reward {reward:g} cannot be used by {self}; see its documentation")
         self._replan(state.arms, packed, played)

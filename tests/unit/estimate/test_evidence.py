@@ -5,7 +5,7 @@ import pytest
 
 from orthobandit import Tally
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, Tuning
-from orthobandit.estimate.evidence import Batch, Sizes
+from orthobandit.estimate.evidence import Batch, Sizes, expected_shares, hardly_drawn, relative_squares
 
 
 def sizes(*tallies):
@@ -61,17 +61,53 @@ def test_a_batch_by_hand(mode):
     tuning = Tuning(np.array([0.05]), np.array([1.0]), np.array([3.0]))
     batch = Batch(
         rounds=10.0,
-        squared=6.0,
         excess=0.5,
         factor=np.array([4.0]),
         reach=np.array([8.0]),
         estimates=np.array([20.0]),
         squares=np.array([32.0]),
+        pooled=np.array([24.0]),
     )
     found = Evidence(zeros, zeros, zeros, zeros).and_of(batch, tuning, mode)
     w = 0.25 if mode == Asymptotic() else 3.0 / (2.0 * 8.0)  # 1/v, or what keeps w·reach·limit to the scale
     assert found.totals == pytest.approx(20.0 * w)
     assert found.weights == pytest.approx(10.0 * w)
     assert found.variances == pytest.approx(32.0 * w**2)
-    assert found.pooled == pytest.approx(4.0 * 6.0 * w**2)
+    assert found.pooled == pytest.approx(24.0 * w**2)
     assert found.peaks == pytest.approx(w * 8.0 * 0.5)
+
+
+def test_arms_that_scatter_alike_have_shares_like_their_probabilities():
+    tally = Tally.of([0, 0, 0, 1], [1.0, -1.0, 1.0, -1.0], 2)
+    p = np.array([0.75, 0.25])
+    assert expected_shares(p, relative_squares(tally), tally.counts) == pytest.approx(p)
+
+
+def test_an_arm_that_scatters_more_carries_more_than_it_was_drawn_for():
+    # Arm 1 has four times the squares of arm 0 and should be drawn once in four; it was drawn once in ten.
+    tally = Tally.of([0] * 9 + [1], [1.0] * 9 + [2.0], 2)
+    first, second = expected_shares(np.array([0.75, 0.25]), relative_squares(tally), tally.counts)
+    assert second / first == pytest.approx(4.0 / 3.0)
+
+
+def test_a_burst_that_all_arms_share_does_not_make_one_of_them_larger():
+    calm = Tally.of([0] * 4 + [1] * 4, [1.0] * 4 + [2.0] * 4, 2)
+    burst = Tally.of([0, 1], [1000.0, 1000.0], 2)
+    relative, drawn = relative_squares(calm) + relative_squares(burst), calm.counts + burst.counts
+    first, second = expected_shares(np.full(2, 0.5), relative, drawn)
+    assert 2.0 < second / first < 4.0
+
+
+def test_an_arm_that_was_never_drawn_counts_as_average():
+    tally = Tally.of([0, 0], [3.0, -3.0], 2)
+    assert expected_shares(np.full(2, 0.5), relative_squares(tally), tally.counts).tolist() == [0.5, 0.5]
+
+
+def test_residuals_that_are_all_zero_say_that_arms_are_alike():
+    tally = Tally.of([0, 1, 1], [0.0, 0.0, 0.0], 2)
+    assert relative_squares(tally).tolist() == [1.0, 2.0]
+
+
+def test_an_arm_is_known_once_it_should_have_been_drawn_ten_times():
+    p, drawn = np.array([0.5, 0.25, 0.25, 0.0]), np.array([0.0, 5.0, 4.0, 0.0])
+    assert hardly_drawn(p, 20.0, drawn).tolist() == [False, False, True, False]

@@ -56,6 +56,7 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tal
         moment=change.T @ run.moment,
         values=np.zeros(count),
         drawn=np.append(run.drawn, np.zeros(count - before)),
+        relative=np.append(run.relative, np.zeros(count - before)),
         alpha=_grown(run.alpha, count, 0.5),
         left=np.append(run.left, np.full(count - before, policy.delta)),
         met=_grown(run.met.astype(np.float64), count, 0.0) > 0,
@@ -82,9 +83,10 @@ def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     run = replace(run, declared=-1, epsilon=np.inf, plans=run.plans + 1).led(arms, policy)
     if run.declared >= 0:
         return run
-    length = run.length if run.stage < 2 else max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
+    length = max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
+    length = run.length - run.late if run.stage < 2 else length
     p = np.array(wide_plan(arms, run.retired))
-    return replace(run, probabilities=p, length=length, designed=0)
+    return replace(run, probabilities=p, length=length, late=0, designed=0)
 
 
 def _grown(pairs: Array, count: int, fill: float) -> Array:

@@ -13,9 +13,9 @@ from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
-from orthobandit.policy._states import check_observed, clear
+from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
-from orthobandit.policy.anytime.run import EVIDENCE, Run
+from orthobandit.policy.anytime.run import EVIDENCE, Run, rivals_of
 from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
 from orthobandit.policy.base import FOREVER, Decision
 
@@ -121,25 +121,58 @@ class AnytimeElimination:
 
     def plan(self, state: AnytimeState) -> Plan:
         """Return the plan in force, with the rounds that are left of it."""
-        left = np.where(state.declared >= 0, FOREVER, state.length - state.tally.rounds)
+        left = np.where(state.declared >= 0, FOREVER, state.length - state.late - state.tally.rounds)
         centre = self.confidence.centre(state.values, state.probabilities > 0)
-        return Plan(state.probabilities, left, centre, state.plans)
+        rivals = rivals_of(state.active, state.leader, state.values)
+        if not self.confidence.is_exact:
+            # What the level is like is not known before the warm-up; such rounds are no evidence.
+            rivals = np.where(state.stage[..., np.newaxis] > 0, rivals, -1)
+        return Plan(state.probabilities, left, centre, state.plans, rivals)
 
     def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         check_observed(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
         merged = state.tally + tally
-        state = replace(state, tally=merged, rounds=state.rounds + tally.rounds)
-        done = np.asarray((state.declared < 0) & (merged.rounds == state.length))
-        if not done.any():
-            return state
-        batch = done.shape
+        return self._advanced(replace(state, tally=merged, rounds=state.rounds + tally.rounds))
+
+    def late(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
+        """Return the state after rounds that were drawn under an earlier plan and came in after its end.
+
+        They count for their own plan: boundaries hold in the order of draws, however late rewards are. Also
+        takes rounds whose plan was restricted to some arms before they were drawn.
+
+        Parameters
+        ----------
+        state : AnytimeState
+        plan : Plan
+            As :meth:`plan` returned it, or restricted to some arms and renormalised.
+        tally : Tally
+        """
+        check_late(self.plan(state), plan, tally)
+        self.confidence.check_residuals(tally)
+        batch = state.stage.shape
+        open_runs = np.asarray((state.declared < 0) & (tally.rounds > 0))
+        state = replace(state, rounds=state.rounds + tally.rounds * open_runs)
         runs = []
         for place in np.ndindex(batch):
             run = Run.of(state, place)
-            runs.append(run.advanced(self, state.arms, merged[place]) if done[place] else run)
-        return stacked(state.arms, runs, batch, clear(merged, done))
+            if open_runs[place]:
+                run = run.with_late(self, state.arms, plan.at(place), tally[place])
+            runs.append(run)
+        return self._advanced(stacked(state.arms, runs, batch, state.tally))
+
+    def _advanced(self, state: AnytimeState) -> AnytimeState:
+        """Close the batches that are complete: drop arms, plan the next."""
+        played = state.tally.rounds + state.late
+        done = np.asarray((state.declared < 0) & (played >= state.length))
+        if not done.any():
+            return state
+        runs = []
+        for place in np.ndindex(done.shape):
+            run = Run.of(state, place)
+            runs.append(run.advanced(self, state.arms, state.tally[place]) if done[place] else run)
+        return stacked(state.arms, runs, done.shape, clear(state.tally, done))
 
     def decide(self, state: AnytimeState) -> Decision:
         """Return what is known now.

@@ -5,16 +5,25 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._linalg import solve_ridge
-from orthobandit._types import Array
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Tally
+from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.boundaries import normal_mixture
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import DRAWN, HIDDEN, Batch, Evidence, Sizes, Tuning
+from orthobandit.estimate.evidence import (
+    HIDDEN,
+    Batch,
+    Evidence,
+    Sizes,
+    Tuning,
+    expected_shares,
+    hardly_drawn,
+    relative_squares,
+)
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import TINY, cautious_gaps, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
@@ -44,6 +53,7 @@ class Run:
     retired: NDArray[np.bool_]
     stage: int
     length: int
+    late: int
     rounds: int
     designed: int
     plans: int
@@ -54,6 +64,7 @@ class Run:
     noise: float
     watched: int
     drawn: Array
+    relative: Array
     squared: float
     scattered: float
     largest: float
@@ -84,6 +95,7 @@ class Run:
             retired=np.zeros(k, dtype=np.bool_),
             stage=0,
             length=1,
+            late=0,
             rounds=0,
             designed=0,
             plans=1,
@@ -94,6 +106,7 @@ class Run:
             noise=0.0,
             watched=0,
             drawn=np.zeros(k),
+            relative=np.zeros(k),
             squared=0.0,
             scattered=0.0,
             largest=0.0,
@@ -127,10 +140,10 @@ class Run:
         return cls(**{field.name: getattr(state, field.name)[place] for field in fields(cls)})
 
     def advanced(self, policy: Settings, arms: ArmSet, tally: Tally) -> "Run":
-        """Return the run after a complete batch, tallied as residuals (K,)."""
+        """Return the run after a complete batch; `tally` (K,) has what was played under the plan in force."""
         geometry = PairGeometry.of(arms.positions, self.probabilities)
-        run = self.absorbed(policy.confidence, arms, geometry, tally)
-        run = replace(run, plans=self.plans + 1)
+        run = self.absorbed(policy.confidence, arms, geometry, tally) if tally.rounds else self
+        run = replace(run, plans=self.plans + 1, late=0)
         if run.rounds == 1:
             return replace(run, length=max(warm_up(policy, arms) - 1, 1))
         if run.stage == 0:
@@ -162,11 +175,42 @@ class Run:
         largest = max(self.largest - 2.0 * float(np.ptp(values)), 0.0)
         return replace(self, stage=1, length=warm_up(policy, arms), values=values, largest=largest)
 
-    def absorbed(self, confidence: Confidence, arms: ArmSet, geometry: PairGeometry, tally: Tally) -> "Run":
+    def absorbed(
+        self,
+        confidence: Confidence,
+        arms: ArmSet,
+        geometry: PairGeometry,
+        tally: Tally,
+        rivals: Whole | None = None,
+    ) -> "Run":
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
         run = self._watched(tally)
-        run = run._counted(confidence, geometry, tally) if self.stage == 2 else run
-        return replace(run, drawn=self.drawn + tally.counts)._regressed(arms, tally)
+        if self.stage == 2:
+            against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
+            run = run._counted(confidence, geometry, tally, against)
+        return run._regressed(arms, tally)
+
+    def with_late(self, policy: Settings, arms: ArmSet, plan: Plan, tally: Tally) -> "Run":
+        """Return the run with rounds of an earlier plan, or of one restricted to some arms.
+
+        They count as they would have done in time: with the geometry, the values and the rivals that were
+        fixed before their draws. What they may be counted for does not depend on how many they are.
+        """
+        then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
+        rivals = plan.rivals
+        if rivals is None or np.any(rivals < 0):
+            run, count = then._regressed(arms, tally), 0
+        else:
+            geometry = PairGeometry.of(arms.positions, plan.probabilities)
+            run = then.absorbed(policy.confidence, arms, geometry, tally, rivals)
+            count = int(tally.rounds)
+        return replace(
+            run,
+            probabilities=self.probabilities,
+            values=self.values,
+            length=self.length,
+            late=self.late + count,
+        )
 
     def _sizes(self) -> Sizes:
         return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
@@ -176,9 +220,10 @@ class Run:
 
         The first round of all, whose forecast knows nothing of the level, is left out.
         """
+        drawn = self.drawn + tally.counts
         if not self.stage:
             most = float(tally.largest.max()) if self.rounds > tally.rounds else 0.0
-            return replace(self, largest=max(self.largest, most))
+            return replace(self, largest=max(self.largest, most), drawn=drawn, relative=drawn)
         alone, before, informed = Sizes().and_of(tally), self._sizes(), self.informed
         if SETTLED * alone.largest < before.largest <= 2.0 * float(np.ptp(self.values)):
             # What was large were differences between arms, before they were known: nothing that noise did.
@@ -186,6 +231,8 @@ class Run:
         sizes = before.and_of(tally)
         return replace(
             self,
+            drawn=drawn,
+            relative=self.relative + relative_squares(tally),
             watched=sizes.rounds,
             squared=sizes.squared,
             scattered=sizes.scattered,
@@ -194,43 +241,44 @@ class Run:
             informed=informed + alone.events,
         )
 
-    def _counted(self, confidence: Confidence, geometry: PairGeometry, tally: Tally) -> "Run":
+    def _counted(self, confidence: Confidence, geometry: PairGeometry, tally: Tally, rivals: Whole) -> "Run":
         """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
         counts = np.asarray(tally.counts, dtype=np.float64)
         sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
         variance = geometry.variance
+        pooled = np.zeros_like(variance)
         if not confidence.is_exact:
+            pooled = float(tally.squares.sum()) * self._expected_factor(geometry)
             # Decided by the plan and what came before it, so that no draw can choose what is counted.
-            unseen = (self.drawn + self.length * self.probabilities < DRAWN) & (self.probabilities > 0)
-            variance = np.where(geometry.shares(self.probabilities, unseen) > HIDDEN, np.inf, variance)
-        factor, reach, estimates, squares = map(
-            self._with_rivals, (variance, geometry.reach(self.probabilities), *sums)
+            unseen = hardly_drawn(self.probabilities, self.length, self.drawn - counts)
+            hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
+            variance = np.where(hidden, np.inf, variance)
+        # A test against an arm that has been retired since is no matter any more.
+        every, kept = np.arange(len(rivals)), ~self.retired[rivals]
+        factor, reach, estimates, squares, pooled = (
+            _with_rivals(pairs, rivals)
+            for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
         )
+        factor[every[~kept], every[~kept]] = np.inf
         batch = Batch(
             rounds=float(counts.sum()),
-            squared=float(tally.squares.sum()),
             excess=self.excess,
             factor=factor,
             reach=reach,
             estimates=estimates,
             squares=squares,
+            pooled=pooled,
         )
         now = self.evidence().and_of(batch, self.tuning(), confidence)
         met = self.met.copy()
-        met[np.arange(len(met)), self._rivals()] = True
+        met[every[kept], rivals[kept]] = True
         return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
 
-    def _rivals(self) -> NDArray[np.int64]:
-        """Return the arm (K,) that each is tested against in this batch: the leader, or its runner-up."""
-        behind = self.active & (np.arange(len(self.active)) != self.leader)
-        second = int(np.argmax(np.where(behind, self.values, -np.inf)))
-        return np.where(np.arange(len(self.active)) == self.leader, second, self.leader)
-
-    def _with_rivals(self, pairs: Array) -> Array:
-        """Return entries (K, K) of pairs with those of each arm and its rival on the diagonal."""
-        out = pairs.copy()
-        np.fill_diagonal(out, pairs[np.arange(len(pairs)), self._rivals()])
-        return out
+    def _expected_factor(self, geometry: PairGeometry) -> Array:
+        """Return E g²·u² (K, K) of all pairs in units of E u²; v, or more if arms that weigh scatter more."""
+        shares = expected_shares(self.probabilities, self.relative, self.drawn)
+        known = np.where(np.isfinite(geometry.variance), geometry.variance, 0.0)
+        return np.maximum(known, geometry.carried(shares))
 
     def _regressed(self, arms: ArmSet, tally: Tally) -> "Run":
         """Add a batch to the regression, weighted by what its residuals scatter.
@@ -339,9 +387,24 @@ class Run:
         """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
         geometry = PairGeometry.of(arms.positions, self.probabilities)
         reach = geometry.reach(self.probabilities) if confidence.is_exact else np.ones_like(gaps)
-        variance, reach, gaps = map(self._with_rivals, (geometry.variance, reach, gaps))
+        rivals = rivals_of(self.active, self.leader, self.values)
+        variance, reach, gaps = (_with_rivals(pairs, rivals) for pairs in (geometry.variance, reach, gaps))
         tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
         return replace(self, rho=tuning.rho, scale=tuning.scale)
+
+
+def rivals_of(active: Mask, leader: ArrayLike, values: Array) -> Whole:
+    """Return the arm (..., K) that each is tested against: the leader, and the leader its runner-up."""
+    is_leader = np.arange(active.shape[-1]) == np.asarray(leader)[..., np.newaxis]
+    second = np.argmax(np.where(active & ~is_leader, values, -np.inf), axis=-1)
+    return np.where(is_leader, second[..., np.newaxis], np.asarray(leader)[..., np.newaxis])
+
+
+def _with_rivals(pairs: Array, rivals: Whole) -> Array:
+    """Return entries (K, K) of pairs with those of each arm and its rival (K,) on the diagonal."""
+    out = pairs.copy()
+    np.fill_diagonal(out, pairs[np.arange(len(pairs)), rivals])
+    return out
 
 
 def _fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:

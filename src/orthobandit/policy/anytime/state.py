@@ -26,8 +26,9 @@ class AnytimeState:
         Arms that the user has taken out.
     stage : (...) array of int
         0 while the baseline warms up, 1 in the pilot, 2 once rounds count.
-    length, rounds, designed, plans : (...) arrays of int
-        Rounds of the plan in force, rounds since the start and when its distribution was made, plans so far.
+    length, late, rounds, designed, plans : (...) arrays of int
+        Rounds until the plan in force is made anew, and how many of these came late, of earlier plans; rounds
+        since the start and when its distribution was made, plans so far.
     probabilities, values : (..., K) arrays
         The plan in force and the estimated rewards that its residuals are taken from.
     tally : Tally
@@ -38,8 +39,9 @@ class AnytimeState:
         Variance of a residual.
     watched, squared, scattered, largest, excess : (...) arrays
         Sizes of residuals from the pilot on; see :class:`~orthobandit.estimate.evidence.Sizes`.
-    drawn : (..., K) array
-        Rounds of each arm.
+    drawn, relative : (..., K) arrays
+        Rounds of each arm, and its squared residuals in units of the others'; see
+        :func:`~orthobandit.estimate.evidence.relative_squares`.
     informed : (...) array
         Events of all batches from the pilot on, each by itself.
     totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
@@ -60,6 +62,7 @@ class AnytimeState:
     retired: NDArray[np.bool_]
     stage: Whole
     length: Whole
+    late: Whole
     rounds: Whole
     designed: Whole
     plans: Whole
@@ -71,6 +74,7 @@ class AnytimeState:
     noise: Array
     watched: Whole
     drawn: Array
+    relative: Array
     squared: Array
     scattered: Array
     largest: Array
@@ -99,12 +103,13 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     """Return type and shape, without the batch, of every array of a state."""
     k, r = len(arms), arms.dimension
     arm, pair = (k,), (k, k)
-    numbers = ("stage", "length", "rounds", "designed", "plans", "watched", "leader", "declared")
+    numbers = ("stage", "length", "late", "rounds", "designed", "plans", "watched", "leader", "declared")
     whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
     real: dict[str, tuple[type, tuple[int, ...]]] = {
         "probabilities": (np.float64, arm),
         "values": (np.float64, arm),
         "drawn": (np.float64, arm),
+        "relative": (np.float64, arm),
         "gram": (np.float64, (r, r)),
         "moment": (np.float64, (r,)),
         **dict.fromkeys(

@@ -114,10 +114,11 @@ def test_an_arm_is_tested_against_the_leader_of_before_the_batch(goal):
         totals, variances = geometry.sums(
             tally.counts[0].astype(float), tally.sums[0], tally.squares[0], before.values[0]
         )
-        # A pair waits while arms that were to be drawn less than ten times in all carry most of it.
+        # A pair waits while arms that were to be drawn less than ten times in all carry much of it.
         p = plan.probabilities[0]
         unseen = (before.drawn[0] + before.length[0] * p < 10) & (p > 0)
-        counts = np.isfinite(geometry.variance) & (geometry.shares(p, unseen) <= 0.5)
+        carried = geometry.carried(np.where(unseen, p, 0.0))
+        counts = np.isfinite(geometry.variance) & (carried <= 0.25 * geometry.variance)
         weight = np.where(counts, 1.0 / geometry.variance, 0.0)[every, rival]
         gained = np.diag(after.totals[0]) - np.diag(before.totals[0])
         assert gained == pytest.approx(weight * totals[every, rival], rel=1e-9, abs=1e-9)

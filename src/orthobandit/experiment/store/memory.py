@@ -1,0 +1,205 @@
+"""A store in memory: quick, small, and gone with its process."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    ExperimentExistsError,
+    UnknownExperimentError,
+)
+from orthobandit.experiment.entries import Entry
+from orthobandit.experiment.store.base import Outcome, Row, Writer
+from orthobandit.experiment.store.columns import CHUNK
+from orthobandit.experiment.store.log import BLOCK, Log
+from orthobandit.experiment.store.order import as_json, check_drawn, check_snapshot
+
+
+class MemoryStore:
+    """A :class:`~orthobandit.experiment.store.Store` that lasts as long as its process.
+
+    Examples
+    --------
+    >>> from orthobandit.experiment.entries import Noted
+    >>> store = MemoryStore()
+    >>> store.create({"window": 60})
+    >>> with store.exclusive() as writer:
+    ...     writer.append([Noted(0.0, "pause", {})])
+    1
+    >>> [(seq, entry.kind) for seq, entry in store.entries()]
+    [(1, 'pause')]
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._log = Log()
+        self._settings: str | None = None
+        self._snapshot: tuple[int, str] | None = None
+        self._writer: _MemoryWriter | None = None
+        self._is_closed = False
+
+    def create(self, settings: Mapping[str, Any]) -> None:
+        """Begin the experiment; see :meth:`Store.create`."""
+        text = as_json("settings", settings)
+        with self._lock:
+            if self._is_closed:
+                raise ClosedError("the store is closed; make another")
+            if self._settings is not None:
+                raise ExperimentExistsError("this store has its experiment; make another store")
+            self._settings = text
+
+    def settings(self) -> dict[str, Any]:
+        """Return a copy of the settings; see :meth:`Store.settings`."""
+        return dict(json.loads(self._ready()))
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Writer]:
+        """Wait for the others, then write; see :meth:`Store.exclusive`."""
+        with self._lock:
+            self._ready()
+            if self._writer is not None:
+                raise ConflictError("this thread has an exclusive block open; end that one first")
+            writer = self._writer = _MemoryWriter(self._log, self._snapshot)
+            try:
+                yield writer
+            except BaseException:
+                self._log.cut()
+                raise
+            else:
+                self._log.settle()
+                self._snapshot = writer.kept
+            finally:
+                self._writer = None
+                writer.is_open = False
+
+    def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        """Yield what is committed; see :meth:`Store.entries`."""
+        self._ready()
+        while True:
+            with self._lock:
+                found = self._log.block(after, self._log.settled.seq)
+            if not found:
+                return
+            yield from enumerate(found, after + 1)
+            after += len(found)
+
+    def snapshot(self) -> tuple[int, dict[str, Any]] | None:
+        """Return the newest snapshot; see :meth:`Store.snapshot`."""
+        self._ready()
+        with self._lock:
+            kept = self._snapshot
+        return None if kept is None else (kept[0], json.loads(kept[1]))
+
+    def proposals(self, numbers: Sequence[int]) -> list[Row]:
+        """Return proposals by number; see :meth:`Store.proposals`."""
+        self._ready()
+        with self._lock:
+            for number in numbers:
+                check_drawn(number, self._log.settled.number)
+            return [self._log.rows(number - 1, number)[0] for number in map(int, numbers)]
+
+    def table(self) -> Iterator[Outcome]:
+        """Yield proposals with their rewards; see :meth:`Store.table`."""
+        self._ready()
+        start, spans = 0, _Spans(self._log)
+        while True:
+            with self._lock:
+                stop = min(start + BLOCK, self._log.settled.number)
+                rows = self._log.rows(start, stop) if stop > start else []
+                outcomes = [Outcome(row, {}, {}) for row in rows]
+                for proposal, value, at, metric in spans.between(start, stop):
+                    _, rewards, told = outcomes[proposal - start - 1]
+                    rewards[metric] = rewards.get(metric, 0.0) + value
+                    told[metric] = at
+            if not outcomes:
+                return
+            yield from outcomes
+            start = stop
+
+    def close(self) -> None:
+        """Let the log go."""
+        with self._lock:
+            self._is_closed = True
+            self._log = Log()
+
+    def _ready(self) -> str:
+        if self._is_closed:
+            raise ClosedError("the store is closed; what it held is gone")
+        if self._settings is None:
+            raise UnknownExperimentError("there is no experiment yet; call create first")
+        return self._settings
+
+
+class _MemoryWriter:
+    """The store while nobody else writes."""
+
+    def __init__(self, log: Log, kept: tuple[int, str] | None) -> None:
+        self._log = log
+        self.kept = kept
+        self.is_open = True
+
+    def last(self) -> int:
+        return self._ready().head.seq
+
+    def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        while found := self._ready().block(after, self._log.head.seq):
+            yield from enumerate(found, after + 1)
+            after += len(found)
+
+    def append(self, entries: Sequence[Entry]) -> int:
+        log = self._ready()
+        log.append(entries)
+        return log.head.seq
+
+    def keep(self, seq: int, state: Mapping[str, Any]) -> None:
+        check_snapshot(seq, self._ready().head.seq)
+        if self.kept is None or seq >= self.kept[0]:
+            self.kept = (seq, as_json("the state", state))
+
+    def known(self, units: Sequence[str]) -> dict[str, int]:
+        first = self._ready().first
+        return {unit: first[unit] for unit in units if unit in first}
+
+    def _ready(self) -> Log:
+        if not self.is_open:
+            raise ClosedError("the exclusive block has ended; open another")
+        return self._log
+
+
+class _Spans:
+    """Rewards by proposal: which chunks of them can hold rewards of a range of proposals."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._spans: list[tuple[int, int]] = []  # of each full chunk, the smallest and largest proposal
+
+    def between(self, start: int, stop: int) -> list[tuple[int, float, float, str]]:
+        """Return (proposal, value, at, metric) of proposals beyond `start` up to `stop`, as told."""
+        found, log = [], self._log
+        while (len(self._spans) + 1) * CHUNK <= log.rewarded:
+            chunk = log.told(len(self._spans) * CHUNK, (len(self._spans) + 1) * CHUNK)
+            self._spans.append((int(chunk.min()), int(chunk.max())))
+        for index in range(-(-log.rewarded // CHUNK)):
+            low, high = self._spans[index] if index < len(self._spans) else (1, stop)
+            if low > stop or high <= start:
+                continue
+            first = index * CHUNK
+            told = log.told(first, min(first + CHUNK, log.rewarded))
+            rows = np.flatnonzero((told > start) & (told <= stop))
+            if rows.size:
+                found += self._picked(first, rows)
+        return found
+
+    def _picked(self, first: int, rows: Any) -> list[tuple[int, float, float, str]]:
+        low, high = int(rows[0]), int(rows[-1]) + 1
+        proposals, values, at, metrics = self._log.rewards(first + low, first + high)
+        return [
+            (int(proposals[row]), float(values[row]), float(at[row]), metrics[row])
+            for row in (rows - low).tolist()
+        ]
