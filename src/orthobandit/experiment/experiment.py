@@ -63,7 +63,9 @@ class _Memory:
     seq: int = 0
     kept: int = 0
     logged_at: float = -np.inf
+    # What this commit has done, which the store cannot tell before its end.
     units: dict[str, Proposal] = field(default_factory=dict)
+    told: dict[tuple[int, str], float] = field(default_factory=dict)
 
 
 class Experiment:
@@ -242,6 +244,9 @@ class Experiment:
             for name, (told, given) in new.items():
                 if len(told):
                     ledger.tell_checked(name, told, given)
+                if self._memory is not None:
+                    pairs = zip(told.tolist(), given.tolist(), strict=True)
+                    self._memory.told.update({(number, name): value for number, value in pairs})
 
         self._run(call)
 
@@ -356,6 +361,7 @@ class Experiment:
                 raise
             return
         memory.units.clear()
+        memory.told.clear()
         for job in jobs:
             job.is_done = True
 
@@ -475,17 +481,23 @@ class Experiment:
         if is_open.all() or name not in self._settings.names:
             return np.ones(len(numbers), dtype=np.bool_)
         metric = self._settings.metrics[self._settings.names.index(name)]
-        before = self._store.outcomes(numbers[~is_open].tolist())
-        for outcome, value in zip(before, values[~is_open].tolist(), strict=True):
-            told = outcome.rewards.get(name)
+        for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
+            told = self._told(number, name)
             if told is None or metric.add:
                 return np.ones(len(numbers), dtype=np.bool_)  # the check says what is wrong
             if told != value:
                 raise ConflictError(
-                    f"proposal {outcome.proposal.number} was told {told:g} for {name!r} before, now"
-                    f" {value:g}; the first value is final"
+                    f"proposal {number} was told {told:g} for {name!r} before, now {value:g}; the first value"
+                    " is final"
                 )
         return is_open
+
+    def _told(self, number: int, name: str) -> float | None:
+        """Return what was told of a settled proposal, if anything."""
+        recent = {} if self._memory is None else self._memory.told
+        if (number, name) in recent:
+            return recent[number, name]
+        return self._store.outcomes([number])[0].rewards.get(name)
 
 
 def _stored(where: str, name: str) -> Store:

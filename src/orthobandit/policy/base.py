@@ -60,9 +60,11 @@ class Policy(Protocol[StateT]):
     alone: one whose part has no rounds keeps its state. The parts end where the whole would. Nothing is
     dropped or declared before the last of them, so no arm can gain by being told of early.
 
-    **Late.** A part may come as late as it likes while its plan is in force. Rounds of a plan that has ended,
-    or more rounds than it asked for, are refused with :class:`~orthobandit.errors.TallyError`, and so is an
-    arm that the plan does not play; the state stays as it was.
+    **Late.** A part may come as late as it likes while its plan is in force. ``observe`` refuses rounds of a
+    plan that has ended, or more rounds than it asked for, with :class:`~orthobandit.errors.TallyError`, and
+    so it does an arm that the plan does not play; the state stays as it was. A policy that can count rounds
+    for the plan that they were drawn under, after it has ended, has a method ``late`` besides, with the same
+    arguments.
 
     **Repeated.** A tally does not say which rounds it holds, so a policy cannot know one that was sent
     before: what is observed twice counts twice. Whoever runs the policy keeps each reward and tells it once.

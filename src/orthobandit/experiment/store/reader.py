@@ -92,11 +92,17 @@ class Reader:
             found.update((row.number, row) for row in rows)
         return [found[int(number)] for number in numbers]
 
-    def outcomes(self, cursor: Any, above: int) -> list[Outcome]:
-        """Return the next proposals beyond `above` with their rewards."""
-        rows = self.rows(cursor, above, above + TABLE)
-        rewards = self.statements.rewards_of_proposals.run(cursor, self.experiment, above, above + TABLE)
+    def outcomes(self, cursor: Any, above: int, most: int | None = None) -> list[Outcome]:
+        """Return proposals with numbers beyond `above`, the next few by default, with their rewards."""
+        end = above + TABLE if most is None else most
+        rows = self.rows(cursor, above, end)
+        rewards = self.statements.rewards_of_proposals.run(cursor, self.experiment, above, end)
         return list(outcomes(rows, rewards))
+
+    def distribution(self, cursor: Any, number: int) -> dict[str, Any] | None:
+        """Return the data of the plan or distribution of this number, if there is one."""
+        found = self.statements.distribution.run(cursor, self.experiment, int(number))
+        return dict(json.loads(found[0][0])) if found else None
 
     def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
         """Return the first proposal of each unit that has one."""

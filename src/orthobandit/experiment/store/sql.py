@@ -162,6 +162,22 @@ class SQLStore:
         with self._cursor() as cursor:
             return reader.proposals(cursor, numbers)
 
+    def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
+        """Return proposals with their rewards by number; see :meth:`Store.outcomes`."""
+        reader = self._ready()
+        with self._cursor() as cursor:
+            reader.proposals(cursor, numbers)  # refuses those that were never drawn
+            return [reader.outcomes(cursor, int(number) - 1, int(number))[0] for number in numbers]
+
+    def distribution(self, number: int) -> dict[str, Any]:
+        """Return a plan or distribution by number; see :meth:`Store.distribution`."""
+        reader = self._ready()
+        with self._cursor() as cursor:
+            found = reader.distribution(cursor, number)
+        if found is None:
+            raise ParameterError(f"number={number!r} is not a distribution of this experiment")
+        return found
+
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
         reader, last = self._ready(), 0

@@ -95,6 +95,12 @@ class Statements:
             reward.position,
         )
         self.known = self._known()
+        note = sa.select(event.data).join(
+            PLANS, sa.and_(PLANS.c.experiment == event.experiment, PLANS.c.event == event.seq)
+        )
+        self.distribution = self._query(
+            note, PLANS.c.experiment == mine, PLANS.c.number == sa.bindparam("number")
+        )
         self.add_event, self.add_plan, self.add_proposal, self.add_reward, self.add_snapshot = (
             Statement(sa.insert(table), [column.name for column in table.c], dialect)
             for table in (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS)
