@@ -89,7 +89,7 @@ class Experiment:
         self._store, self._settings, self._clock = store, settings, clock
         self._lock, self._jobs = Lock(), deque[_Job]()
         self._memory: _Memory | None = None
-        self._run(lambda _ledger, _writer: None)
+        self._run(self._begin)
 
     # Making one
 
@@ -328,6 +328,11 @@ class Experiment:
         self.close()
 
     # How requests are done
+
+    def _begin(self, ledger: Ledger, writer: Writer) -> None:
+        """Log the beginning, and with it the first plan."""
+        if not writer.last():
+            ledger.note(self._clock(), "begin")
 
     def _now(self) -> Ledger:
         """Return the ledger, with what other processes have done, as it is now."""
