@@ -23,6 +23,7 @@ from orthobandit.errors import (
 from orthobandit.estimate import Bounded, Plan
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
+from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.draw import new_key
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.export import write_export
@@ -310,6 +311,19 @@ class Experiment:
         """Write every proposal with its probabilities and rewards to a CSV or Parquet file."""
         self._now()
         write_export(path, self._settings, self._store)
+
+    def certificate(self) -> Certificate:
+        """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.
+
+        It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
+        complete yet are not in it, nor in the claim.
+        """
+        book = self._now().book
+        if not isinstance(book.policy, AnytimeElimination):
+            raise ParameterError(
+                f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does"
+            )
+        return Certificate.of(book.policy, book.state, book.feeds, book.since)
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""
