@@ -289,7 +289,7 @@ class Run:
         gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
         noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
-        if self.stage == 1 and self.watched:
+        if self.stage == 1 and self.watched:  # not yet, where rounds of the warm-up come late
             noise = self.squared / self.watched
         unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
         return replace(
