@@ -15,6 +15,7 @@ from orthobandit.testing import (
     check_decisions,
     check_empty_tally,
     check_inputs_kept,
+    check_late,
     check_numbers,
     check_parts,
     check_policy,
@@ -128,6 +129,11 @@ class TakesWhatIsLate(Wrapped):
         return self.inner.observe(state, in_force, tally)
 
 
+class TakesWhatIsToCome(Wrapped):
+    def late(self, state, _plan, _tally):
+        return state
+
+
 class ForecastsInVain(Wrapped):
     baseline = RunningMean()
 
@@ -149,6 +155,7 @@ class ForecastsByHand(Wrapped):
         (RestartsTheCount, check_parts, "before its rounds are in"),
         (KeepsItsNumber, check_numbers, "an old number"),
         (TakesWhatIsLate, check_numbers, "has ended are observed"),
+        (TakesWhatIsToCome, check_late, "is to come"),
         (ForecastsInVain, check_baseline, "no centre"),
         (ForecastsByHand, check_baseline, "makes no forecaster"),
         (CountsCalls, check_empty_tally, "no rounds changes the state"),

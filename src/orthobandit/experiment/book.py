@@ -11,7 +11,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.plan import Centre
-from orthobandit.experiment.feeds import Feed
+from orthobandit.experiment.feeds import Feed, since_of
 from orthobandit.experiment.tracks import Sums
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
@@ -139,16 +139,18 @@ class Book:
         in_use : collection of int
             Distributions to remember, because proposals still belong to them.
         """
-        for number in self._order():
-            tally, plan = self._pending[number].tally, self.plans[number]
-            counted = self._is_counting and (number == self.current or _is_evidence(plan))
-            if self._keeps_feeds:
-                self.feeds.append(Feed(plan, tally, counted))
-            self.state = self._fed(self.state, number, tally)
-        self._pending, self._total = {}, 0
+        self._feed()
         self._replan()
         kept = {*in_use, self.current, *self._restricted.values()}
         self.plans = {number: plan for number, plan in self.plans.items() if number in kept}
+
+    def _feed(self) -> None:
+        for number in self._order():
+            tally, is_late = self._pending[number].tally, number != self.current
+            if isinstance(self.policy, AnytimeElimination):
+                self.feeds.append(Feed.of(self.state, self.plans[number], tally, late=is_late))
+            self.state = self._fed(self.state, number, tally)
+        self._pending, self._total = {}, 0
 
     def _order(self) -> list[int]:
         """Return the pending distributions, the plan in force last: it completes the batch."""
@@ -174,49 +176,33 @@ class Book:
                 state = self._fed(state, number, self._pending[number].tally)
         return state
 
-    @property
-    def _keeps_feeds(self) -> bool:
-        return isinstance(self.policy, AnytimeElimination)
-
-    @property
-    def _is_counting(self) -> bool:
-        return self._keeps_feeds and int(self.state.stage) == 2
-
     def retire(self, arm: int) -> None:
         """Take an arm out of the race."""
         if not hasattr(self.policy, "retire"):
             raise ParameterError(f"{type(self.policy).__name__} cannot retire arms")
-        state = self.policy.retire(self.now(), arm)
-        self._change(state)
+        changed = self.policy.retire(self.now(), arm)
+        self._feed()
         self.retired = self.retired | (np.arange(len(self.arms)) == arm)
+        self._go_on(changed)
 
     def extend(self, arms: ArmSet) -> None:
         """Add arms; distributions so far never play them."""
         if not hasattr(self.policy, "extend"):
             raise ParameterError(f"{type(self.policy).__name__} cannot take in new arms")
-        state = self.policy.extend(self.now(), arms)
+        changed = self.policy.extend(self.now(), arms)
+        self._feed()
         new = len(arms) - len(self.arms)
-        self.since = np.pad(self.since, (0, new))
-        self.retired = np.pad(self.retired, (0, new))
-        self.arms = arms
+        self.arms, self.retired = arms, np.pad(self.retired, (0, new))
         self.plans = {number: _widened(plan, new) for number, plan in self.plans.items()}
         self._sums = (0, np.zeros(0))
-        self._change(state)
+        self._go_on(changed)
 
-    def _change(self, state: Any) -> None:
-        """Go on from a state in which some evidence starts anew."""
-        before = self.state
-        for number in self._order():
-            tally = self._pending[number].tally
-            if tally.rounds and self._keeps_feeds:
-                counted = self._is_counting and (number == self.current or _is_evidence(self.plans[number]))
-                self.feeds.append(Feed(self.plans[number], tally, counted))
-        self.state, self._pending, self._total = state, {}, 0
-        if self._keeps_feeds:
-            anew = state.weights == 0
-            anew[: len(before.arms), : len(before.arms)] &= before.weights > 0
-            self.since = np.where(anew, len(self.feeds), self.since)
-        self._begin(self.policy.plan(state))
+    def _go_on(self, changed: Any) -> None:
+        """Go on from a state in which some tests start anew."""
+        self.state = changed
+        if isinstance(self.policy, AnytimeElimination):
+            self.since = since_of(self.since, changed, len(self.feeds))
+        self._begin(self.policy.plan(changed))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""

@@ -24,6 +24,7 @@ from orthobandit.errors import (
 from orthobandit.estimate import Bounded, Plan
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
+from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.draw import new_key
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.export import write_export
@@ -90,7 +91,7 @@ class Experiment:
         self._store, self._settings, self._clock = store, settings, clock
         self._lock, self._jobs = Lock(), deque[_Job]()
         self._memory: _Memory | None = None
-        self._run(lambda _ledger, _writer: None)
+        self._run(self._begin)
 
     # Making one
 
@@ -312,6 +313,19 @@ class Experiment:
         self._now()
         write_export(path, self._settings, self._store)
 
+    def certificate(self) -> Certificate:
+        """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.
+
+        It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
+        complete yet are not in it, nor in the claim.
+        """
+        book = self._now().book
+        if not isinstance(book.policy, AnytimeElimination):
+            raise ParameterError(
+                f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does"
+            )
+        return Certificate.of(book.policy, book.state, book.feeds, book.since)
+
     def close(self) -> None:
         """Keep the state, and let go of the file."""
         self._run(self._keep)
@@ -329,6 +343,11 @@ class Experiment:
         self.close()
 
     # How requests are done
+
+    def _begin(self, ledger: Ledger, writer: Writer) -> None:
+        """Log the beginning, and with it the first plan."""
+        if not writer.last():
+            ledger.note(self._clock(), "begin")
 
     def _now(self) -> Ledger:
         """Return the ledger, with what other processes have done, as it is now."""

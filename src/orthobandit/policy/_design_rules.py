@@ -1,15 +1,16 @@
 """Design rules of policies: by name or as a function, applied to the arms that are left."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_choice
-from orthobandit._types import Array, Whole
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import DESIGNS
+from orthobandit.design import DESIGNS, Design, contrast_design
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate.plan import checked_probabilities
 
@@ -51,6 +52,24 @@ def design_on(design: str | DesignRule, arms: ArmSet) -> Array:
             f"design={design!r} returned probabilities of shape {chosen.shape} for {len(arms)} arms"
         )
     return chosen
+
+
+def pairs_of(left: Mask) -> Whole:
+    """Return all pairs (m, 2) of the arms that are left (K,)."""
+    chosen = np.flatnonzero(left)
+    first, second = np.triu_indices(len(chosen), 1)
+    return np.column_stack([chosen[first], chosen[second]])
+
+
+def pair_design(arms: ArmSet, left: Mask) -> Design:
+    """Return the contrast design, over all arms, of all pairs of those that are left (K,)."""
+    return _pair_design(arms, b"" if left.all() else left.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _pair_design(arms: ArmSet, mask: bytes) -> Design:
+    # Kept, because replications that have lost the same arms ask for it again.
+    return contrast_design(arms, pairs_of(np.frombuffer(mask, dtype=np.bool_)) if mask else None)
 
 
 def point_mass(arms: Whole, count: int) -> Array:

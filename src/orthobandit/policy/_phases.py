@@ -9,7 +9,7 @@ import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate import Baseline, Plan, Tally
+from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._states import (
     check_observed,
     clear,
@@ -119,6 +119,11 @@ class Ended:
             tally=self.tally[place],
             carried=self.carried[place],
         )
+
+    def gaps(self, ridge: float) -> Array:
+        """Return estimated gaps (..., K), by orthogonalised regression on this phase alone."""
+        moments = Moments.of(self.arms, Plan(self.probabilities, self.tally.rounds), self.tally)
+        return OrthogonalRegression(ridge=ridge).solve(self.arms, moments).gaps
 
 
 class PhasedPolicy(ABC):

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from orthobandit._linalg import inverse_root, solve_ridge
 from orthobandit._random import stream
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import contrast_design
 from orthobandit.estimate import AutoRegression, Baseline, Centre, Plan
 from orthobandit.estimate.baseline import check_baseline
 from orthobandit.estimate.orthogonal import centred_sums
+from orthobandit.policy._design_rules import pair_design
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState
 from orthobandit.policy.base import Decision
 
@@ -84,7 +83,7 @@ class FixedBudget(PhasedPolicy):
         """Return the contrast design of the survivors' pairs and the rounds of the phase."""
         ends = self.phase_ends(ahead.arms)
         start = ends[ahead.phase - 2] if ahead.phase > 1 else 0
-        return _pair_design(ahead.arms, ahead.survivors.tobytes()), int(ends[ahead.phase - 1] - start)
+        return pair_design(ahead.arms, ahead.survivors).probabilities, int(ends[ahead.phase - 1] - start)
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the better half of the dimension; after the last phase the best arm alone."""
@@ -158,12 +157,3 @@ def _spread(gram: Array, moment: Array, shape: Array) -> float:
 
 def _ridge(gram: Array) -> float:
     return RIDGE * max(float(np.trace(gram)) / len(gram), TINY)
-
-
-@lru_cache(maxsize=64)
-def _pair_design(arms: ArmSet, mask: bytes) -> Array:
-    left = np.flatnonzero(np.frombuffer(mask, dtype=np.bool_))
-    if len(left) == len(arms):
-        return contrast_design(arms).probabilities
-    first, second = np.triu_indices(len(left), 1)
-    return contrast_design(arms, np.column_stack([left[first], left[second]])).probabilities

@@ -7,7 +7,6 @@ import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._types import Array, Mask
-from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
@@ -48,6 +47,11 @@ def one_shot_rounds(gap: float, delta: float, dimension: int) -> int:
     leading = 4 * R1 * 4 * d / gap**2 * (math.log(4 * d) - math.log(gap) + log_inverse)
     lower = 2 * R2 * 32 * d**1.5 / gap * (math.log(d) + log_inverse)
     return rounded(leading + lower)
+
+
+def successor_ridge(rounds: int, delta: float) -> float:
+    """Return the ridge max(1, log(n/δ)) of a phase of n rounds in SP-BAI and its author's experiments."""
+    return max(1.0, math.log(rounds / delta))
 
 
 def rounded(rounds: float) -> int:
@@ -109,10 +113,7 @@ class OneShot(PhasedPolicy):
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the arm that looks best."""
-        rounds = int(ended.tally.rounds)
-        moments = Moments.of(ended.arms, Plan(ended.probabilities, rounds), ended.tally)
-        ridge = max(1.0, math.log(rounds / self.delta))
-        gaps = OrthogonalRegression(ridge=ridge).solve(ended.arms, moments).gaps
+        gaps = ended.gaps(successor_ridge(int(ended.tally.rounds), self.delta))
         return -gaps, np.arange(len(gaps)) == np.argmin(gaps), ended.carried
 
     def decide(self, state: PhasedState) -> Decision:

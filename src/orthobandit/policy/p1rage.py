@@ -10,8 +10,9 @@ from orthobandit._checks import check_whole
 from orthobandit._linalg import whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import Design, centred_design, contrast_design
+from orthobandit.design import centred_design
 from orthobandit.errors import ParameterError
+from orthobandit.policy._design_rules import pair_design
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import Decision
 
@@ -63,7 +64,7 @@ class P1RAGE(PhasedPolicy):
         """Return the rounds (E,) after which epochs end; the last is the budget."""
         count = self.epochs
         if count is None:
-            value = max(_pair_design(arms).contrast_norm ** 2, 1.0)
+            value = max(pair_design(arms, np.ones(len(arms), dtype=np.bool_)).contrast_norm ** 2, 1.0)
             count = min(max(math.ceil(math.log2(value)), 2), self.budget)
         return np.asarray(self.budget * np.arange(1, count + 1) // count, dtype=np.int64)
 
@@ -95,32 +96,20 @@ class P1RAGE(PhasedPolicy):
 def _virtual_design(arms: ArmSet, gaps: Array) -> Array:
     """Average the contrast designs of {gap ≤ 2⁻ⁱ}, i = 1, 2, …, after that of all arms."""
     designs: list[Array] = []
-    left = np.arange(len(arms))
+    left = np.ones(len(arms), dtype=np.bool_)
     while len(designs) < VIRTUAL and arms.subset(left).dimension:
-        fewer = left[gaps[left] <= math.ldexp(1.0, -len(designs))] if designs else left
-        if not designs or len(fewer) < len(left):
+        fewer = left & (gaps <= math.ldexp(1.0, -len(designs))) if designs else left
+        if not designs or np.any(fewer != left):
             left = fewer
             if not arms.subset(left).dimension:
                 break
-            designs.append(_contrast_design(arms, left))
+            designs.append(pair_design(arms, left).probabilities)
         else:
             designs.append(designs[-1])
     return np.asarray(np.mean(designs, axis=0))
 
 
-def _contrast_design(arms: ArmSet, left: Whole) -> Array:
-    if len(left) == len(arms):
-        return _pair_design(arms).probabilities
-    first, second = np.triu_indices(len(left), 1)
-    return contrast_design(arms, np.column_stack([left[first], left[second]])).probabilities
-
-
-# Designs of all arms do not depend on what was seen: one solve serves all replications and epochs.
-@lru_cache(maxsize=16)
-def _pair_design(arms: ArmSet) -> Design:
-    return contrast_design(arms)
-
-
+# The design of all arms does not depend on what was seen: one solve serves all replications and epochs.
 @lru_cache(maxsize=16)
 def _lifted_design(arms: ArmSet) -> Array:
     return centred_design(arms).probabilities

@@ -10,6 +10,7 @@ from orthobandit._linalg import RangeFactor, diameter
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design
+from orthobandit.policy._design_rules import pairs_of
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.phased import linear_scores
@@ -33,10 +34,8 @@ def xy_design(arms: ArmSet, survivors: Mask) -> tuple[Array, float]:
         The design and its ρ.
     """
     left = np.flatnonzero(survivors)
-    first, second = np.triu_indices(len(left), 1)
-    pairs = np.column_stack([left[first], left[second]])
     mirrored = ArmSet(np.vstack([arms.features, -arms.features]))
-    folded = contrast_design(mirrored, pairs).probabilities.reshape(2, -1).sum(axis=0)
+    folded = contrast_design(mirrored, pairs_of(survivors)).probabilities.reshape(2, -1).sum(axis=0)
     factor = RangeFactor.of((arms.features * folded[:, np.newaxis]).T @ arms.features)
     return folded, diameter(factor.whiten(arms.features[left] - arms.features[left[0]])) ** 2
 

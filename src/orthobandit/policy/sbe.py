@@ -8,7 +8,6 @@ from orthobandit._checks import check_choice, check_fraction, check_positive, ch
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._phases import (
     Ahead,
@@ -139,10 +138,8 @@ class SBE(PhasedPolicy):
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the arms that look at most ε_ℓ worse than the best; the best alone if the phase was cut."""
         rounds = self.phase_rounds(ended.arms, ended.phase)
-        moments = Moments.of(ended.arms, Plan(ended.probabilities, rounds), ended.tally)
-        ridge = phase_ridge(ended.phase, rounds, self.delta)
-        estimate = OrthogonalRegression(ridge=ridge, delta=self.delta).solve(ended.arms, moments)
-        gaps = np.where(ended.survivors, estimate.gaps, np.inf)
+        found = ended.gaps(phase_ridge(ended.phase, rounds, self.delta))
+        gaps = np.where(ended.survivors, found, np.inf)
         active = gaps - gaps.min(axis=-1, keepdims=True) <= np.ldexp(1.0, -ended.phase)
         if rounds == self.longest:
             active = point_mass(np.argmin(gaps, axis=-1), len(ended.arms)) > 0

@@ -10,7 +10,6 @@ from orthobandit._linalg import diameter, whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
-from orthobandit.estimate import Moments, OrthogonalRegression, Plan
 from orthobandit.policy._phases import (
     Ahead,
     Ended,
@@ -20,7 +19,7 @@ from orthobandit.policy._phases import (
     unclaimed_decision,
 )
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.one_shot import R1, R2, rounded
+from orthobandit.policy.one_shot import R1, R2, rounded, successor_ridge
 from orthobandit.policy.rage import xy_design
 
 VARIANTS = ("anchor", "released")
@@ -129,9 +128,7 @@ class SPBAI(PhasedPolicy):
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the arms that look less than ε worse than the best; the best alone if the phase was cut."""
         rounds = int(ended.tally.rounds)
-        moments = Moments.of(ended.arms, Plan(ended.probabilities, rounds), ended.tally)
-        ridge = max(1.0, math.log(rounds / self.delta))
-        gaps = OrthogonalRegression(ridge=ridge).solve(ended.arms, moments).gaps
+        gaps = ended.gaps(successor_ridge(rounds, self.delta))
         gaps = gaps - gaps[ended.survivors].min()
         leads = np.arange(len(gaps)) == np.argmin(np.where(ended.survivors, gaps, np.inf))
         kept = ended.survivors & (gaps < math.ldexp(1.0, -ended.phase))

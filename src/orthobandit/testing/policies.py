@@ -16,7 +16,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import TallyError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
-from orthobandit.testing._play import Setting, played, require
+from orthobandit.testing._play import Setting, Step, played, require
 
 
 def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
@@ -156,6 +156,28 @@ def check_numbers(policy: Policy[Any], setting: Setting) -> None:
             raise AssertionError("rounds of a plan that has ended are observed")
 
 
+def check_late(policy: Any, setting: Setting) -> None:
+    """Check that a policy with a method `late` takes rounds of plans that have ended, and of none to come."""
+    if not hasattr(policy, "late"):
+        return
+    earlier: Step | None = None
+    for step in played(policy, setting, np.asarray(0)):
+        if earlier is not None:
+            before, part = _text(policy, step.state), earlier.parts[0]
+            text = _text(policy, policy.late(step.state, earlier.plan, part))
+            again = _text(policy, policy.load(setting.arms, json.loads(text)))
+            require(again == text, "a state with late rounds does not survive JSON")
+            plan = earlier.plan
+            ahead = Plan(plan.probabilities, plan.rounds, plan.centre, step.plan.number + 1)
+            try:
+                policy.late(step.state, ahead, part)
+            except TallyError:
+                require(_text(policy, step.state) == before, "a state was modified by `late`")
+            else:
+                raise AssertionError("rounds of a plan that is to come are taken for late")
+        earlier = step
+
+
 def check_baseline(policy: Policy[Any], setting: Setting) -> None:
     """Check that the policy says how the level is forecast, and that its plans then have a centre."""
     require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
@@ -192,6 +214,7 @@ CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
     check_batch,
     check_parts,
     check_numbers,
+    check_late,
     check_baseline,
     check_empty_tally,
     check_inputs_kept,

@@ -359,6 +359,38 @@ def test_arms_come_and_go(make):
     assert experiment.audit().passed
 
 
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_a_certificate_is_valid_after_all_that_can_happen(make, clock, rewards, tmp_path):
+    experiment = make(AnytimeElimination(rewards=rewards, pilot=8), window=15)
+    rng = np.random.default_rng(14)
+
+    def rounds(count, **how):
+        for _ in range(count):
+            clock.now += 1.0
+            proposals = experiment.ask(20, **how)
+            told = [one.id for one in proposals if rng.random() < (0.1, 0.4, 0.5, 0.6)[one.arm]]
+            if told:
+                experiment.tell_many(told, np.ones(len(told)))
+
+    rounds(30)
+    rounds(3, available=[0, 2])
+    assert experiment.certificate().verdict.valid
+    experiment.extend(ArmSet(np.vstack([np.eye(3), [[0.5, 0.5, 0.5]]])))
+    rounds(30)
+    experiment.retire(2)
+    rounds(30)
+    certificate = experiment.certificate()
+    assert certificate.verdict.valid
+    certificate.write(tmp_path / "claim.json")
+    assert json.loads((tmp_path / "claim.json").read_text())["claim"]
+    assert experiment.replay().is_equal
+
+
+def test_a_policy_without_claims_has_no_certificate(make):
+    with pytest.raises(ParameterError, match="AnytimeElimination does"):
+        make(UniformAllocation()).certificate()
+
+
 def test_a_paused_experiment_takes_rewards_and_no_questions(make):
     experiment = make()
     proposal = experiment.ask()

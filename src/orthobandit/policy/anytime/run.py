@@ -199,7 +199,7 @@ class Run:
         then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
         rivals = plan.rivals
         if rivals is None or np.any(rivals < 0):
-            run, count = then._regressed(arms, tally), 0
+            run, count = replace(then._regressed(arms, tally), noise=self.noise), 0
         else:
             geometry = PairGeometry.of(arms.positions, plan.probabilities)
             run = then.absorbed(policy.confidence, arms, geometry, tally, rivals)
@@ -289,7 +289,7 @@ class Run:
         gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
         noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
-        if self.stage == 1:
+        if self.stage == 1 and self.watched:  # not yet, where rounds of the warm-up come late
             noise = self.squared / self.watched
         unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
         return replace(
