@@ -14,11 +14,17 @@ import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ClosedError, ConflictError, RewardError, UnknownProposalError
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    OrthobanditError,
+    RewardError,
+    UnknownProposalError,
+)
 from orthobandit.estimate import Plan, Tally
 from orthobandit.experiment.book import Book
 from orthobandit.experiment.draw import drawn, held_out, names_of
-from orthobandit.experiment.entries import Asked, Entry, Noted, Told
+from orthobandit.experiment.entries import Asked, Entry, Noted, Told, check_asked
 from orthobandit.experiment.levels import Given, Level
 from orthobandit.experiment.proposal import Settled, Waiting
 from orthobandit.experiment.settings import Settings
@@ -108,6 +114,9 @@ class Ledger:
         plan, cumulative = self.book.plans[number], self.book.cumulative(number)
         names = names_of(units, numbers, sticky=settings.sticky)
         held = held_out(settings.key, settings.holdout, names)
+        check_asked(units, covariates or (), count)
+        for level in self.levels:
+            level.check(covariates)
         forecasts = self._forecast(count, covariates)
         arms = drawn(settings.key, int(plan.number), cumulative, names)
         arms = np.where(held, settings.reference, arms)
@@ -148,9 +157,13 @@ class Ledger:
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Take in anything else."""
         self.settle(at)
-        entry = Noted(self.at, kind, data)
+        entry, place = Noted(self.at, kind, data), len(self.outbox)
         self.outbox.append(entry)
-        self._note(entry)
+        try:
+            self._note(entry)
+        except OrthobanditError:
+            del self.outbox[place:]  # what was refused must not be in the log: nobody could replay it
+            raise
 
     # How it is done
 
@@ -200,6 +213,8 @@ class Ledger:
             self._check_open()
             self.status = PAUSED
         elif entry.kind == "resume":
+            if self.status == STOPPED:
+                self._check_open()
             self.status = OPEN
         elif entry.kind == "stop":
             self.status = STOPPED
@@ -258,14 +273,17 @@ class Ledger:
                     self._retire(arm, f"by the guardrail on {rail.metric!r}")
 
     def _retire(self, arm: int, reason: str) -> None:
+        if self.book.retired[arm]:
+            return
         self.book.retire(arm)
         self.retirements.append((arm, reason))
 
     def _extend(self, arms: ArmSet) -> None:
+        plans = self.book.plans
+        self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
         for track in self.tracks:
-            track.flush(self.book.plans)
+            track.flush(plans)
             track.extend(arms)
-        self.book.extend(arms)
         new = len(arms) - len(self.arms)
         self.arms = arms
         self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
