@@ -522,7 +522,7 @@ class Experiment:
 
 def _stored(where: str | Path, name: str) -> Store:
     """Return a store in a file or a database, which takes packages that not everybody has."""
-    from orthobandit.experiment.store.sql import SQLStore
+    from orthobandit.experiment.store import SQLStore
 
     return SQLStore(where, name)
 
@@ -535,6 +535,8 @@ def _settings(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any]) -
             raise ParameterError(
                 f"{name!r} is not a setting; settings are {', '.join(known)}, metrics and guardrails"
             )
+    if not isinstance(arms, ArmSet):
+        raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     rewards = given.get("rewards")
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     mode = getattr(chosen, "confidence", None)
@@ -554,7 +556,7 @@ def _settings(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any]) -
         silence=silence,
         sticky=bool(given.get("sticky", True)),
         reference=_arm(arms, given.get("reference", 0)),
-        holdout=float(given.get("holdout", 0.0)),
+        holdout=given.get("holdout", 0.0),
         metrics=(objective, *given.get("metrics", ())),
         guardrails=tuple(given.get("guardrails", ())),
     )

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import MissingExtraError, ParameterError
 
 WRITES = "orthobandit_writes"  # option of connections that write
 LOCK = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
@@ -44,10 +44,27 @@ def file_of(url: URL) -> Path | None:
 def connected(url: URL, patience: float) -> Engine:
     """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
 
+    Raises
+    ------
+    MissingExtraError
+        If the driver of the database is not installed; :class:`ParameterError` if there is no such database.
+
+    Notes
+    -----
     A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
     """
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, max_overflow=-1)
+        try:
+            return sa.create_engine(url, max_overflow=-1)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
+            ) from None
+        except sa.exc.NoSuchModuleError:
+            raise ParameterError(
+                f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
+                " postgresql://user@host/database"
+            ) from None
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
