@@ -130,8 +130,8 @@ class Experiment:
             add : bool — rewards of one proposal add up, and are final at the end of the window.
             metrics : sequence of :class:`Metric` — other numbers that are told.
             guardrails : sequence of :class:`Guardrail`
-            key : str — 32 hexadecimal digits that draws are computed from; random, and to be kept secret while
-            the experiment runs.
+            key : str — 32 hexadecimal digits that draws are computed from; by default random, and kept with
+            the experiment.
         """
         chosen = _settings(arms, policy, settings)
         for metric in chosen.metrics:
