@@ -18,6 +18,7 @@ from orthobandit.errors import (
     ClosedError,
     ConflictError,
     OrthobanditError,
+    ParameterError,
     RewardError,
     UnknownProposalError,
 )
@@ -279,7 +280,9 @@ class Ledger:
         self.retirements.append((arm, reason))
 
     def _extend(self, arms: ArmSet) -> None:
-        plans = self.book.plans
+        plans, known = self.book.plans, self.arms.labels
+        if arms.labels[: len(known)] != known:
+            raise ParameterError(f"arms={list(arms.labels)} must begin with those so far: {', '.join(known)}")
         self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
         for track in self.tracks:
             track.flush(plans)
