@@ -559,6 +559,36 @@ def test_threads_share_an_experiment(make):
     assert experiment.replay().is_equal
 
 
+def test_requests_that_wait_share_one_commit(make, monkeypatch):
+    experiment, sizes, commit = make(), [], Experiment._commit
+    waiting = [threading.Thread(target=experiment.ask) for _ in range(5)]
+
+    def counted(self, jobs):
+        if not sizes:  # while the first is at work, five more come
+            for thread in waiting:
+                thread.start()
+            while len(self._jobs) < 5:
+                threading.Event().wait(0.001)
+        sizes.append(len(jobs))
+        commit(self, jobs)
+
+    monkeypatch.setattr(Experiment, "_commit", counted)
+    experiment.ask()
+    for thread in waiting:
+        thread.join()
+    assert sizes == [1, 5]
+    assert experiment.report().proposals == 6
+
+
+def test_a_thread_that_fails_holds_up_nobody(make, monkeypatch):
+    experiment = make()
+    with monkeypatch.context() as patch:
+        patch.setattr(Experiment, "_caught_up", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            experiment.ask()
+    assert experiment.ask().id == 1
+
+
 def test_export_has_a_row_a_proposal(make, clock, tmp_path):
     experiment = make(window=5)
     one = experiment.ask(unit="ann")
