@@ -8,6 +8,8 @@ The policy is fed the longest settled prefix, and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -178,7 +180,7 @@ class Ledger:
                 self._take(run, ready)
         self._tell_outbox(self.at)
 
-    @property
+    @cached_property
     def _needed(self) -> int:
         """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""
         metrics = self.settings.metrics
@@ -187,6 +189,8 @@ class Ledger:
         return 0 if any(metric.add for metric in metrics) else len(metrics)
 
     def _tell_outbox(self, at: float) -> None:
+        if not self.book.news:
+            return
         self.outbox.extend(Noted(at, kind, data) for kind, data in self.book.news)
         self.book.news.clear()
 
@@ -282,7 +286,9 @@ class Ledger:
     def _extend(self, arms: ArmSet) -> None:
         plans, known = self.book.plans, self.arms.labels
         if arms.labels[: len(known)] != known:
-            raise ParameterError(f"arms={list(arms.labels)} must begin with those so far: {', '.join(known)}")
+            raise ParameterError(
+                f"arms={list(arms.labels)} must begin with the arms so far: {', '.join(known)}"
+            )
         self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
         for track in self.tracks:
             track.flush(plans)
@@ -297,6 +303,8 @@ class Ledger:
     def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
         """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
         place = self._metric(metric)
+        if not len(numbers):
+            return np.zeros(0, dtype=np.bool_)
         self._check_open_proposals(numbers)
         before = self.waiting.told(place, numbers)
         if self.settings.metrics[place].add:
@@ -330,6 +338,9 @@ class Ledger:
         return names.index(name)
 
     def _check_open_proposals(self, numbers: Whole) -> None:
+        low, high = numbers.min(), numbers.max()
+        if low >= self.waiting.first and high < self.waiting.next:
+            return
         outside = (numbers >= self.waiting.next) | (numbers < 1)
         if outside.any():
             raise UnknownProposalError(
@@ -344,6 +355,9 @@ class Ledger:
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
         low, high = self._mode(place).reward_range
+        least, most = float(values.min()), float(values.max())
+        if low <= least and most <= high and isfinite(least) and isfinite(most):
+            return
         bad = ~((values >= low) & (values <= high) & np.isfinite(values))
         if bad.any():
             row = int(np.argmax(bad))

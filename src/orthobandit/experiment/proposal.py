@@ -137,10 +137,13 @@ class Waiting:
         passed; with `needed` 0, only then.
         """
         stop = min(self._end, self._head + LONGEST)
-        if stop == self._head or not self._is_settled(slice(self._head, self._head + 1), at, needed)[0]:
+        if stop == self._head or not self._is_first_settled(at, needed):
             return None
-        done = self._is_settled(slice(self._head, stop), at, needed)
-        count = len(done) if done.all() else int(np.argmin(done))
+        if stop == self._head + 1:
+            count = 1
+        else:
+            done = self._is_settled(slice(self._head, stop), at, needed)
+            count = len(done) if done.all() else int(np.argmin(done))
         rows = slice(self._head, self._head + count)
         out = Settled(
             self.first,
@@ -153,6 +156,12 @@ class Waiting:
         self._head += count
         self.first += count
         return out
+
+    def _is_first_settled(self, at: float, needed: int) -> bool:
+        if self._deadlines.item(self._head) <= at:
+            return True
+        # A value that was not told is NaN, which does not equal itself.
+        return needed > 0 and all(one == one for one in self._values[:needed, self._head].tolist())
 
     def _is_settled(self, rows: slice, at: float, needed: int) -> Mask:
         over = self._deadlines[rows] <= at
