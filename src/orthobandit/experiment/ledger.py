@@ -235,23 +235,33 @@ class Ledger:
         """Take in settled proposals of one distribution: levels, tracks, then the policy."""
         number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
         if not run.held[0]:
-            np.add.at(self.drawn, run.arms, 1)
-            np.add.at(self.silent, run.arms[run.silent], 1)
+            self._count(run)
         for place, track in enumerate(self.tracks):
-            values = run.values[place]
-            told = ~np.isnan(values)
-            kept = told | (self.settings.silence == "zero")
-            values = np.where(told, values, 0.0)
+            arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
+            told, kept = ~np.isnan(values), None
+            if not told.all():
+                values = np.where(told, values, 0.0)
+                kept = None if self.settings.silence == "zero" else told
             centre = self._values_of(place, plan)
-            self.levels[place].learn(values - centre[run.arms], kept)
+            self.levels[place].learn(values - centre[arms], kept)
+            if kept is not None:
+                arms, values, forecasts = arms[kept], values[kept], forecasts[kept]
             if run.held[0]:
-                self.holdout[place].add(run.arms[kept], values[kept])
+                self.holdout[place].add(arms, values)
                 continue
-            arms, forecasts = run.arms[kept], run.forecasts[place, kept]
-            track.add(number, arms, track.centre.residuals(arms, values[kept], forecasts))
+            track.add(number, arms, track.centre.residuals(arms, values, forecasts))
             if place == 0:
                 level = forecasts if plan.centre is not None else 0.0
-                self._feed(number, plan.residuals(arms, values[kept], level), arms, ready)
+                self._feed(number, plan.residuals(arms, values, level), arms, ready)
+
+    def _count(self, run: Settled) -> None:
+        if len(run) == 1:
+            arm = run.arms.item()
+            self.drawn[arm] += 1
+            self.silent[arm] += bool(np.isnan(run.values[0, 0]))
+            return
+        np.add.at(self.drawn, run.arms, 1)
+        np.add.at(self.silent, run.arms[run.silent], 1)
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)
@@ -338,7 +348,7 @@ class Ledger:
         return names.index(name)
 
     def _check_open_proposals(self, numbers: Whole) -> None:
-        low, high = numbers.min(), numbers.max()
+        low, high = _ends(numbers)
         if low >= self.waiting.first and high < self.waiting.next:
             return
         outside = (numbers >= self.waiting.next) | (numbers < 1)
@@ -355,7 +365,7 @@ class Ledger:
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
         low, high = self._mode(place).reward_range
-        least, most = float(values.min()), float(values.max())
+        least, most = _ends(values)
         if low <= least and most <= high and isfinite(least) and isfinite(most):
             return
         bad = ~((values >= low) & (values <= high) & np.isfinite(values))
@@ -402,3 +412,10 @@ class Ledger:
         out.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         out.drawn, out.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))
         return out
+
+
+def _ends(array: Whole | Array) -> tuple[float, float]:
+    """Return the smallest and the largest of some numbers (n,)."""
+    if array.size == 1:
+        return array.item(), array.item()
+    return array.min().item(), array.max().item()

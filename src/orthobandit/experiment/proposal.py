@@ -120,7 +120,7 @@ class Waiting:
 
     def told(self, metric: int, numbers: Whole) -> Array:
         """Return the values (n,) of proposals so far, NaN where nothing was told; numbers must be open."""
-        return np.asarray(self._values[metric, self._head + numbers - self.first])
+        return np.asarray(self._values[metric, numbers + (self._head - self.first)])
 
     def arms_of(self, numbers: Whole) -> Whole:
         """Return the arms (n,) of open proposals."""
@@ -128,7 +128,7 @@ class Waiting:
 
     def tell(self, metric: int, numbers: Whole, values: Array) -> None:
         """Set the values of open proposals (n,)."""
-        self._values[metric, self._head + numbers - self.first] = values
+        self._values[metric, numbers + (self._head - self.first)] = values
 
     def settled(self, at: float, needed: int) -> Settled | None:
         """Take the longest prefix that is settled, at most LONGEST proposals; None if there is none.
