@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import MissingExtraError, ParameterError
 
 WRITES = "orthobandit_writes"  # option of connections that write
 LOCK = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
@@ -45,7 +45,18 @@ def connected(url: URL, patience: float) -> Engine:
     """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
 
     A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
+
+    Raises
+    ------
+    MissingExtraError
+        If the driver of the database is not installed; :class:`ParameterError` if there is none.
     """
+    try:
+        url.get_dialect().import_dbapi()
+    except sa.exc.ArgumentError as error:
+        raise ParameterError(f"where={str(url)!r} is no URL of a database: {error}") from None
+    except ImportError as error:
+        raise MissingExtraError(f"{url} needs the package {error.name}; install it with pip") from None
     if url.get_backend_name() != "sqlite":
         return sa.create_engine(url, max_overflow=-1)
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})

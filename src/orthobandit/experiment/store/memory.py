@@ -128,6 +128,11 @@ class MemoryStore:
             self._is_closed = True
             self._log = Log()
 
+    @property
+    def nbytes(self) -> int:
+        """Return the room of the log, but for units, covariates and notes."""
+        return self._log.nbytes
+
     def _ready(self) -> str:
         if self._is_closed:
             raise ClosedError("the store is closed; what it held is gone")
