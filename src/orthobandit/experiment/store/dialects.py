@@ -58,7 +58,7 @@ def connected(url: URL, patience: float) -> Engine:
     except ImportError as error:
         raise MissingExtraError(f"{url} needs the package {error.name}; install it with pip") from None
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, max_overflow=-1)
+        return sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)

@@ -80,9 +80,9 @@ class MemoryStore:
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
         """Yield what is committed; see :meth:`Store.entries`."""
-        self._ready()
         while True:
             with self._lock:
+                self._ready()
                 found = self._log.block(after, self._log.settled.seq)
             if not found:
                 return
@@ -106,10 +106,10 @@ class MemoryStore:
 
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
-        self._ready()
         start, spans = 0, _Spans(self._log)
         while True:
             with self._lock:
+                self._ready()
                 stop = min(start + BLOCK, self._log.settled.number)
                 rows = self._log.rows(start, stop) if stop > start else []
                 outcomes = [Outcome(row, {}, {}) for row in rows]

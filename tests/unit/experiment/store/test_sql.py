@@ -248,3 +248,32 @@ def test_without_sqlalchemy_experiments_in_memory_work_and_files_say_what_is_mis
         "an experiment in a file needs sqlalchemy; install it with `pip install 'orthobandit[live]'`\n"
     )
     assert issubclass(MissingExtraError, ImportError)
+
+
+def test_no_statement_reads_a_whole_table(path):
+    store = SQLStore(path)
+    connection = store._write_connection().connection.dbapi_connection
+    queries = [name for name in vars(store._statements) if not name.startswith(("_", "add"))]
+    assert len(queries) == 12
+    for name in queries:
+        statement = getattr(store._statements, name)
+        values = statement._given(tuple(range(len(statement._names) - len(statement._constants))))
+        plan = connection.execute("EXPLAIN QUERY PLAN " + statement._text, values).fetchall()
+        for *_, step in plan:
+            assert step.startswith(("SEARCH", "MULTI-INDEX OR", "INDEX")), (name, step)
+    store.close()
+
+
+def test_an_interrupted_beginning_leaves_the_store_usable(path, monkeypatch):
+    store = SQLStore(path)
+    last = append(store, [Noted(1e9, "tick", {})])
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orthobandit.experiment.store.sql.SQLWriter", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            append(store, [Noted(1e9, "tick", {})])
+    assert append(store, [Noted(1e9, "tick", {})]) == last + 1
+    store.close()
