@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit.experiment.entries import Asked, Told, encoded
+from orthobandit.experiment.entries import Asked, Noted, Told, encoded
 
 HERE = str(Path(__file__).parent)
 
 
-def asked(first, count=1, at=0.0, units=(), metrics=1):
+def asked(first, count=1, at=0.0, units=(), metrics=1, covariates=()):
     arms = np.arange(first, first + count) % 5
     forecasts = np.outer(np.arange(1, metrics + 1), np.sqrt(np.arange(first, first + count)))
-    return Asked(at, first, 1, 1, arms, forecasts, units, arms == 4)
+    return Asked(at, first, 1, 1, arms, forecasts, units, arms == 4, covariates)
 
 
 def told(first, count=1, at=0.0, metric="signup"):
@@ -29,6 +29,26 @@ def next_block(last, first):
         entries += [asked(first, count, float(last)), told(first, count, float(last))]
         first += count
     return entries, first
+
+
+def long_log(rng, length):
+    """Return entries of all kinds and many sizes, some with units and covariates."""
+    entries, last = [], 0
+    for at in range(length):
+        kind = rng.integers(3) if last else 0
+        if kind == 0:
+            count = int(rng.integers(1, 30))
+            units = tuple(f"unit {last + index}" for index in range(count)) if rng.random() < 0.2 else ()
+            given = tuple({"age": rng.normal()} for _ in range(count)) if rng.random() < 0.2 else ()
+            entries.append(asked(last + 1, count, float(at), units, metrics=2, covariates=given))
+            last += count
+        elif kind == 1:
+            numbers = rng.integers(1, last + 1, rng.integers(1, 60))
+            metric = "signup" if rng.random() < 0.7 else "revenue"
+            entries.append(Told(float(at), metric, numbers, rng.normal(size=numbers.size)))
+        else:
+            entries.append(Noted(float(at), "tick", {"at": at}))
+    return entries
 
 
 def append(store, entries):

@@ -1,5 +1,6 @@
 """Connections: the one place that knows how databases differ."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def file_of(url: URL) -> Path | None:
 
 
 def connected(url: URL, patience: float) -> Engine:
-    """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
+    """Return an engine; writers wait `patience` seconds for each other.
 
     A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
 
@@ -58,7 +59,10 @@ def connected(url: URL, patience: float) -> Engine:
     except ImportError as error:
         raise MissingExtraError(f"{url} needs the package {error.name}; install it with pip") from None
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
+        engine = sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
+        if engine.dialect.name == "postgresql":
+            sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
+        return engine
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -73,6 +77,13 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     cursor.close()
+
+
+def _prepare_postgresql(connection: Any, _record: object, *, patience: float) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {max(1, round(1000 * patience))}")  # milliseconds; 0 is for ever
+    cursor.close()
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from experiment_samples import append, asked, texts, told
-from orthobandit.experiment.entries import Asked, Noted, Told, encoded
+from experiment_samples import append, asked, long_log, texts, told
+from orthobandit.experiment.entries import Asked, Told, encoded
 from orthobandit.experiment.store import MemoryStore
 from orthobandit.experiment.store.columns import CHUNK
 from orthobandit.experiment.store.log import BLOCK
@@ -15,24 +15,6 @@ def store():
     store = MemoryStore()
     store.create({})
     return store
-
-
-def long_log(rng, length):
-    entries, last = [], 0
-    for at in range(length):
-        kind = rng.integers(3) if last else 0
-        if kind == 0:
-            count = int(rng.integers(1, 30))
-            units = tuple(f"unit {last + index}" for index in range(count)) if rng.random() < 0.2 else ()
-            entries.append(asked(last + 1, count, float(at), units, metrics=2))
-            last += count
-        elif kind == 1:
-            numbers = rng.integers(1, last + 1, rng.integers(1, 60))
-            metric = "signup" if rng.random() < 0.7 else "revenue"
-            entries.append(Told(float(at), metric, numbers, rng.normal(size=numbers.size)))
-        else:
-            entries.append(Noted(float(at), "tick", {"at": at}))
-    return entries
 
 
 def test_a_long_log_is_read_back_from_anywhere(store):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from experiment_samples import append, asked, next_block, texts, told
+from experiment_samples import append, asked, long_log, next_block, texts, told
 from orthobandit.errors import (
     DamagedFileWarning,
     DamagedStoreError,
@@ -18,8 +18,9 @@ from orthobandit.errors import (
     UnknownExperimentError,
     VersionError,
 )
-from orthobandit.experiment.entries import Noted
-from orthobandit.experiment.store import SQLStore
+from orthobandit.experiment.entries import Noted, encoded
+from orthobandit.experiment.store import MemoryStore, SQLStore
+from orthobandit.experiment.store.records import BLOCK
 
 
 @pytest.fixture
@@ -222,6 +223,20 @@ def test_plans_are_found_by_number(path):
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT kind, number, event FROM plans").fetchall() == [("plan", 1, 1)]
     connection.close()
+
+
+def test_a_long_log_is_read_back_from_anywhere_and_its_table_is_that_of_the_store_in_memory(tmp_path):
+    store, other = SQLStore(tmp_path / "log.db"), MemoryStore()
+    entries = long_log(np.random.default_rng(6), 2 * BLOCK + 5)
+    for each in (store, other):
+        each.create({})
+        for start in range(0, len(entries), 97):
+            append(each, entries[start : start + 97])
+    wanted = [encoded(entry) for entry in entries]
+    for after in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, len(entries) - 1):
+        assert texts(store, after) == wanted[after:]
+    assert list(store.table()) == list(other.table())
+    store.close()
 
 
 def test_an_entry_larger_than_a_block_is_read_back(tmp_path):
