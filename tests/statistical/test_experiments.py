@@ -5,6 +5,7 @@ the most failures that a failure probability of δ exceeds with probability at m
 false alarm less than once in 10⁶.
 """
 
+import inspect
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
-from orthobandit.policy import POLICIES, named_policy, needs_horizon
+from orthobandit.policy import POLICIES, named_policy
 
 pytestmark = pytest.mark.statistical
 
@@ -71,13 +72,15 @@ def played(policy, world, steps, look):
     return False, experiment
 
 
+NEEDED = {"horizon": 1000, "budget": 200, "gap": 0.2, "epoch": 20}
+
+
 def policy_of(name):
-    settings = {"horizon": 1000} if needs_horizon(name) else {}
     if name == "anytime":
-        settings = {"low": 0.0, "high": 1.0, "delta": DELTA}
-    if name == "one-shot":
-        settings = {"gap": 0.2}
-    return named_policy(name, **settings)
+        return AnytimeElimination(DELTA, rewards=(0.0, 1.0))
+    asked = inspect.signature(POLICIES[name]).parameters.values()
+    needed = {one.name: NEEDED[one.name] for one in asked if one.default is one.empty}
+    return named_policy(name, **needed)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -1,12 +1,13 @@
 """Connections: the one place that knows how databases differ."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import MissingExtraError, ParameterError
 
 WRITES = "orthobandit_writes"  # option of connections that write
 LOCK = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
@@ -42,12 +43,26 @@ def file_of(url: URL) -> Path | None:
 
 
 def connected(url: URL, patience: float) -> Engine:
-    """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
+    """Return an engine; writers wait `patience` seconds for each other.
 
     A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
+
+    Raises
+    ------
+    MissingExtraError
+        If the driver of the database is not installed; :class:`ParameterError` if there is none.
     """
+    try:
+        url.get_dialect().import_dbapi()
+    except sa.exc.ArgumentError as error:
+        raise ParameterError(f"where={str(url)!r} is no URL of a database: {error}") from None
+    except ImportError as error:
+        raise MissingExtraError(f"{url} needs the package {error.name}; install it with pip") from None
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, max_overflow=-1)
+        engine = sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
+        if engine.dialect.name == "postgresql":
+            sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
+        return engine
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -62,6 +77,13 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     cursor.close()
+
+
+def _prepare_postgresql(connection: Any, _record: object, *, patience: float) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {max(1, round(1000 * patience))}")  # milliseconds; 0 is for ever
+    cursor.close()
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:
