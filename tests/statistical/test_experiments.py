@@ -78,6 +78,8 @@ NEEDED = {"horizon": 1000, "budget": 200, "gap": 0.2, "epoch": 20}
 def policy_of(name):
     if name == "anytime":
         return AnytimeElimination(DELTA, rewards=(0.0, 1.0))
+    if name == "explore":
+        return named_policy(name, rounds=200)
     asked = inspect.signature(POLICIES[name]).parameters.values()
     needed = {one.name: NEEDED[one.name] for one in asked if one.default is one.empty}
     return named_policy(name, **needed)
