@@ -23,8 +23,12 @@ from orthobandit.experiment.levels import Given, Level
 from orthobandit.experiment.proposal import Settled, Waiting
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.tracks import Sums, Track
+from orthobandit.experiment.watch import Watch
 
 OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
+# Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic mode:
+# before that it is far off the level, and one such residual outweighs a thousand others.
+WARM_UP = 20
 
 
 class Ledger:
@@ -46,6 +50,8 @@ class Ledger:
         The policy, and what it is fed.
     levels, tracks : lists
         Forecasters and intervals, one a metric.
+    watch : Watch
+        Tests of whether the experiment is what its claims take it for.
     holdout : list of Sums
         What the holdout returned, one a metric.
     drawn, silent : (K,) arrays of int
@@ -64,10 +70,12 @@ class Ledger:
             Track(metric, self._mode(place), self.arms, settings.reference)
             for place, metric in enumerate(settings.metrics)
         ]
+        self.watch = Watch(self.arms, settings.reference, self._mode(0))
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
         self.waiting, self._is_stirred = Waiting(len(settings.metrics)), True
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
         self.retirements: list[tuple[int, str]] = []
+        self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
 
     def _baseline(self, place: int) -> Any:
         own = self.settings.policy.baseline if place == 0 else None
@@ -177,12 +185,16 @@ class Ledger:
         self.book.news.clear()
 
     def _forecast(self, count: int, covariates: Given) -> Array:
+        """Forecast proposals (m, n) before they are drawn; note which metrics (m,) know their level."""
         first = self.waiting.next
+        self._informed = np.array([level.learnt >= WARM_UP for level in self.levels])
         return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
 
     def _register(self, entry: Asked) -> None:
         deadline, self._is_stirred = entry.at + self.settings.window, True
-        self.waiting.add(entry.arms, entry.distribution, deadline, entry.forecasts, entry.held)
+        self.waiting.add(
+            entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
+        )
 
     def _tell(self, entry: Told) -> None:
         place, self._is_stirred = self._metric(entry.metric), True
@@ -217,6 +229,7 @@ class Ledger:
         if not run.held[0]:
             np.add.at(self.drawn, run.arms, 1)
             np.add.at(self.silent, run.arms[run.silent], 1)
+            self.watch.add(number, run.arms, run.silent)
         for place, track in enumerate(self.tracks):
             values = run.values[place]
             told = ~np.isnan(values)
@@ -228,10 +241,15 @@ class Ledger:
                 self.holdout[place].add(run.arms[kept], values[kept])
                 continue
             arms, forecasts = run.arms[kept], run.forecasts[place, kept]
-            track.add(number, arms, track.centre.residuals(arms, values[kept], forecasts))
+            informed = run.informed[place, kept] | track.confidence.is_exact
+            residuals = track.centre.residuals(arms, values[kept], forecasts)
+            if informed.any():
+                track.add(number, arms[informed], residuals[informed])
             if place == 0:
                 level = forecasts if plan.centre is not None else 0.0
                 self._feed(number, plan.residuals(arms, values[kept], level), arms, ready)
+        if self.watch.is_full:
+            self._close_bucket()
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)
@@ -241,11 +259,14 @@ class Ledger:
             count = self.book.add(number, arms, residuals)
             arms, residuals = arms[count:], residuals[count:]
             if self.book.is_full:
-                for track in self.tracks:
-                    track.flush(self.book.plans)
-                # Proposals still belong to these: such as wait, and such as are being taken in.
-                self.book.flush({*self.waiting.distributions, *ready.distributions.tolist()})
-                self._guard()
+                # Proposals still belong to these: such as wait, are being taken in, or are in the bucket.
+                in_use = {*self.waiting.distributions, *ready.distributions.tolist()}
+                self.book.flush(in_use | self.watch.distributions)
+
+    def _close_bucket(self) -> None:
+        taken = [track.flush(self.book.plans) for track in self.tracks]
+        self.watch.close(self.book.plans, taken[0])
+        self._guard()
 
     def _guard(self) -> None:
         """Retire arms that a guardrail has proven worse than the reference arm."""
@@ -262,8 +283,9 @@ class Ledger:
         self.retirements.append((arm, reason))
 
     def _extend(self, arms: ArmSet) -> None:
+        self._close_bucket()
+        self.watch.extend(arms)
         for track in self.tracks:
-            track.flush(self.book.plans)
             track.extend(arms)
         self.book.extend(arms)
         new = len(arms) - len(self.arms)
@@ -342,6 +364,7 @@ class Ledger:
             "book": self.book.to_json(),
             "levels": [level.to_json() for level in self.levels],
             "tracks": [track.to_json() for track in self.tracks],
+            "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
             "waiting": self.waiting.to_json(),
             "drawn": self.drawn.tolist(),
@@ -358,6 +381,8 @@ class Ledger:
         out.at = -np.inf if data["at"] is None else data["at"]
         out.status = data["status"]
         out.book = Book.from_json(settings.policy, out.arms, data["book"])
+        out.watch = Watch(out.arms, settings.reference, out._mode(0))
+        out.watch.load(data["watch"])
         out.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place, metric in enumerate(settings.metrics):
             out.levels[place] = Level(out._baseline(place), data["levels"][place])
