@@ -13,7 +13,7 @@ from orthobandit import ArmSet
 from orthobandit._random import compiled_stream, next_position
 from orthobandit.policy import BOSE, UCB1, FarthestPair, LinTS, LinUCB, SemiparametricTS
 from orthobandit.policy.every_round import Packed, Steps
-from orthobandit.simulation._sampling import next_normal
+from orthobandit.simulation.noise import next_normal
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from orthobandit.study.paper import EXACT, OURS, SECTIONS
 from orthobandit.study.report import read_data
 from orthobandit.study.sections import Measured
 from orthobandit.study.sections.base import Data
+from orthobandit.study.sections.contenders import best
 from orthobandit.study.sections.regret import RegretFigure
-from orthobandit.study.sections.tuning import best
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
 
 HERE = Path(__file__).parent

@@ -62,7 +62,7 @@ POLICIES: dict[str, dict[str, Policy[Any]]] = {
 def outcome(policy: Policy[Any], environment: Environment) -> tuple[float, float]:
     """Return the mean regret at the end and the share of runs in which the best arm leads."""
     result = simulate(
-        policy, environment, horizon=ROUNDS, replications=RUNS, seed=1, checkpoints=[ROUNDS], n_jobs=2
+        policy, environment, horizon=ROUNDS, replications=RUNS, seed=1, checkpoints=[ROUNDS], jobs=2
     )
     leads = environment.gaps[result.decision.leader] == 0
     return float(result.regret[:, -1].mean()), float(np.mean(leads))

@@ -20,6 +20,7 @@ from orthobandit.estimate import (
 from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, Policy, PureExploration
 
 if TYPE_CHECKING:
+    from orthobandit.experiment import Experiment, Guardrail, Metric
     from orthobandit.simulation import Environment, simulate
 
 __all__ = [
@@ -33,7 +34,10 @@ __all__ = [
     "Design",
     "Environment",
     "Estimate",
+    "Experiment",
     "FixedBudget",
+    "Guardrail",
+    "Metric",
     "Moments",
     "OrthobanditError",
     "OrthogonalRegression",
@@ -49,8 +53,14 @@ __all__ = [
     "simulate",
 ]
 
-# Imported when first asked for: a live experiment should not wait for the simulator.
-_LATER = {"Environment": "orthobandit.simulation", "simulate": "orthobandit.simulation"}
+# Imported when first asked for: a live experiment should not wait for the simulator, nor a simulation for it.
+_LATER = {
+    "Environment": "orthobandit.simulation",
+    "Experiment": "orthobandit.experiment",
+    "Guardrail": "orthobandit.experiment",
+    "Metric": "orthobandit.experiment",
+    "simulate": "orthobandit.simulation",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +14,8 @@ from uuid import uuid4
 
 from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
 
+UNFINISHED = ".unfinished"  # how the names of files end that are not yet whole
+ABANDONED = 600.0  # seconds without a change after which an unfinished file is nobody's
 SEAL = "seal"  # the key under which a sealed file keeps the hash of all its other keys
 
 
@@ -20,7 +24,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; it takes the place of `path` when the block ends well.
 
     A reader sees the whole file or what was there before; a failure leaves nothing behind and raises
-    :class:`OutputError`. Folders are made; links are followed; devices are written to directly.
+    :class:`OutputError`. Folders are made; links are followed; devices are written to directly. What a
+    process that was killed left unfinished in the folder is removed by the next that writes there.
     """
     target = Path(path)
     try:
@@ -29,7 +34,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         if target.exists() and not (target.is_file() or target.is_dir()):
             yield target
             return
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}.{uuid4().hex[:8]}")
+        _remove_leftovers(target.parent)
+        unfinished = target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
         try:
             yield unfinished
             unfinished.replace(target)
@@ -37,6 +43,16 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+@cache
+def _remove_leftovers(folder: Path) -> None:
+    """Remove unfinished files that nobody has written to for a while; looked for once in each folder."""
+    for path in folder.glob(f".*{UNFINISHED}"):
+        # Another process may remove it first, and may not have the rights.
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -139,8 +139,13 @@ def draw_arms(generator: np.random.Generator, probabilities: Array, size: int) -
     (size,) array of int64
         Arm indices.
     """
-    arms = np.empty(size, dtype=np.int64)
-    _fill_arms(cumulative_probabilities(probabilities), generator.random(size), arms)
+    return arms_at(cumulative_probabilities(probabilities), generator.random(size))
+
+
+def arms_at(cumulative: Array, positions: Array) -> Whole:
+    """Return the arm at each of the positions (n,); see :func:`arm_at`."""
+    arms = np.empty(len(positions), dtype=np.int64)
+    _fill_arms(cumulative, positions, arms)
     return arms
 
 

@@ -120,7 +120,10 @@ class ArmSet:
 
     @cached_property
     def frame(self) -> AffineFrame:
-        """Coordinates on the affine hull of the arms."""
+        """Coordinates on the affine hull of the arms; the same for the same features, however they came."""
+        count, width = self._features.shape
+        if count == width > 1 and np.array_equal(self._features, np.eye(count)):
+            return _one_hot_frame(count)
         return affine_frame(self._features)
 
     @property

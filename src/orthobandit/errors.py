@@ -45,6 +45,10 @@ class ParameterError(InputError):
     """A setting lies outside the range in which it means something."""
 
 
+class ForecastError(ParameterError):
+    """A forecast is not a finite number."""
+
+
 class SpecError(InputError):
     """A study is described wrongly; nothing was run.
 

@@ -7,8 +7,8 @@ from tests.unit.simulation.toys import DropWorst, FixedPolicy
 
 from orthobandit.simulation import (
     Bernoulli,
-    Bounded,
     Gaussian,
+    Limited,
     PushLeader,
     RandomWalk,
     ReactToLast,
@@ -17,13 +17,13 @@ from orthobandit.simulation import (
     one_hot,
     simulate,
 )
-from orthobandit.simulation.shifts import CHUNK
+from orthobandit.simulation.paths import CHUNK
 
 MEANS = [0.5, 0.1, 0.4, 0.45]
 ENVIRONMENTS = st.sampled_from(
     [
         one_hot(MEANS, shift=Sine()),
-        one_hot(MEANS, shift=Bounded(RandomWalk(0.05))),
+        one_hot(MEANS, shift=Limited(RandomWalk(0.05))),
         one_hot(MEANS, shift=Sine(0.0), noise=Bernoulli()),
         one_hot(MEANS, shift=RandomWalk(0.05), noise=StudentT()),
         one_hot(MEANS, shift=PushLeader(), noise=Gaussian(0.5)),
@@ -88,7 +88,7 @@ def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(policy, environment,
 @few
 @given(st.integers(0, 3 * CHUNK), st.integers(0, CHUNK), SEEDS, st.data())
 def test_paths_do_not_depend_on_how_they_are_cut(start, count, seed, data):
-    shift = data.draw(st.sampled_from([Sine(), RandomWalk(0.1), Bounded(RandomWalk(0.1, limit=3.0), 2.0)]))
+    shift = data.draw(st.sampled_from([Sine(), RandomWalk(0.1), Limited(RandomWalk(0.1, limit=3.0), 2.0)]))
     cut = data.draw(st.integers(0, count))
     whole = shift.values(start, count, seed=seed, replication=1)
     parts = [

@@ -17,7 +17,7 @@ from orthobandit.estimate import RunningMean
 from orthobandit.simulation import Bernoulli, Constant, Gaussian, misses
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import StudentT
-from orthobandit.simulation.shifts import Formula
+from orthobandit.simulation.paths import Formula
 
 pytestmark = pytest.mark.statistical
 

@@ -191,3 +191,8 @@ def test_a_subset_that_selects_no_arms(kept):
 def test_an_arm_cannot_be_kept_twice():
     with pytest.raises(LabelError, match="every arm needs its own label"):
         ArmSet.one_hot(3).subset([1, 1])
+
+
+def test_one_hot_features_have_the_same_frame_however_they_came():
+    one, other = ArmSet.one_hot(4), ArmSet(np.eye(4).tolist())
+    assert np.array_equal(one.positions, other.positions)

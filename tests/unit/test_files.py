@@ -1,11 +1,14 @@
 """Files that are whole or absent, and packages that are missing."""
 
 import os
+import subprocess
 import sys
+import time
 
 import pytest
 
 from orthobandit._files import (
+    _remove_leftovers,
     check_folder,
     optional_package,
     read_sealed,
@@ -46,6 +49,33 @@ def test_a_failure_leaves_what_was_there(tmp_path, error, raised):
         fail()
     assert path.read_text() == "old"
     assert names(tmp_path) == ["x.txt"]
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    script = "\n".join(
+        [
+            "import os, signal, sys",
+            "from orthobandit._files import whole_file",
+            "with whole_file(sys.argv[1]) as unfinished:",
+            "    unfinished.write_text('half')",
+            "    os.kill(os.getpid(), signal.SIGKILL)",
+        ]
+    )
+    path = tmp_path / "x.txt"
+    subprocess.run([sys.executable, "-c", script, str(path)], check=False)  # noqa: S603
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".x.txt.")
+    # It might still be written to, by somebody else.
+    write_text(path, "new")
+    assert left.exists()
+    _remove_leftovers.cache_clear()
+    hour_ago = time.time() - 3600
+    os.utime(left, (hour_ago, hour_ago))
+    others = tmp_path / ".profile"
+    others.write_text("not ours")
+    os.utime(others, (hour_ago, hour_ago))
+    write_text(tmp_path / "y.txt", "new")
+    assert names(tmp_path) == [".profile", "x.txt", "y.txt"]
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -15,8 +15,8 @@ from tests.unit.simulation.toys import FixedPolicy
 from orthobandit import _fingerprint as _fingerprints
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import Gaussian, PushLeader
-from orthobandit.simulation.batch import Job
 from orthobandit.simulation.resume import job_fingerprint
+from orthobandit.simulation.runner import Job
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from orthobandit._checks import check_whole
-from orthobandit._named import parse_named, settings_of
+from orthobandit._named import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
 from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
@@ -27,7 +27,7 @@ OPTIONS = {"dimension": "dimension", "arms": "count", "gap": "gap", "angle": "an
 def add_instance_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that :func:`chosen_environment` reads."""
     group = parser.add_argument_group("instance")
-    group.add_argument("--instance", choices=INSTANCES, help="how the arms are made (default exact-gap)")
+    group.add_argument("--instance", help=f"arms and θ: {', '.join(INSTANCES)} (default exact-gap)")
     group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
     group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
@@ -76,18 +76,18 @@ def _arms_and_theta(options: argparse.Namespace) -> Environment:
         return Environment(arms, options.theta)
     if options.theta is not None:
         raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
-    name = options.instance or "exact-gap"
+    name, own = parse_named(options.instance or "exact-gap")
+    valid = settings_of(maker_of("instance", INSTANCES, name))
     if name == "one-hot":
-        return named_instance(name, means=_means(given))
+        return named_instance(name, **({"means": _means(given)} | own))
     settings: dict[str, Any] = {}
-    valid = settings_of(INSTANCES[name])
     for option, value in given.items():
         if OPTIONS[option] not in valid:
             raise ParameterError(f"--{option} has no meaning for --instance {name}; leave it out")
         settings[OPTIONS[option]] = value
     if "seed" in valid:
         settings["seed"] = options.seed if options.instance_seed is None else options.instance_seed
-    return named_instance(name, **settings)
+    return named_instance(name, **(settings | own))
 
 
 def _means(given: dict[str, Any]) -> list[float]:

@@ -37,7 +37,7 @@ def said(who: str, message: str) -> None:
 
 
 def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:
-    """Return a message about an argument as one about the flag that gave it: ``--jobs 0``, not ``n_jobs=0``.
+    """Return a message about an argument as one about the flag that gave it: ``--arms 0``, not ``count=0``.
 
     Parameters
     ----------

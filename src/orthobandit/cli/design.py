@@ -14,7 +14,7 @@ import numpy as np
 from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
-from orthobandit.cli._bars import bar
+from orthobandit.cli._progress import bar
 from orthobandit.cli._words import stored, whole
 from orthobandit.design import DESIGNS, Design
 from orthobandit.design.base import PAIRS_SHOWN

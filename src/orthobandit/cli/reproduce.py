@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orthobandit.cli._cells import add_run_options, resumable
-from orthobandit.cli._words import whole
+from orthobandit.cli._progress import add_run_options, resumable
+from orthobandit.cli._words import stored, whole
 from orthobandit.study.page import in_words
 from orthobandit.study.paper import SECTIONS
-from orthobandit.study.report import build, chosen
+from orthobandit.study.report import chosen, measure
 from orthobandit.study.sections import Scope
 
 MEANT = {"seeds": "seed"}  # an argument and the flag that gives it
@@ -32,11 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, write, and print what was found; 1 if a claim is refuted."""
+    """Run, write, and print what was found, also if it cannot be written; 1 if a claim is refuted."""
     sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
     out = options.out or "-".join(["report", *(section.name for section in sections if options.only)])
     with resumable(out) as progress:
-        found = build(
+        report = measure(
             sections,
             out,
             scope,
@@ -45,13 +45,18 @@ def run(options: argparse.Namespace) -> int:
             backend=options.backend,
             progress=progress,
         )
+    found = report.verdicts
+    files, failure = stored(lambda: report.write(Path(out)))
     if options.json:
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
     else:
         for name, section in found["sections"].items():
             _print_section(name, section)
         print(f"\n{in_words(found['tally'])}")
-        print(f"report: {(Path(out) / 'index.html').resolve()}")
+        if failure is None:
+            print(f"report: {Path(files[-1]).resolve()}")
+    if failure is not None:
+        raise failure
     return 1 if found["tally"]["refuted"] else 0
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from orthobandit._checks import check_whole
 from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
-from orthobandit.cli._bars import bar
 from orthobandit.cli._instances import add_instance_options, chosen_environment
+from orthobandit.cli._progress import bar
 from orthobandit.cli._words import stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
@@ -32,7 +32,7 @@ from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
-MEANT = {"n_jobs": "jobs", "count": "arms", "limit": "bound", "seed": "instance_seed"}
+MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 MARKS = 200  # points of a curve
 STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
 
@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Play policies against a simulated environment whose baseline moves."
     parser.epilog = (
         "example: orthobandit simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
-        " --horizon 20000 --replications 100. Policies, shifts and noise take settings of their own:"
-        " --policy sbe sbe:scale=4 explore:epsilon=0.25 --shift trend:slope=1e-4 --noise gaussian:sigma=0.5"
+        " --horizon 20000 --replications 100. Policies, instances, shifts and noise take settings of their"
+        " own: --policy sbe sbe:scale=4 --instance exact-gap:gap=0.3 --shift trend:slope=1e-4"
     )
     group = parser.add_argument_group("policies")
     group.add_argument(
@@ -146,7 +146,7 @@ def _results(
                     replications=options.replications,
                     seed=options.seed,
                     checkpoints=np.unique(np.ceil(marks).astype(np.int64)),
-                    n_jobs=options.jobs,
+                    jobs=options.jobs,
                     stop_when_declared=options.stop_when_declared,
                     progress=progress,
                     resume=options.resume,

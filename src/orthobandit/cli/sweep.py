@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from orthobandit.cli._cells import add_run_options, resumable
+from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.cli._words import stored
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import run_cells

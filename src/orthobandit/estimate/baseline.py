@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ForecastError, ParameterError
 from orthobandit.estimate import compiled_forecast as steps
 from orthobandit.estimate.compiled_forecast import Recipe
 from orthobandit.estimate.forecaster import (
@@ -210,7 +210,7 @@ class _OnlineForecaster(NumberedForecaster):
         features |= {f"lag{k + 1}": value for k, value in enumerate(self._last)}
         value = self._model.predict_one(dict(features))
         if value is not None and not np.isfinite(value):
-            raise ParameterError(f"the baseline model predicted {value} for round {round}; it must be finite")
+            raise ForecastError(f"the baseline model predicted {value} for round {round}; it must be finite")
         return Forecast(float(value or 0.0), round, features=tuple(features.items()), number=self._number())
 
     def learn(self, forecast: Forecast, residual: float) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._compile import compiled
+from orthobandit._types import Array
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import compiled_forecast as steps
 from orthobandit.estimate.compiled_forecast import Recipe
@@ -143,3 +145,31 @@ class CompiledForecaster(RememberingForecaster):
     def learn(self, forecast: Forecast, residual: float) -> None:  # noqa: D102
         self._settle(forecast, residual, steps.regressor_count(self._recipe))
         steps.learn(self._recipe, self._memory, np.array(forecast.regressors), residual)
+
+    def ahead(self, round: int, count: int) -> tuple[Array, Array]:  # noqa: A002
+        """Forecast so many rounds (n,) at once, and return their regressors (n, m).
+
+        For callers that number forecasts themselves: learn from them with :meth:`take`, each once.
+        """
+        values = np.zeros(count)
+        regressors = np.zeros((count, steps.regressor_count(self._recipe)))
+        _ahead(self._recipe, self._memory, round, values, regressors)
+        return values, regressors
+
+    def take(self, regressors: Array, residuals: Array) -> None:
+        """Learn from residuals (n,) of rounds with these regressors (n, m), one after the other."""
+        if not np.all(np.isfinite(residuals)):
+            raise RewardError("every residual must be a finite number")
+        _take(self._recipe, self._memory, regressors, residuals)
+
+
+@compiled
+def _ahead(recipe: Recipe, memory: Array, first: int, values: Array, regressors: Array) -> None:
+    for k in range(values.size):
+        values[k] = steps.forecast(recipe, memory, first + k, regressors[k])
+
+
+@compiled
+def _take(recipe: Recipe, memory: Array, regressors: Array, residuals: Array) -> None:
+    for k in range(residuals.size):
+        steps.learn(recipe, memory, regressors[k], residuals[k])

@@ -1,40 +1,43 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
-from orthobandit.simulation.catalogue import (
-    INSTANCES,
-    NOISES,
-    SHIFTS,
-    named_instance,
-    named_noise,
-    named_shift,
-    within,
-)
-from orthobandit.simulation.comparison import compare, comparison_table
 from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import (
+    INSTANCES,
     exact_gap,
+    named_instance,
     near_degenerate,
     one_hot,
     successor_sphere,
     uniform_sphere,
 )
-from orthobandit.simulation.noise import Bernoulli, Clipped, Gaussian, Noise, StudentT, Uniform
-from orthobandit.simulation.paths import Bounded, RandomWalk, Replay, Scaled
+from orthobandit.simulation.noise import (
+    NOISES,
+    Bernoulli,
+    Clipped,
+    Gaussian,
+    Noise,
+    StudentT,
+    Uniform,
+    named_noise,
+)
+from orthobandit.simulation.paths import Formula, Limited, Oblivious, RandomWalk, Replay, Scaled
 from orthobandit.simulation.planning import rounds_to_plan
-from orthobandit.simulation.result import RunResult, Summary
+from orthobandit.simulation.result import RunResult, Summary, compare, comparison_table
 from orthobandit.simulation.runner import simulate
 from orthobandit.simulation.shifts import (
+    SHIFTS,
     Constant,
-    Formula,
     Jumps,
     LogAlternating,
-    Oblivious,
     Seasonal,
+    Shift,
     Sine,
     Trend,
+    named_shift,
+    within,
 )
 
 __all__ = [
@@ -43,7 +46,6 @@ __all__ = [
     "SHIFTS",
     "Adaptive",
     "Bernoulli",
-    "Bounded",
     "CancelBest",
     "Clipped",
     "Constant",
@@ -51,6 +53,7 @@ __all__ = [
     "Formula",
     "Gaussian",
     "Jumps",
+    "Limited",
     "LogAlternating",
     "Misses",
     "Noise",
@@ -63,6 +66,7 @@ __all__ = [
     "RunResult",
     "Scaled",
     "Seasonal",
+    "Shift",
     "Sine",
     "StudentT",
     "Summary",

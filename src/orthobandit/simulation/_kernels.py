@@ -9,9 +9,8 @@ from orthobandit._random import DrawTable, Words, next_position, table_arm, tall
 from orthobandit._types import Array, Whole
 from orthobandit.estimate.compiled_forecast import Recipe, forecast, learn, regressor_count
 from orthobandit.estimate.plan import residual_of
-from orthobandit.simulation._sampling import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
-from orthobandit.simulation.noise import BERNOULLI, CLIPPED, GAUSSIAN, UNIFORM
+from orthobandit.simulation.noise import add_gaussian, reward_of
 
 SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
 
@@ -201,24 +200,6 @@ def _add(sums: Array, reward: float) -> None:
         sums[place + 2] = (total - sums[place]) - corrected
         sums[place] = total
     sums[5] = max(sums[5], abs(reward))
-
-
-@compiled
-def reward_of(
-    mean: float, kind: int, parameters: tuple[float, float, float], state: Words
-) -> tuple[float, bool]:
-    first, second, third = parameters
-    if kind == GAUSSIAN:
-        return mean + first * next_normal(state), False
-    if kind == UNIFORM:
-        return mean + first * (2 * next_position(state) - 1), False
-    if kind == BERNOULLI:
-        return (1.0 if next_position(state) < mean else 0.0), mean < 0 or mean > 1
-    if kind == CLIPPED:
-        raw = mean + first * next_normal(state)
-        return min(max(raw, second), third), raw < second or raw > third
-    normal = next_normal(state)
-    return mean + first * normal / np.sqrt(next_gamma(state, second / 2) * 2 / second), False
 
 
 @compiled

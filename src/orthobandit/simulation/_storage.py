@@ -24,7 +24,7 @@ def to_plain(result: "RunResult") -> dict[str, Any]:
     rows = {name: getattr(result, name).tolist() for name in NUMBERS}
     rows["regret"] = result.regret.tolist()
     rows |= {name: np.asarray(getattr(decision, name)).tolist() for name in CLAIMS}
-    rows["epsilon"] = [float(e) if np.isfinite(e) else None for e in decision.epsilon]
+    rows["epsilon"] = [float(value) if np.isfinite(value) else None for value in decision.epsilon]
     return {
         "format": FORMAT,
         "settings": result.settings,
@@ -54,7 +54,9 @@ def from_plain(data: dict[str, Any]) -> dict[str, Any]:
 def _fields(data: dict[str, Any]) -> dict[str, Any]:
     rows = data["rows"]
     claims: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in CLAIMS.items()}
-    claims["epsilon"] = np.array([np.inf if e is None else e for e in rows["epsilon"]], dtype=float)
+    claims["epsilon"] = np.array(
+        [np.inf if value is None else value for value in rows["epsilon"]], dtype=float
+    )
     fields: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in NUMBERS.items()}
     return fields | {
         "regret": np.array(rows["regret"], dtype=float),

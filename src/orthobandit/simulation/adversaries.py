@@ -1,8 +1,8 @@
 """Adaptive shifts: baselines that react to the past, but never see the arm of the current round."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,14 @@ class Adaptive(ABC):
     @abstractmethod
     def values(self, past: Past) -> Array:
         """Return ν of the coming round, (n,)."""
+
+    def within(self, limit: float) -> "Adaptive":
+        """Return a shift of the same kind with |ν_t| ≤ limit; needs a dataclass with the field `limit`."""
+        own: Any = self
+        if "limit" not in getattr(own, "__dataclass_fields__", ()):
+            raise ParameterError(f"{self!r} has no limit that could be set; bound its values yourself")
+        found: Adaptive = replace(own, limit=min(own.limit, limit))
+        return found
 
     def answers(self, probabilities: Array, shares: Array, means: Array) -> Array:  # noqa: ARG002
         """Return what ν is under each plan while arm i leads, (n, K); arguments as in :class:`Past`."""

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import Gaussian, Noise
-from orthobandit.simulation.shifts import Constant, Oblivious
+from orthobandit.simulation.shifts import Constant, Shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Environment:
 
     arms: ArmSet
     theta: Array
-    shift: Oblivious | Adaptive
+    shift: Shift
     noise: Noise
     means: Array
     gaps: Array
@@ -55,7 +54,7 @@ class Environment:
         self,
         arms: ArmSet,
         theta: ArrayLike,
-        shift: Oblivious | Adaptive | None = None,
+        shift: Shift | None = None,
         noise: Noise | None = None,
     ) -> None:
         if not isinstance(arms, ArmSet):
@@ -63,7 +62,7 @@ class Environment:
         coefficients = _checked_theta(theta, arms.features.shape[1])
         shift = Constant() if shift is None else shift
         noise = Gaussian() if noise is None else noise
-        if not isinstance(shift, Oblivious | Adaptive):
+        if not isinstance(shift, Shift):
             raise ParameterError(f"shift={shift!r} is neither an Oblivious nor an Adaptive shift")
         if not isinstance(noise, Noise):
             raise ParameterError(f"noise={noise!r} is not a Noise, e.g. Gaussian(sigma=1.0)")
@@ -88,7 +87,7 @@ class Environment:
         """Return the regret (...) of having played each arm `counts` (..., K) times."""
         return np.asarray(np.asarray(counts) @ self.gaps)
 
-    def moved(self, shift: Oblivious | Adaptive, noise: Noise | None = None) -> "Environment":
+    def moved(self, shift: Shift, noise: Noise | None = None) -> "Environment":
         """Return the same arms and θ under another shift, and other noise if given."""
         return Environment(self.arms, self.theta, shift, self.noise if noise is None else noise)
 

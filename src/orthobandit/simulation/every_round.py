@@ -10,9 +10,10 @@ from orthobandit._random import DrawTable, fill_table, next_position, table_arm
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
-from orthobandit.policy.base import FOREVER, Policy
+from orthobandit.policy.base import FOREVER
 from orthobandit.policy.every_round import ObserveStep, PlanStep
-from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of, reward_of
+from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of
+from orthobandit.simulation.noise import reward_of
 from orthobandit.simulation.player import Player
 
 # What became of a call of :func:`play_plans`.
@@ -78,11 +79,6 @@ def play_plans(
             if plans.rounds[r] < 0:
                 return UNSOLVED
     return FINE
-
-
-def plans_every_round(policy: Policy[Any]) -> bool:
-    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.every_round`)."""
-    return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))
 
 
 class Learner:

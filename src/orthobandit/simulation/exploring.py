@@ -7,9 +7,9 @@ from orthobandit._checks import check_whole
 from orthobandit.errors import ProbabilityError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.plan import checked_probabilities
-from orthobandit.simulation.checkpoints import checked_checkpoints
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.player import Player
+from orthobandit.simulation.runner import checked_checkpoints
 
 
 def explore(

@@ -1,20 +1,21 @@
-"""Ready-made environments: random arms with an exact gap, near-degenerate angles, one-hot, sphere."""
+"""Ready-made environments by name: random arms with an exact gap, near-degenerate angles, one-hot, sphere."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from orthobandit._checks import check_whole
+from orthobandit._named import make_named
 from orthobandit._random import stream
 from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import Noise
-from orthobandit.simulation.shifts import Oblivious
-
-Shift = Oblivious | Adaptive
+from orthobandit.simulation.shifts import Shift
 
 
 def exact_gap(
@@ -128,6 +129,27 @@ def successor_sphere(
     theta = np.zeros(dimension)
     theta[0] = 2.0
     return Environment(ArmSet(_sphere(generator, count, dimension)), theta, shift, noise)
+
+
+# An instance that is named here is known to the command line and to studies.
+INSTANCES: Mapping[str, Callable[..., Environment]] = {
+    "exact-gap": exact_gap,
+    "near-degenerate": near_degenerate,
+    "one-hot": one_hot,
+    "uniform-sphere": uniform_sphere,
+    "successor-sphere": successor_sphere,
+}
+
+
+def named_instance(name: str, **settings: Any) -> Environment:
+    """Return the environment of this name, a key of ``INSTANCES``, with the given settings.
+
+    Examples
+    --------
+    >>> len(named_instance("exact-gap", dimension=3, count=7, seed=1).arms)
+    7
+    """
+    return make_named("instance", INSTANCES, name, settings)
 
 
 def _sphere(generator: np.random.Generator, count: int, dimension: int) -> Array:

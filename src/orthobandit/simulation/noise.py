@@ -1,11 +1,16 @@
-"""Noise: how a round's reward scatters around its mean x_aᵀθ + ν_t."""
+"""Noise by name: how a round's reward scatters around its mean x_aᵀθ + ν_t, and how it is drawn."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthobandit._compile import compiled
+from orthobandit._named import make_named
+from orthobandit._random import Words, next_position
+from orthobandit._types import Array
 from orthobandit.errors import ParameterError
 
 # Which branch of the compiled reward a kind of noise takes.
@@ -123,6 +128,96 @@ class Clipped(Noise):
     @property
     def rewards(self) -> tuple[float, float]:  # noqa: D102
         return (float(self.low), float(self.high))
+
+
+# Noise that is named here is known to the command line and to studies.
+NOISES: Mapping[str, Callable[..., Noise]] = {
+    "gaussian": Gaussian,
+    "uniform": Uniform,
+    "student-t": StudentT,
+    "bernoulli": Bernoulli,
+    "clipped": Clipped,
+}
+
+
+def named_noise(name: str, **settings: Any) -> Noise:
+    """Return the noise of this name, a key of ``NOISES``, with the given settings.
+
+    Examples
+    --------
+    >>> named_noise("gaussian", sigma=0.5)
+    Gaussian(sigma=0.5)
+    """
+    return make_named("noise", NOISES, name, settings)
+
+
+@compiled
+def reward_of(
+    mean: float, kind: int, parameters: tuple[float, float, float], state: Words
+) -> tuple[float, bool]:
+    """Return a reward of this mean, and whether clipping bent it; `parameters` are those of the noise."""
+    first, second, third = parameters
+    if kind == GAUSSIAN:
+        return mean + first * next_normal(state), False
+    if kind == UNIFORM:
+        return mean + first * (2 * next_position(state) - 1), False
+    if kind == BERNOULLI:
+        return (1.0 if next_position(state) < mean else 0.0), mean < 0 or mean > 1
+    if kind == CLIPPED:
+        raw = mean + first * next_normal(state)
+        return min(max(raw, second), third), raw < second or raw > third
+    normal = next_normal(state)
+    return mean + first * normal / np.sqrt(next_gamma(state, second / 2) * 2 / second), False
+
+
+@compiled
+def next_normal(state: Words) -> float:
+    """Return a standard Gaussian number (Marsaglia's polar method)."""
+    while True:
+        x = 2 * next_position(state) - 1
+        y = 2 * next_position(state) - 1
+        length = x * x + y * y  # squared, of a point in the square: kept if it lies in the disc
+        if 0 < length < 1:
+            return float(x * np.sqrt(-2 * np.log(length) / length))
+
+
+@compiled
+def next_gamma(state: Words, shape: float) -> float:
+    """Return a gamma number with scale 1 and any shape > 0 (Marsaglia & Tsang 2000)."""
+    # Their letters: d·v is proposed, with v = (1 + c·x)³ and x normal; d = shape − ⅓ and c = 1/√(9d).
+    boost = 1.0
+    if shape < 1:
+        boost = (1 - next_position(state)) ** (1 / shape)
+        shape += 1
+    d = shape - 1 / 3
+    c = 1 / np.sqrt(9 * d)
+    while True:
+        x = next_normal(state)
+        v = (1 + c * x) ** 3
+        if v > 0 and np.log(1 - next_position(state)) < 0.5 * x * x + d - d * v + d * np.log(v):
+            return float(boost * d * v)
+
+
+@compiled
+def add_gaussian(state: Words, mean: float, sigma: float, sums: Array) -> None:
+    """Turn (n, Σν, Σν²) of one arm's rounds into (n, Σr, Σr²) with r = mean + ν + N(0, σ²), in place.
+
+    Exact in law with three random numbers: the mean reward is Gaussian; of the scatter around it, the part
+    along the centred ν is a Gaussian number w more than that of ν alone, and the rest is σ² times a
+    chi-square number with n − 2 degrees of freedom, independent of both.
+    """
+    n, total, squares = sums[0], sums[1], sums[2]
+    if n == 0:
+        return
+    level = mean + total / n + sigma * next_normal(state) / np.sqrt(n)
+    scatter = 0.0
+    if n > 1:
+        along = np.sqrt(max(squares - total * total / n, 0.0)) + sigma * next_normal(state)
+        scatter = along * along
+    if n > 2:
+        scatter += 2 * sigma * sigma * next_gamma(state, (n - 2) / 2)
+    sums[1] = n * level
+    sums[2] = n * level * level + scatter
 
 
 def _check_scale(name: str, value: float) -> None:

@@ -1,6 +1,6 @@
-"""What a simulation found: one row a replication, ready to summarise, store and merge."""
+"""What a run found: regret, stops and decisions of every replication; several runs side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._text import text_table
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
@@ -148,7 +149,7 @@ class RunResult:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "RunResult":
-        """Invert :meth:`to_json`."""
+        """Return the result that :meth:`to_json` wrote down."""
         return cls(**_storage.from_plain(data))
 
     def write(self, path: str | Path) -> None:
@@ -168,3 +169,54 @@ class RunResult:
     def equals(self, other: "RunResult") -> bool:
         """Tell whether both hold the same numbers to the last bit."""
         return self.to_json() == other.to_json()
+
+
+COLUMNS = ("policy", "regret ± s.e.", "median", "95 %", "declared", "wrong", "stop, median", "plans")
+
+
+def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
+    """Return one row a run, as plain JSON values; None where a number does not exist.
+
+    Regret is at the horizon; `declared` and `wrong` are shares of replications, `wrong` None when nothing was
+    declared that could be wrong; `stop_median` is None when half of the replications or more declare nothing;
+    `plans` is the most that one replication made.
+    """
+    return [_row(name, result) for name, result in results.items()]
+
+
+def _row(name: str, result: RunResult) -> dict[str, Any]:
+    summary = result.summary((0.5, 0.95))
+    error, stop = summary.regret_error[-1], summary.stop_quantiles[0]
+    return {
+        "policy": name,
+        "settings": result.settings["policy"],
+        "regret_mean": float(summary.regret_mean[-1]),
+        "regret_error": float(error) if np.isfinite(error) else None,
+        "regret_median": float(summary.regret_quantiles[0, -1]),
+        "regret_95": float(summary.regret_quantiles[1, -1]),
+        "declared": summary.declared,
+        "wrong": summary.wrong if summary.declared else None,
+        "stop_median": int(stop) if np.isfinite(stop) else None,
+        "plans": summary.most_plans,
+        "clipped_rounds": int(result.clipped.sum()),
+    }
+
+
+def comparison_table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows of :func:`compare` as a table to read."""
+    return text_table(COLUMNS, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    error = "" if row["regret_error"] is None else f" ± {row['regret_error']:,.1f}"
+    stop = "never" if row["stop_median"] is None else f"{row['stop_median']:,}"
+    return (
+        row["policy"],
+        f"{row['regret_mean']:,.1f}{error}",
+        f"{row['regret_median']:,.1f}",
+        f"{row['regret_95']:,.1f}",
+        f"{100 * row['declared']:.1f} %",
+        "–" if row["wrong"] is None else f"{100 * row['wrong']:.1f} %",
+        stop,
+        f"{row['plans']}",
+    )

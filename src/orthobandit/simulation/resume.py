@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,14 +11,16 @@ from orthobandit._files import check_folder, read_sealed, write_sealed
 from orthobandit._fingerprint import fingerprint
 from orthobandit._types import Whole
 from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
-from orthobandit.simulation.batch import Job
 from orthobandit.simulation.result import RunResult
+
+if TYPE_CHECKING:
+    from orthobandit.simulation.runner import Job
 
 
 class Parts:
     """The parts of one job in ``folder/<fingerprint>/``; other jobs may share the folder."""
 
-    def __init__(self, folder: str | Path, job: Job) -> None:
+    def __init__(self, folder: str | Path, job: "Job") -> None:
         check_folder("resume", folder)
         self.folder = Path(folder) / job_fingerprint(job)
         check_folder("resume", self.folder)
@@ -53,7 +56,7 @@ class Parts:
         return self
 
 
-def job_fingerprint(job: Job) -> str:
+def job_fingerprint(job: "Job") -> str:
     """Return a hash of all that decides what a replication of this job does: settings and code."""
     settings = {field.name: getattr(job, field.name) for field in fields(job)}
     return fingerprint(settings, "orthobandit.simulation")

@@ -1,6 +1,7 @@
 """Simulate a policy in an environment, many replications at a time."""
 
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,45 @@ from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
 from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._types import Progress, Whole
-from orthobandit.errors import ParameterError
-from orthobandit.policy import FOREVER, Policy
-from orthobandit.simulation.batch import Job, play_group
-from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
+from orthobandit._types import Array, Mask, Progress, Whole
+from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.estimate import Plan
+from orthobandit.policy import FOREVER, Decision, Policy
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.every_round import Learner
+from orthobandit.simulation.paths import Oblivious
+from orthobandit.simulation.player import Player
 from orthobandit.simulation.result import RunResult
 from orthobandit.simulation.resume import Parts
-from orthobandit.simulation.shifts import Oblivious
 
 REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
-    " with n_jobs=1"
+    " with jobs=1"
 )
 SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
+LOOK = 1024  # rounds between two looks at which arms are out, for a policy that plans every round
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The settings that every replication of a run shares; see :func:`simulate`."""
+
+    policy: Policy[Any]
+    environment: Environment
+    horizon: int
+    seed: int
+    checkpoints: Whole
+    stop_when_declared: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a reader of the result should know, as plain JSON values."""
+        return {
+            "policy": repr(self.policy),
+            "environment": self.environment.describe(),
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "stop_when_declared": self.stop_when_declared,
+        }
 
 
 def simulate(
@@ -35,7 +60,7 @@ def simulate(
     replications: int,
     seed: int,
     checkpoints: ArrayLike | None = None,
-    n_jobs: int = 1,
+    jobs: int = 1,
     stop_when_declared: bool = False,
     progress: Progress | None = None,
     resume: str | Path | None = None,
@@ -45,7 +70,7 @@ def simulate(
     """Run a policy for `horizon` rounds in independent replications.
 
     The result depends on the policy, the environment, the horizon, the seed and each replication's number
-    only: not on `n_jobs`, `batch`, an interruption, or how many other replications there are. Checkpoints
+    only: not on `jobs`, `batch`, an interruption, or how many other replications there are. Checkpoints
     change nothing but where the regret is noted.
 
     Parameters
@@ -62,7 +87,7 @@ def simulate(
     checkpoints : array-like (C,) of int, optional
         Ascending rounds in [1, horizon] after which the regret is noted; by default up to 50 of them,
         evenly spaced in the logarithm, ending with the horizon.
-    n_jobs : int
+    jobs : int
         Processes to use. With more than one, scripts need the usual ``if __name__ == "__main__":``.
     stop_when_declared : bool
         End a replication when an arm is declared best; its regret is then constant.
@@ -81,7 +106,7 @@ def simulate(
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
     check_whole("replications", replications, most=2**32 - 1)
-    check_whole("n_jobs", n_jobs, most=MOST_JOBS)
+    check_whole("jobs", jobs, most=MOST_JOBS)
     check_whole("batch", 1 if batch is None else batch)
     check_whole("first", first, least=0, most=2**32 - 1)
     numbers = np.arange(first, first + replications)
@@ -91,8 +116,8 @@ def simulate(
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    groups = _groups(done, numbers, n_jobs, batch)
-    with closing(in_processes(partial(play_group, job), groups, n_jobs, remedy=REMEDY)) as played:
+    groups = _groups(done, numbers, jobs, batch)
+    with closing(in_processes(partial(play_group, job), groups, jobs, remedy=REMEDY)) as played:
         for _, part in played:
             if parts is not None:
                 parts = parts.kept(part)
@@ -103,9 +128,9 @@ def simulate(
     return RunResult.merge(done)
 
 
-def _groups(done: list[RunResult], numbers: Whole, n_jobs: int, batch: int | None) -> list[Whole]:
+def _groups(done: list[RunResult], numbers: Whole, jobs: int, batch: int | None) -> list[Whole]:
     missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
-    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // n_jobs)))
+    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
 
 
@@ -132,3 +157,117 @@ def _checked_job(
         environment.shift.require(horizon)
     marks = default_checkpoints(horizon) if checkpoints is None else checked_checkpoints(checkpoints, horizon)
     return Job(policy, environment, int(horizon), int(seed), marks, stop_when_declared)
+
+
+def default_checkpoints(horizon: int) -> Whole:
+    """Return up to 50 rounds, evenly spaced in the logarithm, ending with the horizon."""
+    return np.unique(np.geomspace(1, horizon, 50).round().astype(np.int64).clip(1, horizon))
+
+
+def checked_checkpoints(checkpoints: ArrayLike, horizon: int | None = None) -> Whole:
+    """Return ascending rounds (C,) from at least 1 to at most the horizon, or say what they must be."""
+    array = np.asarray(checkpoints)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
+        raise ParameterError(f"checkpoints={array.tolist()!r} must be a list of whole numbers")
+    last = int(array[-1]) if horizon is None else horizon
+    if array[0] < 1 or array[-1] > last or np.any(np.diff(array) <= 0):
+        raise ParameterError(
+            f"checkpoints run from {array[0]} to {array[-1]}; they must ascend from at least 1"
+            f" to at most the horizon {last}"
+        )
+    return array.astype(np.int64)
+
+
+def play_group(job: Job, replications: Whole) -> RunResult:
+    """Play some replications of a job side by side; the grouping changes no number."""
+    policy, arms, size = job.policy, job.environment.arms, replications.size
+    player = Player(job.environment, job.checkpoints, job.seed, replications, policy.baseline)
+    clock = player.memory.clock
+    state = policy.start(arms, (size,), seed=job.seed, replications=replications)
+    learner = Learner(policy, arms) if plans_every_round(policy) else None
+    log = _Log(size, len(arms), 1 if learner is None else LOOK, job.horizon)
+    decision = policy.decide(state)
+    is_running = np.ones(size, dtype=bool)
+    while True:
+        log.note(decision, clock)
+        if job.stop_when_declared:
+            stopped = is_running & (log.stop_times >= 0)
+            player.settle(np.flatnonzero(stopped), np.zeros(size))
+            is_running &= ~stopped
+        is_running &= clock < job.horizon
+        if not is_running.any():
+            return _result(job, replications, player, log, decision)
+        plan = policy.plan(state)
+        probabilities = _checked_plan(plan, is_running, (size, len(arms)))
+        log.note_plans(probabilities, is_running)
+        is_final = is_running & (plan.rounds >= FOREVER) & (np.count_nonzero(probabilities, axis=1) == 1)
+        player.settle(np.flatnonzero(is_final), job.environment.gaps[np.argmax(probabilities, axis=1)])
+        is_running &= ~is_final
+        if not is_running.any():
+            return _result(job, replications, player, log, decision)
+        if learner is not None and player.is_oblivious and np.all(plan.rounds[is_running] == 1):
+            played = (log.current, log.plans)
+            state = learner.play(state, player, np.flatnonzero(is_running), log.next_look(clock), played)
+        else:
+            rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
+            state = policy.observe(state, plan, player.play(probabilities, rounds, plan.centre))
+        decision = policy.decide(state)
+
+
+class _Log:
+    """What is noted of R replications along the way; every `look` rounds, which arms are out."""
+
+    def __init__(self, size: int, count: int, look: int, horizon: int) -> None:
+        self.stop_times = np.full(size, -1, dtype=np.int64)
+        self.elimination_times = np.full((size, count), -1, dtype=np.int64)
+        self.plans = np.zeros(size, dtype=np.int64)
+        self.current = np.zeros((size, count))
+        self._look, self._horizon = look, horizon
+
+    def next_look(self, clock: Whole) -> Whole:
+        """Return the rounds (R,) after which the replications are looked at again."""
+        return np.minimum((clock // self._look + 1) * self._look, self._horizon)
+
+    def note(self, decision: Decision, clock: Whole) -> None:
+        """Note the first declaration of each replication and the first absence of each arm."""
+        is_new = (np.asarray(decision.declared) >= 0) & (self.stop_times < 0)
+        self.stop_times[is_new] = clock[is_new]
+        is_looked = is_new | (clock % self._look == 0) | (clock == self._horizon)
+        is_out = is_looked[:, np.newaxis] & ~np.asarray(decision.active) & (self.elimination_times < 0)
+        self.elimination_times[is_out] = np.broadcast_to(clock[:, np.newaxis], is_out.shape)[is_out]
+
+    def note_plans(self, probabilities: Array, is_running: Mask) -> None:
+        """Count the replications whose distribution differs from the one before."""
+        is_new = is_running & np.any(probabilities != self.current, axis=1)
+        self.plans[is_new] += 1
+        self.current[is_new] = probabilities[is_new]
+
+
+def _checked_plan(plan: Plan, is_running: Mask, shape: tuple[int, int]) -> Array:
+    if plan.probabilities.shape != shape:
+        raise ProbabilityError(
+            f"the policy planned probabilities of shape {plan.probabilities.shape}; {shape} is needed"
+        )
+    if np.any(plan.rounds[is_running] < 1):
+        raise ParameterError("the policy planned 0 rounds; a plan must be in force for at least one")
+    return plan.probabilities
+
+
+def _result(job: Job, replications: Whole, player: Player, log: _Log, decision: Decision) -> RunResult:
+    return RunResult(
+        replications=replications,
+        checkpoints=job.checkpoints,
+        gaps=job.environment.gaps,
+        regret=player.memory.regret,
+        stop_times=log.stop_times,
+        elimination_times=log.elimination_times,
+        plans=log.plans,
+        clipped=player.memory.clipped,
+        decision=decision,
+        settings=job.describe(),
+    )
+
+
+def plans_every_round(policy: Policy[Any]) -> bool:
+    """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.every_round`)."""
+    return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))

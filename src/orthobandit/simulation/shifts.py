@@ -1,4 +1,4 @@
-"""Oblivious shifts ν_t: paths of the baseline that are fixed before the experiment begins.
+"""Shifts ν_t by name, and those whose path is a formula in t.
 
 The contract of shifts, oblivious and adaptive (:mod:`orthobandit.simulation.adversaries`);
 :func:`orthobandit.testing.check_shift` plays every clause on a shift of yours.
@@ -23,89 +23,21 @@ path is a function of (seed, replication, round); one that says `is_shared` is t
 bit.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
+from orthobandit._checks import check_positive
+from orthobandit._named import make_named
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
+from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader, ReactToLast
+from orthobandit.simulation.paths import CHUNK, Formula, Oblivious, RandomWalk, check_finite
 
-# Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
-CHUNK = 1 << 14
-
-
-class Oblivious(ABC):
-    """A path ν_1, ν_2, … that does not look at what is played.
-
-    A path in closed form derives from :class:`Formula`; a random one implements :meth:`chunk` and sets
-    ``is_shared = False``.
-
-    Attributes
-    ----------
-    is_shared : bool
-        True when all replications see the same path.
-    length : int or None
-        Rounds for which the path is known; None for ever.
-
-    Examples
-    --------
-    >>> Trend(slope=0.5).values(10, 2).tolist()
-    [5.5, 6.0]
-    """
-
-    is_shared: bool = True
-    length: int | None = None
-
-    @property
-    def bound(self) -> float:
-        """A number that no |ν_t| exceeds; +inf when none is known."""
-        return float("inf")
-
-    @abstractmethod
-    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:
-        """Return ν (CHUNK,) at rounds index·CHUNK + 1, …, (index + 1)·CHUNK."""
-
-    def values(self, start: int, count: int, *, seed: int = 0, replication: int = 0) -> Array:
-        """Return ν at rounds start + 1, …, start + count, the same however the rounds are cut.
-
-        Parameters
-        ----------
-        start, count : int
-            Rounds already played, and how many to return.
-        seed, replication : int
-            Name the stream of a random path.
-
-        Returns
-        -------
-        (count,) array
-        """
-        if start < 0 or count < 0:
-            raise ParameterError(f"start={start} and count={count} must not be negative")
-        self.require(start + count)
-        chunks = range(start // CHUNK, -(-(start + count) // CHUNK))
-        parts = [self.chunk(index, seed=seed, replication=replication) for index in chunks]
-        offset = start - CHUNK * chunks.start
-        return np.concatenate([np.empty(0), *parts])[offset : offset + count]
-
-    def require(self, rounds: int) -> None:
-        """Raise unless the path is known for this many rounds."""
-        if self.length is not None and rounds > self.length:
-            raise ParameterError(f"{self!r} is known for {self.length} rounds; {rounds} are asked for")
-
-
-class Formula(Oblivious):
-    """A path given by a formula in t, the same in every replication."""
-
-    @abstractmethod
-    def at(self, rounds: Whole) -> Array:
-        """Return ν at the given rounds (n,), numbered from 1."""
-
-    def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
-        first = index * CHUNK + 1
-        return np.asarray(self.at(np.arange(first, first + CHUNK, dtype=np.int64)), dtype=np.float64)
+Shift = Oblivious | Adaptive
 
 
 @dataclass(frozen=True)
@@ -246,8 +178,45 @@ class Jumps(Formula):
         return np.asarray(self.levels, dtype=np.float64)[((rounds - 1) // self.every) % len(self.levels)]
 
 
-def check_finite(**settings: float | Sequence[float] | Array) -> None:
-    """Raise unless every setting, a number or several, is finite."""
-    for name, value in settings.items():
-        if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
-            raise ParameterError(f"{name}={value!r} must be finite")
+# A shift that is named here is known to the command line, to studies and to the tests of all shifts.
+SHIFTS: Mapping[str, Callable[..., Shift]] = {
+    "none": Constant,
+    "constant": partial(Constant, level=1.0),
+    "sine": Sine,
+    "log-alternating": LogAlternating,
+    "log-alternating-min": partial(LogAlternating, form="min"),
+    "trend": Trend,
+    "daily": Seasonal,
+    "weekly": partial(Seasonal, amplitude=0.5, weekend=-0.5),
+    "random-walk": RandomWalk,
+    "jumps": Jumps,
+    "cancel-best": CancelBest,
+    "push-leader": PushLeader,
+    "react-to-last": ReactToLast,
+}
+
+
+def named_shift(name: str, **settings: Any) -> Shift:
+    """Return the shift of this name, a key of ``SHIFTS``, with the given settings.
+
+    Examples
+    --------
+    >>> named_shift("sine", offset=0.0)
+    Sine(offset=0.0, amplitude=1.0, frequency=2.0)
+    """
+    return make_named("shift", SHIFTS, name, settings)
+
+
+def within(shift: Shift, limit: float = 1.0) -> Shift:
+    """Return a shift of the same kind with |ν_t| ≤ limit; the paper's guarantees are for limit 1.
+
+    One that keeps to the limit stays as it is; one with a known bound is scaled; a random walk is
+    reflected, any other path cut; an adversary gets the smaller limit.
+
+    Examples
+    --------
+    >>> within(Sine())
+    Scaled(shift=Sine(offset=1.0, amplitude=1.0, frequency=2.0), factor=0.5, offset=0.0)
+    """
+    check_positive("limit", limit)
+    return shift.within(limit)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orthobandit.study.sections import Section
-from orthobandit.study.sections.contenders import Contender, Size
+from orthobandit.study.sections.contenders import AS_PUBLISHED, UNTUNED, Contender, Size
 from orthobandit.study.sections.coverage import Coverage, Mode
 from orthobandit.study.sections.errors import ErrorFigure
 from orthobandit.study.sections.gaps import GapChecks
@@ -14,7 +14,6 @@ from orthobandit.study.sections.regret import RegretFigure
 from orthobandit.study.sections.samples import Published, SampleTable
 from orthobandit.study.sections.scaling import ScalingChecks
 from orthobandit.study.sections.survivors import Survivors
-from orthobandit.study.sections.tuning import AS_PUBLISHED, UNTUNED
 from orthobandit.study.spec import Part
 
 PAPER = "The paper's figures"

@@ -1,7 +1,8 @@
-"""Build a report: run the sections' cells, store every number, derive the verdicts from what was stored."""
+"""A report: run the sections' cells, judge their numbers, and store what leads to the same verdicts again."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from orthobandit._files import write_text
 from orthobandit.errors import StudyError
 from orthobandit.study.cells import Cache
 from orthobandit.study.charts import blank_figure, house_style, save, svg_text
-from orthobandit.study.page import Shown, page
-from orthobandit.study.sections import Scope, Section, Verdict, tally
+from orthobandit.study.page import Shown, page, templates
+from orthobandit.study.sections import Chart, Scope, Section, Verdict, tally
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
@@ -26,7 +27,43 @@ def chosen(sections: Mapping[str, Section], names: Sequence[str] | None) -> list
     return [section for name, section in sections.items() if not names or name in names]
 
 
-def build(
+@dataclass(frozen=True)
+class Report:
+    """What was found: the tables of each section, by its name, and the verdicts that they lead to.
+
+    Attributes
+    ----------
+    verdicts : dict
+        What ``verdicts.json`` holds.
+    """
+
+    sections: Sequence[Section]
+    scope: Scope
+    data: Mapping[str, Data]
+    verdicts: Mapping[str, Any]
+
+    def write(self, folder: Path) -> Iterator[Path]:
+        """Write the numbers, the figures and the page; yield the paths as they are written."""
+        for name, tables in self.data.items():
+            for table, columns in tables.items():
+                path = folder / "data" / name / f"{table}.parquet"
+                write_parquet(path, columns)
+                yield path
+        shown = []
+        for section in self.sections:
+            figures = []
+            for chart in section.charts(self.data[section.name]):
+                texts, paths = _drawn(chart, f"{section.name}-{chart.name}", folder / "charts")
+                yield from paths
+                figures.append((texts, chart.caption))
+            shown.append(_shown(section, self.data[section.name], self.scope, figures))
+        write_text(folder / "verdicts.json", _json(self.verdicts))
+        yield folder / "verdicts.json"
+        write_text(folder / "index.html", page(shown, self.scope))
+        yield folder / "index.html"
+
+
+def measure(
     sections: Sequence[Section],
     folder: str | Path,
     scope: Scope,
@@ -35,15 +72,14 @@ def build(
     jobs: int = 1,
     backend: str = "processes",
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Run what is not cached and write the report; return what ``verdicts.json`` holds.
+) -> Report:
+    """Run what is not cached and return what it says; nothing but finished cells is written.
 
     Parameters
     ----------
     sections : sequence of Section
     folder : path
-        Gets ``index.html``, ``verdicts.json``, ``data/*.parquet``, ``charts/*.png`` and ``*.svg``, and
-        ``cells/`` with finished work, from which an interrupted call goes on.
+        Where the report will be: gets ``cells/`` with finished work, from which an interrupted call goes on.
     scope : Scope
     is_whole : bool
         Whether these are all sections there are; if not, a report with others is not replaced.
@@ -53,21 +89,33 @@ def build(
     # Found out before a long run, not after it.
     pyarrow()
     blank_figure()
+    templates()
     folder = Path(folder)
     if not is_whole:
         check_keeps_all(folder, sections)
     work = {section.name: section.cells(scope) for section in sections}
     cells = [cell for part in work.values() for cell in part]
     results = iter(run_cells(cells, Cache(folder / "cells"), jobs=jobs, backend=backend, progress=progress))
-    for name, part in work.items():
-        tables = join(part, [next(results) for _ in part])
-        for table, columns in tables.items():
-            write_parquet(folder / "data" / name / f"{table}.parquet", columns)
-    shown = [_shown(section, folder, scope) for section in sections]
-    verdicts = summary([(part.section, part.verdicts) for part in shown], scope)
-    write_text(folder / "verdicts.json", _json(verdicts))
-    write_text(folder / "index.html", page(shown, scope))
-    return verdicts
+    data = {name: join(part, [next(results) for _ in part]) for name, part in work.items()}
+    found = [(section, section.verdicts(data[section.name])) for section in sections]
+    return Report(sections, scope, data, summary(found, scope))
+
+
+def build(sections: Sequence[Section], folder: str | Path, scope: Scope, **how: Any) -> dict[str, Any]:
+    """Measure and write the report; return what ``verdicts.json`` holds.
+
+    Parameters
+    ----------
+    sections, scope, **how
+        As in :func:`measure`.
+    folder : path
+        Gets ``index.html``, ``verdicts.json``, ``data/*.parquet``, ``charts/*.png`` and ``*.svg``, and
+        ``cells/``.
+    """
+    report = measure(sections, folder, scope, **how)
+    for _ in report.write(Path(folder)):
+        continue
+    return dict(report.verdicts)
 
 
 def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
@@ -89,7 +137,9 @@ def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
 
 def derive(sections: Sequence[Section], folder: str | Path, scope: Scope) -> dict[str, Any]:
     """Return what ``verdicts.json`` must hold, from the Parquet files alone."""
-    return summary([(s, s.verdicts(read_data(Path(folder), s))) for s in sections], scope)
+    return summary(
+        [(section, section.verdicts(read_data(Path(folder), section))) for section in sections], scope
+    )
 
 
 def read_data(folder: Path, section: Section) -> Data:
@@ -125,18 +175,16 @@ def command(section: Section, scope: Scope) -> str:
     return f"orthobandit reproduce {form} --only {section.name} --seed {scope.seed} --out {out}"
 
 
-def _shown(section: Section, folder: Path, scope: Scope) -> Shown:
-    """Derive all that a page shows of a section from its stored tables; write its figures."""
-    data, figures = read_data(folder, section), []
-    (folder / "charts").mkdir(parents=True, exist_ok=True)
-    for chart in section.charts(data):
-        name = f"{section.name}-{chart.name}"
-        with house_style(name):
-            whole = chart.draw()
-            save(whole, folder / "charts" / name)
-            parts = [draw() for draw in chart.parts] or [whole]
-        texts = [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)]
-        figures.append((texts, chart.caption))
+def _drawn(chart: Chart, name: str, folder: Path) -> tuple[list[str], list[Path]]:
+    """Write a chart; return the SVGs of its panels, for the page, and the files."""
+    with house_style(name):
+        whole = chart.draw()
+        paths = save(whole, folder / name)
+        parts = [draw() for draw in chart.parts] or [whole]
+    return [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)], paths
+
+
+def _shown(section: Section, data: Data, scope: Scope, figures: Sequence[tuple[list[str], str]]) -> Shown:
     return Shown(
         section,
         section.verdicts(data),

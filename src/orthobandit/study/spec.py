@@ -1,6 +1,6 @@
 """A study as data: policies × instances × shifts × seeds, checked before anything runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -8,13 +8,50 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_whole
+from orthobandit._named import SettingError, make_named
 from orthobandit.errors import InputError, ParameterError, SpecError
-from orthobandit.policy import FOREVER, POLICIES, needs_horizon
-from orthobandit.simulation import Environment, Oblivious
-from orthobandit.simulation.checkpoints import checked_checkpoints, default_checkpoints
-from orthobandit.simulation.every_round import plans_every_round
+from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
+from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious
+from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, plans_every_round
 from orthobandit.study.cells import Cell
-from orthobandit.study.makers import make
+
+Maker = Callable[..., Any]
+
+KINDS: Mapping[str, Mapping[str, Maker]] = {
+    "policy": POLICIES,
+    "instance": INSTANCES,
+    "shift": SHIFTS,
+    "noise": NOISES,
+}
+
+# Settings of an instance that a study gives by other means.
+ELSEWHERE = {"shift", "noise"}
+
+
+def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...] = ()) -> Any:
+    """Build one thing; :class:`SpecError` says which entry is wrong and what it should be.
+
+    Parameters
+    ----------
+    what : {"policy", "instance", "shift", "noise"}
+    kind : str
+        A name of that catalogue.
+    settings : dict
+        Keyword arguments; lists stand for tuples.
+    keys : tuple of str
+        Where the settings stand in the spec.
+
+    Examples
+    --------
+    >>> make("policy", "sbe", {"delta": 0.1}).delta
+    0.1
+    """
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    try:
+        return make_named(what, KINDS[what], kind, plain, hidden=ELSEWHERE)
+    except SettingError as error:
+        raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
+
 
 MOST_CELLS = 10**6  # of one file each
 TASK = "orthobandit.study.tasks:run_policy"
@@ -56,6 +93,10 @@ class Sweep:
         Rounds after which the regret is noted; 50 by default, evenly spaced in the logarithm.
     stop_when_declared : bool
         End a run when an arm is declared best.
+    range_known : bool
+        Where the noise says in which range every reward lies, as ``bernoulli`` and ``clipped`` do, tell it to
+        policies that can use it and say nothing of it themselves, as `orthobandit simulate` does: ``anytime``
+        then keeps its promise at every sample size, not only at large ones.
     batch : int
         Runs in a cell. More replications later compute only the new cells.
     seconds_a_round : float, optional
@@ -84,6 +125,7 @@ class Sweep:
     noise: Part = Part("gaussian")
     checkpoints: tuple[int, ...] | None = None
     stop_when_declared: bool = False
+    range_known: bool = True
     batch: int = 10
     seconds_a_round: float | None = None
     labels: Mapping[str, str | int | float] = field(default_factory=dict)
@@ -101,11 +143,9 @@ class Sweep:
                 f"seeds has {twice} twice, which would count the same runs twice; raise replications instead",
                 ("seeds",),
             )
-        if not isinstance(self.stop_when_declared, bool):
-            raise SpecError(
-                f"stop_when_declared={self.stop_when_declared!r} must be true or false",
-                ("stop_when_declared",),
-            )
+        for name in ("stop_when_declared", "range_known"):
+            if not isinstance(getattr(self, name), bool):
+                raise SpecError(f"{name}={getattr(self, name)!r} must be true or false", (name,))
         self._check_parts()
         parts = -(-self.replications // self.batch)
         many = parts * len(self.seeds) * len(self.policies) * len(self.instances) * len(self.shifts)
@@ -125,9 +165,9 @@ class Sweep:
         ):
             if not parts:
                 raise SpecError(f"{what} is empty; give at least one", (what,))
-        for name, part in self.policies.items():
-            self._with_horizon(part).make("policy", ("policies", name))
         noise = self.noise.make("noise", ("noise",))
+        for name, part in self.policies.items():
+            self._told(part).make("policy", ("policies", name))
         shifts = {name: part.make("shift", ("shifts", name)) for name, part in self.shifts.items()}
         for name, shift in shifts.items():
             try:
@@ -162,7 +202,7 @@ class Sweep:
         runs: tuple[int, int],
     ) -> Cell:
         settings = {
-            "policy": self._with_horizon(policy[1]).plain(),
+            "policy": self._told(policy[1]).plain(),
             "instance": instance[1].plain(),
             "shift": shift[1].plain(),
             "noise": self.noise.plain(),
@@ -184,7 +224,7 @@ class Sweep:
     def _cost(self, part: Part, runs: int) -> float:
         seconds = self.seconds_a_round
         if seconds is None:
-            seconds = 5e-5 if plans_every_round(self._with_horizon(part).make("policy", ())) else 5e-8
+            seconds = 5e-5 if plans_every_round(self._told(part).make("policy", ())) else 5e-8
         return 0.05 + seconds * self.horizon * runs
 
     def _marks(self) -> list[int]:
@@ -192,11 +232,16 @@ class Sweep:
             return [int(mark) for mark in default_checkpoints(self.horizon)]
         return [int(mark) for mark in checked_checkpoints(np.array(self.checkpoints), self.horizon)]
 
-    def _with_horizon(self, part: Part) -> Part:
-        """Give the horizon to a policy that cannot do without."""
-        if part.kind not in POLICIES or "horizon" in part.settings or not needs_horizon(part.kind):
+    def _told(self, part: Part) -> Part:
+        """Give a policy the horizon if it cannot do without, and the range of rewards if it is known."""
+        if part.kind not in POLICIES:
             return part
-        return Part(part.kind, {**part.settings, "horizon": self.horizon}, part.keys)
+        more: dict[str, Any] = {}
+        if needs_horizon(part.kind) and "horizon" not in part.settings:
+            more["horizon"] = self.horizon
+        if self.range_known:
+            more |= range_settings(part.kind, part.settings, self.noise.make("noise", ("noise",)).rewards)
+        return Part(part.kind, {**part.settings, **more}, part.keys) if more else part
 
 
 def _check_whole(name: str, value: object, least: int, most: int | None = None) -> None:

@@ -1,18 +1,21 @@
 """Run cells: what is cached is read, the rest computed once, here, in local processes or on Ray."""
 
+import os
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
 from orthobandit._checks import check_choice, check_whole
+from orthobandit._files import optional_package
 from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._types import Progress
-from orthobandit.errors import NotStoredWarning, OutputError
-from orthobandit.study._ray import on_ray
-from orthobandit.study.cells import Cache, Cell, Tables, compute
+from orthobandit.errors import NotStoredWarning, OutputError, StudyError
+from orthobandit.study.cells import Cache, Cell, Tables, compute, describe
 
 __all__ = ["BACKENDS", "Progress", "run_cells"]
 
+RETRIES = 3  # how often Ray starts a cell again after its worker died
 Finished = Generator[tuple[Cell, Tables], None, None]
 Backend = Callable[[Sequence[Cell], int], Finished]
 
@@ -45,7 +48,7 @@ def run_cells(
     check_whole("jobs", jobs, most=MOST_JOBS)
     by_key = {cell.key: cell for cell in cells}
     found = {key: tables for key, cell in by_key.items() if (tables := cache.load(cell)) is not None}
-    missing = sorted((c for key, c in by_key.items() if key not in found), key=lambda c: -c.cost)
+    missing = sorted((cell for key, cell in by_key.items() if key not in found), key=lambda cell: -cell.cost)
     done, total = 0.0, sum(cell.cost for cell in missing)
     if progress is not None and missing:
         progress(done, total)
@@ -77,6 +80,55 @@ def _in_processes(cells: Sequence[Cell], jobs: int) -> Finished:
         " go on, with fewer --jobs if it happens again"
     )
     return in_processes(compute, cells, jobs, remedy=remedy)
+
+
+def on_ray(cells: Sequence[Cell], jobs: int) -> Generator[tuple[Cell, Tables], None, None]:
+    """Yield cells as they finish on the cluster at ``RAY_ADDRESS``, or on a local Ray with `jobs` workers.
+
+    Only the caller stores results, so a cell that was started twice is still counted once.
+    """
+    ray = optional_package("ray", "ray", "backend='ray'")
+    if not cells:
+        return
+    is_mine = not ray.is_initialized()
+    if is_mine:
+        _connect(ray, jobs)
+    remote = ray.remote(max_retries=RETRIES, num_cpus=1)(compute)
+    pending = {remote.remote(cell): cell for cell in cells}
+    try:
+        while pending:
+            ready, _ = ray.wait(list(pending), num_returns=1)
+            for reference in ready:
+                cell = pending.pop(reference)
+                yield cell, _result(ray, reference, cell)
+    finally:
+        for reference in pending:
+            ray.cancel(reference, force=True)
+        if is_mine:
+            ray.shutdown()
+
+
+def _connect(ray: Any, jobs: int) -> None:
+    if os.environ.get("RAY_ADDRESS"):
+        ray.init(log_to_driver=False, logging_level="ERROR")
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address="local", num_cpus=jobs, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+    )
+
+
+def _result(ray: Any, reference: Any, cell: Cell) -> Tables:
+    try:
+        tables: Tables = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise StudyError(
+            f"cell {describe(cell)} was lost {RETRIES + 1} times on Ray ({type(error).__name__});"
+            " what is finished is kept: run the same command again to go on"
+        ) from None
+    return tables
 
 
 BACKENDS: Mapping[str, Backend] = {"processes": _in_processes, "ray": on_ray}

@@ -9,8 +9,7 @@ from typing import Any
 
 from orthobandit._checks import nearest
 from orthobandit.errors import FileFormatError, SpecError
-from orthobandit.study.makers import KINDS
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.spec import KINDS, Part, Sweep
 
 PARTS = {"policies": "policy", "instances": "instance", "shifts": "shift"}
 KEYS = {field.name for field in fields(Sweep)} - {"labels", "seconds_a_round"} | {"name"}
@@ -92,7 +91,9 @@ def _expanded(name: str, what: str, entry: Any, keys: tuple[str, ...]) -> dict[s
         raise SpecError(f"unknown {what} {kind!r}; {nearest(kind, KINDS[what])}", place)
     settings = {key: value for key, value in entry.items() if key not in {"kind", "grid"}}
     grid = entry.get("grid", {})
-    if not isinstance(grid, Mapping) or not all(isinstance(v, list) and v for v in grid.values()):
+    if not isinstance(grid, Mapping) or not all(
+        isinstance(values, list) and values for values in grid.values()
+    ):
         raise SpecError("grid must be a table of lists, e.g. grid = { scale = [1, 2] }", (*keys, "grid"))
     if not grid:
         return {name: Part(kind, settings, keys)}

@@ -13,8 +13,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import Environment
 from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
+from orthobandit.simulation.paths import Oblivious
 from orthobandit.simulation.player import Player
-from orthobandit.simulation.shifts import Oblivious
 from orthobandit.testing._play import require
 
 Shift = Oblivious | Adaptive

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from orthobandit.cli import main
+from orthobandit.study.paper import SECTIONS
+from orthobandit.study.sections import Measured, Verdict
+from orthobandit.study.spec import Part, Sweep
 
 COMMAND = [sys.executable, "-c", "import sys; from orthobandit.cli import main; sys.exit(main())"]
 FAST = ["simulate", "--dimension", "2", "--arms", "4", "--horizon", "200", "--replications", "4"]
@@ -122,6 +126,70 @@ def test_a_study_is_printed_even_if_it_cannot_be_stored(tmp_path, capsys, monkey
     assert shown.err.count("the study goes on without keeping cells") == 1
     assert f"{out / 'curves.parquet'} cannot be written: No space left on device" in shown.err
     assert not files_in(out)
+
+
+class Tiny:
+    """A section with one cell, whose claim is refuted."""
+
+    name, title, group, plain, claims = "tiny", "Tiny", "Tests", "It is tiny.", "Two runs are at most one."
+
+    def setting(self, scope):
+        return f"seed {scope.seed}."
+
+    def cells(self, scope):  # noqa: ARG002
+        return Sweep(
+            policies={"uniform": Part("uniform")},
+            instances={"two": Part("one-hot", {"means": [0.0, 1.0]})},
+            shifts={"none": Part("none")},
+            horizon=20,
+            replications=2,
+        ).cells()
+
+    def verdicts(self, data):
+        runs = len(data["runs"]["regret"])
+        return [Verdict("runs", "there is one run", "here", "runs", Measured.exactly(runs), "≤", 1)]
+
+    def grids(self, data):  # noqa: ARG002
+        return []
+
+    charts = grids
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_verdicts_are_printed_even_if_the_report_cannot_be_stored(
+    tmp_path, capsys, monkeypatch, full_disk, form
+):
+    monkeypatch.setitem(SECTIONS, "tiny", Tiny())
+    out = tmp_path / "report"
+    assert main(["reproduce", "--only", "tiny", "--out", str(out), "--jobs", "1", *form]) == 2
+    shown = capsys.readouterr()
+    if form:
+        assert json.loads(shown.out)["tally"] == {"refuted": 1, "not refuted": 0, "shown": 0}
+    else:
+        assert "  REFUTED      there is one run (2.000 ± 0.000 ≤ 1.000)" in shown.out
+        assert "1 claim: 0 shown, 0 not refuted, 1 refuted" in shown.out
+        assert "report:" not in shown.out
+    assert shown.err.count("the study goes on without keeping cells") == 1
+    assert f"{out / 'data' / 'tiny' / 'curves.parquet'} cannot be written: No space left" in shown.err
+    assert not files_in(out)
+
+
+def test_verdicts_are_printed_if_the_folder_goes_while_cells_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SECTIONS, "tiny", Tiny())
+    out = tmp_path / "report"
+
+    def verdicts(self, data):
+        found = verdict_of(self, data)
+        shutil.rmtree(out)
+        out.write_text("a file stands in the way")
+        return found
+
+    verdict_of = Tiny.verdicts
+    monkeypatch.setattr(Tiny, "verdicts", verdicts)
+    assert main(["reproduce", "--only", "tiny", "--out", str(out), "--jobs", "1"]) == 2
+    shown = capsys.readouterr()
+    assert "REFUTED" in shown.out
+    assert "curves.parquet cannot be written: Not a directory" in shown.err
 
 
 def has_members(group):

@@ -18,7 +18,7 @@ from orthobandit.simulation import (
     exact_gap,
     simulate,
 )
-from orthobandit.simulation.batch import LOOK
+from orthobandit.simulation.runner import LOOK
 
 
 @dataclass(frozen=True)

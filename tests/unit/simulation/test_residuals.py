@@ -152,7 +152,7 @@ def test_grouping_and_processes_change_no_number(shift, confidence):
     policy = AnytimeElimination(confidence=confidence, goal="earn", growth=0.5)
     common = {"horizon": 800, "replications": 4, "seed": 9}
     whole = simulate(policy, environment(shift), **common)
-    for how in ({"batch": 1}, {"batch": 3}, {"n_jobs": 2}):
+    for how in ({"batch": 1}, {"batch": 3}, {"jobs": 2}):
         other = simulate(policy, environment(shift), **common, **how)
         assert np.array_equal(other.regret, whole.regret)
         assert np.array_equal(other.decision.epsilon, whole.decision.epsilon)

@@ -85,7 +85,7 @@ def test_a_damaged_part_is_computed_again_and_said_so(tmp_path, damage):
 @pytest.mark.parametrize("shift", [Sine(), PushLeader()], ids=repr)
 def test_processes_change_nothing(shift):
     run = partial(simulate, DropWorst(), ENVIRONMENT.moved(shift), replications=5, **SETTINGS)
-    assert run(n_jobs=2).equals(run())
+    assert run(jobs=2).equals(run())
 
 
 EDITED = """
@@ -152,7 +152,7 @@ from tests.unit.simulation.test_resume import ENVIRONMENT
 from tests.unit.simulation.toys import FixedPolicy
 if __name__ == "__main__":
     settings = dict(horizon=10**8, replications=400, seed=0, batch=1)
-    simulate(FixedPolicy(), ENVIRONMENT, n_jobs=2, resume={!r}, **settings)
+    simulate(FixedPolicy(), ENVIRONMENT, jobs=2, resume={!r}, **settings)
 """
 
 

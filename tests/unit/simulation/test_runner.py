@@ -193,7 +193,7 @@ def test_a_shift_that_is_not_finite_is_named():
         ({"replications": 0}, "replications=0"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": None}, "seed=None"),
-        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"jobs": 0}, "jobs=0"),
         ({"batch": 0}, "batch=0"),
         ({"checkpoints": [5, 3]}, "ascend"),
         ({"checkpoints": [5, 5]}, "ascend"),

@@ -4,10 +4,10 @@ import pytest
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import (
     SHIFTS,
-    Bounded,
     CancelBest,
     Constant,
     Jumps,
+    Limited,
     LogAlternating,
     Oblivious,
     RandomWalk,
@@ -18,7 +18,7 @@ from orthobandit.simulation import (
     Trend,
     named_shift,
 )
-from orthobandit.simulation.shifts import CHUNK
+from orthobandit.simulation.paths import CHUNK
 
 OBLIVIOUS = [shift for shift in (make() for make in SHIFTS.values()) if isinstance(shift, Oblivious)]
 
@@ -68,7 +68,7 @@ def test_random_walks_belong_to_their_replication():
     assert not np.array_equal(first, walk.values(0, 10, seed=1, replication=1))
     assert not np.array_equal(first, walk.values(0, 10, seed=2, replication=0))
     assert not walk.is_shared
-    assert not Bounded(walk).is_shared
+    assert not Limited(walk).is_shared
 
 
 def test_random_walk_has_no_seam_between_chunks_and_spans():
@@ -100,10 +100,10 @@ def test_replay_reads_the_array_and_knows_its_length():
 
 def test_wrappers_map_and_cut():
     assert Scaled(Trend(1.0), 0.5, offset=-1.0).values(0, 3).tolist() == [-0.5, 0.0, 0.5]
-    assert Bounded(Trend(1.0), 2.0).values(0, 4).tolist() == [1, 2, 2, 2]
-    assert np.abs(Bounded(LogAlternating()).values(0, 100)).max() == 1
+    assert Limited(Trend(1.0), 2.0).values(0, 4).tolist() == [1, 2, 2, 2]
+    assert np.abs(Limited(LogAlternating()).values(0, 100)).max() == 1
     with pytest.raises(ParameterError, match="not an oblivious shift"):
-        Bounded(CancelBest())
+        Limited(CancelBest())
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_wrappers_map_and_cut():
         lambda: Replay(["a"]),
         lambda: RandomWalk(np.inf),
         lambda: RandomWalk(limit=0.0),
-        lambda: Bounded(Sine(), -1.0),
+        lambda: Limited(Sine(), -1.0),
         lambda: Scaled(Sine(), np.nan),
         lambda: Sine().values(-1, 1),
         lambda: named_shift("cosine"),

@@ -6,7 +6,7 @@ import sys
 SCRIPT = """
 from orthobandit import SBE, simulate
 from orthobandit.simulation import exact_gap
-simulate(SBE(), exact_gap(2, 3, 0.5, seed=1), horizon=50, replications=4, seed=0, n_jobs=2)
+simulate(SBE(), exact_gap(2, 3, 0.5, seed=1), horizon=50, replications=4, seed=0, jobs=2)
 """
 
 

@@ -78,7 +78,7 @@ def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
     names = {path.relative_to(ROOT).as_posix() for path in sources}
     assert {
         "study/tasks.py",
-        "study/makers.py",
+        "study/spec.py",
         "simulation/runner.py",
         "policy/sbe.py",
         "_linalg.py",

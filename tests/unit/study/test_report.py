@@ -1,12 +1,15 @@
 import json
 import re
 from dataclasses import dataclass, replace
+from importlib import resources
 
 import numpy as np
 import pytest
+from jinja2 import UndefinedError
 
 from orthobandit.errors import ParameterError, StudyError
 from orthobandit.study.charts import Curve, Series, dot_rows, error_panels, scaling_panels
+from orthobandit.study.page import templates
 from orthobandit.study.paper import CONTENDERS, SECTIONS
 from orthobandit.study.report import build, chosen, derive
 from orthobandit.study.sections import Chart, Grid, Measured, Scope, Verdict
@@ -128,6 +131,32 @@ def test_a_page_without_refuted_claims_says_so(report):
     page = (report / "index.html").read_text()
     assert "No claim is refuted." in page
     assert "✗" not in page
+
+
+def test_whatever_a_section_says_is_text_and_not_markup(tmp_path):
+    bold = '<b>bold</b> & "quoted"'
+    section = Small(title=bold, plain=bold, claims=bold, group=bold, bound=2.0)
+    build([section], tmp_path, Scope(seed=3))
+    page = (tmp_path / "index.html").read_text()
+    assert "<b>bold" not in page
+    assert (
+        page.count("&lt;b&gt;bold&lt;/b&gt; &amp; &#34;quoted&#34;") == 6
+    )  # also in the list and the summary
+
+
+def test_a_name_that_a_template_lacks_is_an_error():
+    with pytest.raises(UndefinedError, match="'shwon' is undefined"):
+        templates().from_string("{{ shwon }}").render(shown=[])
+
+
+def test_the_templates_are_part_of_the_package():
+    found = resources.files("orthobandit.study").joinpath("templates")
+    assert {file.name for file in found.iterdir()} == {
+        "marks.html.j2",
+        "page.html.j2",
+        "section.html.j2",
+        "style.css",
+    }
 
 
 def test_every_section_begins_with_a_plain_sentence(report):

@@ -14,7 +14,7 @@ from orthobandit.study.sections.fits import PARTS, schedule_exponent, schedule_w
 from orthobandit.study.sections.scaling import MARGIN
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join
-from orthobandit.study.theorems import track_floor, track_moments, track_survivors
+from orthobandit.study.tasks import track_floor, track_moments, track_survivors
 from orthobandit.theory import theory_phase_rounds
 
 GAPS, MANY, SURVIVORS, PRECISION, SCALING = (
@@ -93,7 +93,7 @@ def test_survivors_keep_within_what_is_claimed():
 
 def test_survivors_that_are_too_bad_are_noticed(monkeypatch):
     # A policy that drops nothing keeps an arm that is worse by 1 through all phases.
-    monkeypatch.setattr("orthobandit.study.theorems.SBE", keep_all)
+    monkeypatch.setattr("orthobandit.study.tasks.SBE", keep_all)
     found = play([0.0, 1.0])
     assert min(found["excess"]) == pytest.approx(2.0 ** found["phases"][0] / 2)
 

@@ -1,7 +1,9 @@
 import pytest
 
 from orthobandit.errors import FileFormatError, SpecError
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.estimate import Bounded
+from orthobandit.study.cells import compute
+from orthobandit.study.spec import Part, Sweep, make
 from orthobandit.study.toml import from_plain, line_of, read_spec
 
 SPEC = """\
@@ -166,3 +168,50 @@ def test_a_path_that_is_too_short_and_bad_checkpoints_are_refused():
         Sweep(**parts, horizon=100, checkpoints=(5, 200))
     with pytest.raises(SpecError, match="stop_when_declared='yes'"):
         Sweep(**parts, horizon=100, stop_when_declared="yes")
+
+
+RANGES = """\
+horizon = 50
+replications = 1
+shifts = ["none"]
+[policies]
+ours = { kind = "anytime" }
+own = { kind = "anytime", low = -1.0, high = 2.0 }
+plain = { kind = "anytime", confidence = "asymptotic" }
+SBE = { kind = "sbe" }
+[instances]
+two = { kind = "one-hot", means = [0.2, 0.6] }
+"""
+
+
+def settings(study):
+    return {cell.labels["policy"]: cell.settings["policy"]["settings"] for cell in study.cells()}
+
+
+@pytest.mark.parametrize(
+    ("noise", "low", "high"),
+    [("'bernoulli'", 0.0, 1.0), ("{kind = 'clipped', low = -3, high = 5}", -3.0, 5.0)],
+)
+def test_policies_are_told_the_range_of_rewards_unless_they_say_it_themselves(tmp_path, noise, low, high):
+    told = settings(read(tmp_path, f"noise = {noise}\n" + RANGES))
+    assert told["ours"] == {"low": low, "high": high}
+    assert told["own"] == {"low": -1.0, "high": 2.0}
+    assert told["plain"] == {"confidence": "asymptotic"}
+    assert told["SBE"] == {}
+
+
+@pytest.mark.parametrize("more", ["noise = 'uniform'\n", "noise = 'bernoulli'\nrange_known = false\n"])
+def test_they_are_not_told_a_range_that_is_unknown_or_kept_from_them(tmp_path, more):
+    assert settings(read(tmp_path, more + RANGES))["ours"] == {}
+
+
+def test_an_exact_mode_runs_where_the_range_is_known(tmp_path):
+    cells = read(tmp_path, "noise = 'bernoulli'\n" + RANGES).cells()
+    made = make("policy", "anytime", cells[0].settings["policy"]["settings"])
+    assert made.confidence == Bounded(0.0, 1.0)
+    assert compute(cells[0])["runs"]["replication"] == [0]
+
+
+def test_the_switch_is_true_or_false(tmp_path):
+    with pytest.raises(SpecError, match="line 1: range_known='no' must be true or false"):
+        read(tmp_path, "range_known = 'no'\n" + RANGES)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from orthobandit.study.sections import Scope
-from orthobandit.study.sections.contenders import Contender
-from orthobandit.study.sections.tuning import (
+from orthobandit.study.sections.contenders import (
     NARROW,
     UNTUNED,
     WIDE,
+    Contender,
     Tuned,
     below,
     best,

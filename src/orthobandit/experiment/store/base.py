@@ -150,6 +150,26 @@ class Store(Protocol):
         """
         ...
 
+    def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
+        """Return proposals by number with what was told of them, in the order asked for.
+
+        Raises
+        ------
+        UnknownProposalError
+            If one of them was never drawn.
+        """
+        ...
+
+    def distribution(self, number: int) -> dict[str, Any]:
+        """Return the data of the note of kind "plan" or "distribution" with this number.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        ...
+
     def table(self) -> Iterator[Outcome]:
         """Yield all proposals with their rewards in the order of draws, in bounded memory."""
         ...

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Whole
-from orthobandit.experiment.entries import Asked, Entry, Noted, Told
+from orthobandit.experiment.entries import NUMBERED, Asked, Entry, Noted, Told
 from orthobandit.experiment.store.base import Row
 from orthobandit.experiment.store.columns import Column
 from orthobandit.experiment.store.order import Head
@@ -152,6 +152,13 @@ class Log:
             self._held.read(row, end),
             tuple(self._covariates[number] for number in numbers) if first in self._covariates else (),
         )
+
+    def distribution(self, number: int) -> dict[str, Any] | None:
+        """Return the data of the plan or distribution of this number, if there is one."""
+        for kind, text in reversed(self._notes):
+            if kind in NUMBERED and (data := json.loads(text))["number"] == number:
+                return dict(data)
+        return None
 
     def rows(self, start: int, stop: int) -> list[Row]:
         """Return the proposals with numbers beyond `start` up to `stop`."""

@@ -12,6 +12,7 @@ from orthobandit.errors import (
     ClosedError,
     ConflictError,
     ExperimentExistsError,
+    ParameterError,
     UnknownExperimentError,
 )
 from orthobandit.experiment.entries import Entry
@@ -104,6 +105,24 @@ class MemoryStore:
                 check_drawn(number, self._log.settled.number)
             return [self._log.rows(number - 1, number)[0] for number in map(int, numbers)]
 
+    def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
+        """Return proposals with their rewards by number; see :meth:`Store.outcomes`."""
+        found = [Outcome(row, {}, {}) for row in self.proposals(numbers)]
+        with self._lock:
+            spans = _Spans(self._log)
+            for outcome in found:
+                _add(outcome, spans.between(outcome.proposal.number - 1, outcome.proposal.number))
+        return found
+
+    def distribution(self, number: int) -> dict[str, Any]:
+        """Return a plan or distribution by number; see :meth:`Store.distribution`."""
+        self._ready()
+        with self._lock:
+            found = self._log.distribution(number)
+        if found is None:
+            raise ParameterError(f"number={number!r} is not a distribution of this experiment")
+        return found
+
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
         self._ready()
@@ -113,10 +132,8 @@ class MemoryStore:
                 stop = min(start + BLOCK, self._log.settled.number)
                 rows = self._log.rows(start, stop) if stop > start else []
                 outcomes = [Outcome(row, {}, {}) for row in rows]
-                for proposal, value, at, metric in spans.between(start, stop):
-                    _, rewards, told = outcomes[proposal - start - 1]
-                    rewards[metric] = rewards.get(metric, 0.0) + value
-                    told[metric] = at
+                for reward in spans.between(start, stop):
+                    _add(outcomes[reward[0] - start - 1], [reward])
             if not outcomes:
                 return
             yield from outcomes
@@ -170,6 +187,13 @@ class _MemoryWriter:
         if not self.is_open:
             raise ClosedError("the exclusive block has ended; open another")
         return self._log
+
+
+def _add(outcome: Outcome, rewards: list[tuple[int, float, float, str]]) -> None:
+    """Add (proposal, value, at, metric) to what was told of a proposal."""
+    for _, value, at, metric in rewards:
+        outcome.rewards[metric] = outcome.rewards.get(metric, 0.0) + value
+        outcome.told[metric] = at
 
 
 class _Spans:

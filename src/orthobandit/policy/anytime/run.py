@@ -199,7 +199,7 @@ class Run:
         then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
         rivals = plan.rivals
         if rivals is None or np.any(rivals < 0):
-            run, count = then._regressed(arms, tally), 0
+            run, count = replace(then._regressed(arms, tally), noise=self.noise), 0
         else:
             geometry = PairGeometry.of(arms.positions, plan.probabilities)
             run = then.absorbed(policy.confidence, arms, geometry, tally, rivals)

@@ -196,7 +196,9 @@ def _plans(data: Data) -> list[Verdict]:
     """Return whether SBE's plans are as few as its phases, and the rivals' as many as the rounds."""
     runs = data["runs"]
     own = {family: where(runs, check=family) for family in FAMILIES}
-    allowed = {family: np.array([phases_needed(g) + 1 for g in its["gap"]]) for family, its in own.items()}
+    allowed = {
+        family: np.array([phases_needed(gap) + 1 for gap in its["gap"]]) for family, its in own.items()
+    }
     hits = sum(int(np.sum(own[family]["plans"] > allowed[family])) for family in own)
     few = Verdict(
         name="plans of SBE",

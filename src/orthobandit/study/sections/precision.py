@@ -15,7 +15,7 @@ from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import distinct, grouped, where
 
-FLOOR, MOMENTS = (f"orthobandit.study.theorems:{name}" for name in ("track_floor", "track_moments"))
+FLOOR, MOMENTS = (f"orthobandit.study.tasks:{name}" for name in ("track_floor", "track_moments"))
 DELTA = 0.05
 SIZE = (10, 20)
 SIZES = ((5, 10), (20, 30))  # of the second moments

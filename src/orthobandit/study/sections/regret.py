@@ -9,13 +9,13 @@ import numpy as np
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import regret_panels
 from orthobandit.study.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
-from orthobandit.study.sections.contenders import Contender, Size
-from orthobandit.study.sections.measured import Measured
-from orthobandit.study.sections.tuning import (
+from orthobandit.study.sections.contenders import (
     AS_PUBLISHED,
     BAND,
     NARROW,
     WIDE,
+    Contender,
+    Size,
     Tuned,
     below,
     best,
@@ -24,6 +24,7 @@ from orthobandit.study.sections.tuning import (
     fraction,
     tried,
 )
+from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, grouped, where
 

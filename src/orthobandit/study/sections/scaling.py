@@ -66,7 +66,7 @@ class ScalingChecks:
     def cells(self, scope: Scope) -> list[Cell]:
         """Return the runs of all four checks."""
         powers = HORIZONS[0] if scope.is_quick else HORIZONS[1]
-        cells = [c for power in powers for c in _worst_case("T", DIMENSION, power, scope)]
+        cells = [cell for power in powers for cell in _worst_case("T", DIMENSION, power, scope)]
         cells += [
             cell
             for d in DIMENSIONS

@@ -11,7 +11,7 @@ from orthobandit.study.sections.measured import Measured
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
 
-TASK = "orthobandit.study.theorems:track_survivors"
+TASK = "orthobandit.study.tasks:track_survivors"
 DELTA = 0.05
 ROUNDS = (2**19, 2**21)
 RUNS = (160, 1000)

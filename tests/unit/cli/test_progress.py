@@ -4,15 +4,15 @@ import sys
 
 import pytest
 
-from orthobandit.cli import _bars
-from orthobandit.cli._bars import bar
+from orthobandit.cli import _progress
+from orthobandit.cli._progress import bar
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Return a list whose only entry is the time in seconds."""
     now = [100.0]
-    monkeypatch.setattr(_bars.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     return now
 
 

@@ -1,0 +1,258 @@
+"""The policy's side of an experiment: the plan in force, distributions, and what it is fed when."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orthobandit._random import cumulative_probabilities
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.plan import Centre
+from orthobandit.experiment.feeds import Feed, since_of
+from orthobandit.experiment.tracks import Sums
+from orthobandit.policy import FOREVER, AnytimeElimination, Policy
+
+
+class Book:
+    """Feeds a policy settled rounds, batch by batch.
+
+    A distribution is a plan as it was drawn from: whole, or restricted to the arms that were available. Asks
+    go on under the plan in force while a batch waits for its last rewards. Rounds beyond the batch belong to
+    that plan all the same: policies with a method ``late`` count them for it. Others leave them out, and
+    `unused` says how many.
+
+    Attributes
+    ----------
+    state : object
+        The policy's, without what is pending.
+    plan : Plan
+        In force.
+    current : int
+        Number of its distribution.
+    plans : dict
+        Distributions that proposals belong to, by number.
+    feeds : list of Feed
+        What an :class:`AnytimeElimination` was fed.
+    since : (K, K) array of int
+        The first feed that each entry of its evidence counts.
+    unused : int
+        Rounds that the policy could not take.
+    news : list
+        Notes for the log: kind and data.
+    """
+
+    def __init__(self, policy: Policy[Any], arms: ArmSet) -> None:
+        self.policy, self.arms, self.state = policy, arms, policy.start(arms)
+        self.plans: dict[int, Plan] = {}
+        self.news: list[tuple[str, dict[str, Any]]] = []
+        self.feeds: list[Feed] = []
+        self.since = np.zeros((len(arms), len(arms)), dtype=np.int64)
+        self.unused, self._total = 0, 0
+        self.retired: Mask = np.zeros(len(arms), dtype=np.bool_)
+        self._pending: dict[int, Sums] = {}
+        self._sums: tuple[int, Array] = (0, np.zeros(0))
+        self._numbers, self._restricted = 0, dict[tuple[int, ...], int]()
+        self._begin(policy.plan(self.state))
+
+    def _begin(self, plan: Plan) -> None:
+        """Put a plan into force."""
+        self.plan, self._restricted = plan, {}
+        self.current = self._add(plan, "plan")
+
+    def _add(self, plan: Plan, kind: str, **more: Any) -> int:
+        self._numbers += 1
+        self.plans[self._numbers] = plan
+        self.news.append((kind, {"number": self._numbers, "plan": plan.to_json(), **more}))
+        return self._numbers
+
+    def distribution(self, available: Sequence[int] | None) -> int:
+        """Return the number of the plan in force, restricted to the arms that are available and renormalised.
+
+        If the plan has none of them, the one that looks best among them is certain.
+        """
+        if available is None:
+            return self.current
+        key = tuple(sorted(set(available)))
+        if not key or key[0] < 0 or key[-1] >= len(self.arms):
+            raise ParameterError(f"available={list(available)} must name at least one of the arms")
+        if len(key) == len(self.arms):
+            return self.current
+        if key not in self._restricted:
+            chosen = np.zeros(len(self.arms))
+            chosen[list(key)] = self.plan.probabilities[list(key)]
+            if not chosen.any():
+                chosen[max(key, key=lambda arm: self.plan.values[arm])] = 1.0
+            limited = _with_probabilities(self.plan, chosen)
+            self._restricted[key] = self._add(limited, "distribution", available=list(key))
+        return self._restricted[key]
+
+    def cumulative(self, number: int) -> Array:
+        """Return the running sums (K,) of a distribution's probabilities."""
+        if self._sums[0] != number:
+            self._sums = (number, cumulative_probabilities(self.plans[number].probabilities))
+        return self._sums[1]
+
+    def adopt(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Take in a note of the log: a plan, which must be as it follows from the log, or a distribution."""
+        number = int(data["number"])
+        if number in self.plans and self.plans[number].to_json() != Plan.from_json(data["plan"]).to_json():
+            raise ConflictError(f"{kind} {number} of the log is not what follows from its entries")
+        if number <= self._numbers:
+            return
+        if kind != "distribution" or number != self._numbers + 1:
+            raise ConflictError(f"{kind} {number} of the log does not follow from its entries")
+        self._numbers = number
+        self.plans[number] = Plan.from_json(data["plan"])
+        self._restricted[tuple(data["available"])] = number
+
+    @property
+    def _left(self) -> int:
+        return int(self.plan.rounds)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is pending completes a batch."""
+        return self._total >= self._left
+
+    def add(self, number: int, arms: Whole, residuals: Array) -> int:
+        """Take in settled rounds (n,) of one distribution, up to the end of the batch; return how many."""
+        plan, is_late = self.plans[number], number != self.current
+        if is_late and (not hasattr(self.policy, "late") or self._left >= FOREVER):
+            self.unused += len(arms)
+            return len(arms)
+        counts = not is_late or _is_evidence(plan)
+        taken = min(len(arms), self._left - self._total) if counts else len(arms)
+        if number not in self._pending:
+            self._pending[number] = Sums(len(self.arms))
+        self._pending[number].add(arms[:taken], residuals[:taken])
+        self._total += taken if counts else 0
+        return taken
+
+    def flush(self, in_use: Collection[int] = ()) -> None:
+        """Feed what is pending to the policy, and put its next plan into force.
+
+        Parameters
+        ----------
+        in_use : collection of int
+            Distributions to remember, because proposals still belong to them.
+        """
+        self._feed()
+        self._replan()
+        kept = {*in_use, self.current, *self._restricted.values()}
+        self.plans = {number: plan for number, plan in self.plans.items() if number in kept}
+
+    def _feed(self) -> None:
+        for number in self._order():
+            tally, is_late = self._pending[number].tally, number != self.current
+            if isinstance(self.policy, AnytimeElimination):
+                self.feeds.append(Feed.of(self.state, self.plans[number], tally, late=is_late))
+            self.state = self._fed(self.state, number, tally)
+        self._pending, self._total = {}, 0
+
+    def _order(self) -> list[int]:
+        """Return the pending distributions, the plan in force last: it completes the batch."""
+        return sorted(self._pending, key=lambda number: (number == self.current, number))
+
+    def _fed(self, state: Any, number: int, tally: Tally) -> Any:
+        if number == self.current:
+            return self.policy.observe(state, self.plan, tally)
+        return self.policy.late(state, self.plans[number], tally)  # type: ignore[attr-defined]
+
+    def _replan(self) -> None:
+        plan = self.policy.plan(self.state)
+        if int(plan.number) != int(self.plan.number):
+            self._begin(plan)
+        else:
+            self.plan = plan
+
+    def now(self) -> Any:
+        """Return the policy's state with what is pending; nothing is changed."""
+        state = self.state
+        for number in self._order():
+            if self._pending[number].counts.any():
+                state = self._fed(state, number, self._pending[number].tally)
+        return state
+
+    def retire(self, arm: int) -> None:
+        """Take an arm out of the race."""
+        if not hasattr(self.policy, "retire"):
+            raise ParameterError(f"{type(self.policy).__name__} cannot retire arms")
+        changed = self.policy.retire(self.now(), arm)
+        self._feed()
+        self.retired = self.retired | (np.arange(len(self.arms)) == arm)
+        self._go_on(changed)
+
+    def extend(self, arms: ArmSet) -> None:
+        """Add arms; distributions so far never play them."""
+        if not hasattr(self.policy, "extend"):
+            raise ParameterError(f"{type(self.policy).__name__} cannot take in new arms")
+        changed = self.policy.extend(self.now(), arms)
+        self._feed()
+        new = len(arms) - len(self.arms)
+        self.arms, self.retired = arms, np.pad(self.retired, (0, new))
+        self.plans = {number: _widened(plan, new) for number, plan in self.plans.items()}
+        self._sums = (0, np.zeros(0))
+        self._go_on(changed)
+
+    def _go_on(self, changed: Any) -> None:
+        """Go on from a state in which some tests start anew."""
+        self.state = changed
+        if isinstance(self.policy, AnytimeElimination):
+            self.since = since_of(self.since, changed, len(self.feeds))
+        self._begin(self.policy.plan(changed))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers."""
+        return {
+            "state": self.policy.dump(self.state),
+            "plans": {str(number): plan.to_json() for number, plan in self.plans.items()},
+            "current": self.current,
+            "numbers": self._numbers,
+            "restricted": [[list(key), number] for key, number in self._restricted.items()],
+            "pending": {str(number): sums.tally.to_json() for number, sums in self._pending.items()},
+            "total": self._total,
+            "feeds": [feed.to_json() for feed in self.feeds],
+            "since": self.since.tolist(),
+            "retired": self.retired.tolist(),
+            "unused": self.unused,
+        }
+
+    @classmethod
+    def from_json(cls, policy: Policy[Any], arms: ArmSet, data: Mapping[str, Any]) -> "Book":
+        """Invert :meth:`to_json`."""
+        out = cls.__new__(cls)
+        out.policy, out.arms, out.state = policy, arms, policy.load(arms, data["state"])
+        out.plans = {int(number): Plan.from_json(plan) for number, plan in data["plans"].items()}
+        out.current, out._numbers, out._sums = data["current"], data["numbers"], (0, np.zeros(0))
+        out._restricted = {tuple(key): number for key, number in data["restricted"]}
+        out.plan, out.news = policy.plan(out.state), []
+        out._pending = {
+            int(number): Sums(len(arms), Tally.from_json(tally)) for number, tally in data["pending"].items()
+        }
+        out._total, out.unused = data["total"], data["unused"]
+        out.feeds = [Feed.from_json(feed) for feed in data["feeds"]]
+        out.since = np.array(data["since"], dtype=np.int64).reshape(len(arms), len(arms))
+        out.retired = np.array(data["retired"], dtype=np.bool_)
+        return out
+
+
+def _is_evidence(plan: Plan) -> bool:
+    """Tell whether rounds of a plan that come late move its policy towards its next."""
+    return plan.rivals is None or bool(np.all(plan.rivals >= 0))
+
+
+def _with_probabilities(plan: Plan, weights: Array) -> Plan:
+    return Plan(weights / weights.sum(), plan.rounds, plan.centre, plan.number, plan.rivals)
+
+
+def _widened(plan: Plan, new: int) -> Plan:
+    """Return a plan with `new` more arms, which it never plays."""
+    centre = plan.centre
+    if centre is not None:
+        values = np.pad(centre.values, (0, new))
+        centre = Centre(values, centre.low, centre.high, centre.limit, centre.rewards)
+    rivals = None if plan.rivals is None else np.pad(plan.rivals, (0, new))
+    return Plan(np.pad(plan.probabilities, (0, new)), plan.rounds, centre, plan.number, rivals)

@@ -1,0 +1,74 @@
+"""Draws that can be checked: each is a keyed hash of what was drawn for whom."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from secrets import token_hex
+
+import numpy as np
+
+from orthobandit._random import arms_at
+from orthobandit._types import Array, Mask, Whole
+
+PLAN, HOLDOUT = b"plan", b"holdout"
+_STEP = 2.0**-53
+
+
+def new_key() -> str:
+    """Return a key, 32 hexadecimal digits, that nobody can guess."""
+    return token_hex(16)
+
+
+def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Array:
+    """Return a number in [0, 1) for every name (n,), a multiple of 2⁻⁵³.
+
+    For anyone without the key they are independent and uniform, over all names, plans and purposes. With it,
+    anyone can compute them again.
+
+    Parameters
+    ----------
+    key : str
+        The experiment's; no two experiments share one.
+    purpose : bytes
+    plan : int
+        Number of the plan in force: no position is ever used under two plans.
+    names : iterable of str
+        The unit, or the number of the proposal.
+    """
+    start = blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+    digests = []
+    for name in names:
+        one = start.copy()
+        one.update(name.encode())
+        digests.append(one.digest())
+    words = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+    return np.asarray((words >> np.uint64(11)).astype(np.float64) * _STEP)
+
+
+def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> list[str]:
+    """Return what the position of each proposal (n,) is made from: its unit, or its number."""
+    if not sticky or not units:
+        return [f"#{number}" for number in numbers.tolist()]
+    return [
+        f"#{number}" if unit is None else f"={unit}"
+        for unit, number in zip(units, numbers.tolist(), strict=True)
+    ]
+
+
+def drawn(key: str, plan: int, cumulative: Array, names: Sequence[str]) -> Whole:
+    """Return the arms (n,) that belong to these names under a plan.
+
+    Parameters
+    ----------
+    key, plan, names
+        As in :func:`positions`.
+    cumulative : (K,) array
+        Running sums of the distribution; see :func:`~orthobandit._random.cumulative_probabilities`.
+    """
+    return arms_at(cumulative, positions(key, PLAN, plan, names))
+
+
+def held_out(key: str, share: float, names: Sequence[str]) -> Mask:
+    """Tell which names (n,) are in the holdout, whatever plan is in force."""
+    if share <= 0:
+        return np.zeros(len(names), dtype=np.bool_)
+    return np.asarray(positions(key, HOLDOUT, 0, names) < share)

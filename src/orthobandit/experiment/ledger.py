@@ -1,0 +1,369 @@
+"""The ledger: what an experiment knows, as a fold over its log.
+
+Rewards settle in the order of draws, not of arrivals. Let F_n hold potential rewards, plans, forecasts and
+arrival times of proposals 1 to n, seen or not. Plan and forecast of proposal n + 1 use what was known when it
+was drawn, and its arm is drawn independently of F_n from logged probabilities; so sums in the order of draws
+are martingales, and a boundary that is uniform in time covers every prefix, however its length came about.
+The policy is fed the longest settled prefix, and nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ClosedError, ConflictError, RewardError, UnknownProposalError
+from orthobandit.estimate import Plan, Tally
+from orthobandit.experiment.book import Book
+from orthobandit.experiment.draw import drawn, held_out, names_of
+from orthobandit.experiment.entries import Asked, Entry, Noted, Told
+from orthobandit.experiment.levels import Given, Level
+from orthobandit.experiment.proposal import Settled, Waiting
+from orthobandit.experiment.settings import Settings
+from orthobandit.experiment.tracks import Sums, Track
+
+OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
+
+
+class Ledger:
+    """The state of an experiment after some entries of its log.
+
+    The same entries give the same state, bit by bit. Entries that :meth:`ask`, :meth:`tell` and :meth:`note`
+    make, and notes of the plans and distributions that follow, are put into :attr:`outbox` for the log.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Attributes
+    ----------
+    at : float
+        Time of the newest entry.
+    status : {"open", "paused", "stopped"}
+    book : Book
+        The policy, and what it is fed.
+    levels, tracks : lists
+        Forecasters and intervals, one a metric.
+    holdout : list of Sums
+        What the holdout returned, one a metric.
+    drawn, silent : (K,) arrays of int
+        Settled proposals of each arm, and those of which nothing was told.
+    retirements : list of (int, str)
+        Arms that were taken out, and why.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.at, self.status = settings, -np.inf, OPEN
+        self.arms = settings.arms
+        self.outbox: list[Entry] = []
+        self.book = Book(settings.policy, self.arms)
+        self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
+        self.tracks = [
+            Track(metric, self._mode(place), self.arms, settings.reference)
+            for place, metric in enumerate(settings.metrics)
+        ]
+        self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
+        self.waiting, self._is_stirred = Waiting(len(settings.metrics)), True
+        self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
+        self.retirements: list[tuple[int, str]] = []
+
+    def _baseline(self, place: int) -> Any:
+        own = self.settings.policy.baseline if place == 0 else None
+        return self.settings.metrics[place].baseline if own is None else own
+
+    def _mode(self, place: int) -> Any:
+        own = getattr(self.settings.policy, "confidence", None) if place == 0 else None
+        return self.settings.metrics[place].confidence if own is None else own
+
+    # What is done to it
+
+    def apply(self, entry: Entry) -> None:
+        """Take in the next entry of the log, to which nothing is to be added."""
+        self.settle(entry.at)
+        if isinstance(entry, Asked):
+            self._forecast(entry.count, entry.covariates)
+            self._register(entry)
+        elif isinstance(entry, Told):
+            self._tell(entry)
+        else:
+            self._note(entry)
+        self.outbox.clear()
+
+    def ask(
+        self,
+        at: float,
+        units: Sequence[str | None],
+        count: int,
+        available: Sequence[int] | None = None,
+        covariates: Given = None,
+    ) -> Asked:
+        """Draw proposals and take them in."""
+        self.settle(at)
+        self._check_open()
+        settings, numbers = self.settings, np.arange(count) + self.waiting.next
+        number = self.book.distribution(available)
+        self._tell_outbox(at)
+        plan, cumulative = self.book.plans[number], self.book.cumulative(number)
+        names = names_of(units, numbers, sticky=settings.sticky)
+        held = held_out(settings.key, settings.holdout, names)
+        forecasts = self._forecast(count, covariates)
+        arms = drawn(settings.key, int(plan.number), cumulative, names)
+        arms = np.where(held, settings.reference, arms)
+        entry = Asked(
+            self.at,
+            int(numbers[0]),
+            int(plan.number),
+            number,
+            arms,
+            forecasts,
+            tuple(units),
+            held,
+            tuple(covariates or ()),
+        )
+        self.outbox.append(entry)
+        self._register(entry)
+        return entry
+
+    def tell(self, at: float, metric: str, numbers: Whole, values: Array) -> None:
+        """Take in rewards of proposals that wait for them; what is known already changes nothing.
+
+        Raises
+        ------
+        ConflictError
+            If another value was told before.
+        """
+        self.settle(at)
+        new = self.check_told(metric, numbers, values)
+        if new.any():
+            self.tell_checked(metric, numbers[new], values[new])
+
+    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> None:
+        """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
+        entry = Told(self.at, metric, numbers, values)
+        self.outbox.append(entry)
+        self._tell(entry)
+
+    def note(self, at: float, kind: str, **data: Any) -> None:
+        """Take in anything else."""
+        self.settle(at)
+        entry = Noted(self.at, kind, data)
+        self.outbox.append(entry)
+        self._note(entry)
+
+    # How it is done
+
+    def settle(self, at: float) -> None:
+        """Move the clock on, and take in every proposal that is settled by then, in the order of draws."""
+        if at <= self.at and not self._is_stirred:
+            return
+        self.at, self._is_stirred = max(self.at, at), False
+        while (ready := self.waiting.settled(self.at, self._needed)) is not None:
+            for run in ready.runs():
+                self._take(run, ready)
+        self._tell_outbox(self.at)
+
+    @property
+    def _needed(self) -> int:
+        """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""
+        metrics = self.settings.metrics
+        if not np.isfinite(self.settings.window):
+            return 1  # nothing else would ever settle it
+        return 0 if any(metric.add for metric in metrics) else len(metrics)
+
+    def _tell_outbox(self, at: float) -> None:
+        self.outbox.extend(Noted(at, kind, data) for kind, data in self.book.news)
+        self.book.news.clear()
+
+    def _forecast(self, count: int, covariates: Given) -> Array:
+        first = self.waiting.next
+        return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
+
+    def _register(self, entry: Asked) -> None:
+        deadline, self._is_stirred = entry.at + self.settings.window, True
+        self.waiting.add(entry.arms, entry.distribution, deadline, entry.forecasts, entry.held)
+
+    def _tell(self, entry: Told) -> None:
+        place, self._is_stirred = self._metric(entry.metric), True
+        if self.settings.metrics[place].add:
+            for number, value in zip(entry.proposals, entry.values, strict=True):
+                one = np.array([number])
+                before = self.waiting.told(place, one)
+                self.waiting.tell(place, one, np.where(np.isnan(before), 0.0, before) + value)
+        else:
+            self.waiting.tell(place, entry.proposals, entry.values)
+        self.settle(entry.at)
+
+    def _note(self, entry: Noted) -> None:
+        if entry.kind == "pause":
+            self._check_open()
+            self.status = PAUSED
+        elif entry.kind == "resume":
+            self.status = OPEN
+        elif entry.kind == "stop":
+            self.status = STOPPED
+        elif entry.kind == "retire":
+            self._retire(int(entry.data["arm"]), "by hand")
+        elif entry.kind == "extend":
+            self._extend(ArmSet(entry.data["features"], entry.data["labels"]))
+        elif entry.kind in ("plan", "distribution"):
+            self.book.adopt(entry.kind, entry.data)
+        self._tell_outbox(entry.at)
+
+    def _take(self, run: Settled, ready: Settled) -> None:
+        """Take in settled proposals of one distribution: levels, tracks, then the policy."""
+        number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
+        if not run.held[0]:
+            np.add.at(self.drawn, run.arms, 1)
+            np.add.at(self.silent, run.arms[run.silent], 1)
+        for place, track in enumerate(self.tracks):
+            values = run.values[place]
+            told = ~np.isnan(values)
+            kept = told | (self.settings.silence == "zero")
+            values = np.where(told, values, 0.0)
+            centre = self._values_of(place, plan)
+            self.levels[place].learn(values - centre[run.arms], kept)
+            if run.held[0]:
+                self.holdout[place].add(run.arms[kept], values[kept])
+                continue
+            arms, forecasts = run.arms[kept], run.forecasts[place, kept]
+            track.add(number, arms, track.centre.residuals(arms, values[kept], forecasts))
+            if place == 0:
+                level = forecasts if plan.centre is not None else 0.0
+                self._feed(number, plan.residuals(arms, values[kept], level), arms, ready)
+
+    def _values_of(self, place: int, plan: Plan) -> Array:
+        return plan.values if place == 0 else np.zeros(plan.count)
+
+    def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
+        while len(arms):
+            count = self.book.add(number, arms, residuals)
+            arms, residuals = arms[count:], residuals[count:]
+            if self.book.is_full:
+                for track in self.tracks:
+                    track.flush(self.book.plans)
+                # Proposals still belong to these: such as wait, and such as are being taken in.
+                self.book.flush({*self.waiting.distributions, *ready.distributions.tolist()})
+                self._guard()
+
+    def _guard(self) -> None:
+        """Retire arms that a guardrail has proven worse than the reference arm."""
+        for rail in self.settings.guardrails:
+            track = self.tracks[self._metric(rail.metric)]
+            _, low, high = track.intervals(self.book.plans)
+            worse = low > rail.margin if rail.worse == "higher" else high < -rail.margin
+            for arm in np.flatnonzero(worse & ~self.book.retired).tolist():
+                if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
+                    self._retire(arm, f"by the guardrail on {rail.metric!r}")
+
+    def _retire(self, arm: int, reason: str) -> None:
+        self.book.retire(arm)
+        self.retirements.append((arm, reason))
+
+    def _extend(self, arms: ArmSet) -> None:
+        for track in self.tracks:
+            track.flush(self.book.plans)
+            track.extend(arms)
+        self.book.extend(arms)
+        new = len(arms) - len(self.arms)
+        self.arms = arms
+        self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
+        self.drawn, self.silent = np.pad(self.drawn, (0, new)), np.pad(self.silent, (0, new))
+
+    # What it checks
+
+    def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
+        """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
+        place = self._metric(metric)
+        self._check_open_proposals(numbers)
+        before = self.waiting.told(place, numbers)
+        if self.settings.metrics[place].add:
+            self._check_range(place, numbers, np.where(np.isnan(before), 0.0, before) + values)
+            return np.ones(len(numbers), dtype=np.bool_)
+        self._check_range(place, numbers, values)
+        new = np.isnan(before)
+        wrong = ~new & (before != values)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ConflictError(
+                f"proposal {numbers[row]} was told {before[row]:g} for {metric!r} before, now"
+                f" {values[row]:g}; the first value is final, or set `add=True` for values that add up"
+            )
+        if len(numbers) > 1 and len(np.unique(numbers)) < len(numbers):
+            raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
+        return np.asarray(new)
+
+    def _check_open(self) -> None:
+        if self.status != OPEN:
+            raise ClosedError(
+                f"the experiment is {self.status}; call `resume` first"
+                if self.status == PAUSED
+                else "the experiment was stopped; `report` says what it found, and begin another to go on"
+            )
+
+    def _metric(self, name: str) -> int:
+        names = self.settings.names
+        if name not in names:
+            raise RewardError(f"{name!r} is not a metric of this experiment; its metrics: {', '.join(names)}")
+        return names.index(name)
+
+    def _check_open_proposals(self, numbers: Whole) -> None:
+        outside = (numbers >= self.waiting.next) | (numbers < 1)
+        if outside.any():
+            raise UnknownProposalError(
+                f"proposal {numbers[int(np.argmax(outside))]} was never asked for; tell what `ask` returned"
+            )
+        over = numbers < self.waiting.first
+        if over.any():
+            raise ClosedError(
+                f"proposal {numbers[int(np.argmax(over))]} is settled: its reward was told, or its window of"
+                f" {self.settings.window:g} s has passed; a longer `window` waits longer"
+            )
+
+    def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
+        low, high = self._mode(place).reward_range
+        bad = ~((values >= low) & (values <= high) & np.isfinite(values))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise RewardError(
+                f"{self.settings.names[place]}={values[row]} of proposal {numbers[row]} must be a finite"
+                f" number in the declared range [{low:g}, {high:g}]"
+            )
+
+    # As JSON
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole state as plain lists and numbers, exactly."""
+        return {
+            "at": None if np.isinf(self.at) else self.at,
+            "status": self.status,
+            "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
+            "book": self.book.to_json(),
+            "levels": [level.to_json() for level in self.levels],
+            "tracks": [track.to_json() for track in self.tracks],
+            "holdout": [sums.tally.to_json() for sums in self.holdout],
+            "waiting": self.waiting.to_json(),
+            "drawn": self.drawn.tolist(),
+            "silent": self.silent.tolist(),
+            "retirements": [list(one) for one in self.retirements],
+        }
+
+    @classmethod
+    def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
+        """Invert :meth:`to_json`."""
+        out = cls(settings)
+        out.outbox.clear()
+        out.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
+        out.at = -np.inf if data["at"] is None else data["at"]
+        out.status = data["status"]
+        out.book = Book.from_json(settings.policy, out.arms, data["book"])
+        out.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
+        for place, metric in enumerate(settings.metrics):
+            out.levels[place] = Level(out._baseline(place), data["levels"][place])
+            out.tracks[place] = Track(metric, out._mode(place), out.arms, settings.reference)
+            out.tracks[place].load(data["tracks"][place])
+            out.holdout[place] = Sums(len(out.arms), Tally.from_json(data["holdout"][place]))
+        out.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
+        out.drawn, out.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))
+        return out

@@ -1,0 +1,125 @@
+"""Forecasts of a metric's level: made before each draw, learnt from when the draw is settled, in order."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Array, Mask
+from orthobandit.errors import ForecastError, ParameterError
+from orthobandit.estimate.baseline import Baseline
+from orthobandit.estimate.forecaster import CompiledForecaster, Covariates, Forecast
+
+Given = Sequence[Covariates] | None
+
+
+class Level:
+    """The running forecaster of one metric, and the forecasts that wait for their rewards.
+
+    A forecast that is not finite is refused; the mean of what was learnt so far stands in for it, and
+    `stood_in` counts how often.
+    """
+
+    def __init__(self, baseline: Baseline, kept: Mapping[str, Any] | None = None) -> None:
+        self._waiting: deque[Forecast | None] = deque()
+        self._rows: deque[Array] = deque()
+        self._mean, self._learnt, self.stood_in = 0.0, 0, 0
+        memory = None if kept is None else kept["memory"]
+        self._forecaster = baseline.forecaster() if memory is None else baseline.forecaster(memory)  # type: ignore[call-arg]
+        if kept is not None:
+            self._mean, self._learnt = float(kept["mean"]), int(kept["learnt"])
+            self.stood_in = int(kept["stood_in"])
+            self._rows = deque(np.array(row, dtype=np.float64) for row in kept["rows"])
+            self._waiting = deque(None if one is None else _forecast(one) for one in kept["waiting"])
+
+    def ahead(self, number: int, count: int, covariates: Given = None) -> Array:
+        """Forecast so many proposals (n,), the first of which has this number; before they are drawn."""
+        if isinstance(self._forecaster, CompiledForecaster):
+            values, rows = self._forecaster.ahead(number - 1, count)
+            self._rows.append(rows)
+            return self._finite(values)
+        out = np.empty(count)
+        made: list[Forecast | None] = []
+        for k in range(count):
+            try:
+                made.append(self._forecaster.forecast(number - 1 + k, covariates[k] if covariates else None))
+            except ForecastError:
+                made.append(None)
+            one = made[-1]
+            out[k] = np.nan if one is None else one.value
+        self._waiting.extend(made)
+        return self._finite(out)
+
+    def _finite(self, values: Array) -> Array:
+        bad = ~np.isfinite(values)
+        if not bad.any():
+            return values
+        self.stood_in += int(np.count_nonzero(bad))
+        return np.where(bad, self._mean, values)
+
+    def learn(self, residuals: Array, kept: Mask) -> None:
+        """Learn from the oldest forecasts (n,) that wait; those that are not `kept` are forgotten."""
+        count = len(residuals)
+        for residual in residuals[kept].tolist():
+            self._learnt += 1
+            self._mean += (residual - self._mean) / self._learnt
+        if isinstance(self._forecaster, CompiledForecaster):
+            self._forecaster.take(self._oldest(count)[kept], residuals[kept])
+            return
+        for k in range(count):
+            forecast = self._waiting.popleft()
+            if kept[k] and forecast is not None:
+                self._forecaster.learn(forecast, float(residuals[k]))
+
+    def _oldest(self, count: int) -> Array:
+        """Take so many rows of regressors from the front of the queue."""
+        parts: list[Array] = []
+        left = count
+        while left:
+            rows = self._rows[0]
+            if len(rows) <= left:
+                parts.append(self._rows.popleft())
+            else:
+                parts.append(rows[:left])
+                self._rows[0] = rows[left:]
+            left -= len(parts[-1])
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the memory as plain lists and numbers; :class:`ParameterError` if the model has no such."""
+        return {
+            "memory": self._forecaster.to_json(),
+            "mean": self._mean,
+            "learnt": self._learnt,
+            "stood_in": self.stood_in,
+            "rows": [rows.tolist() for rows in self._rows],
+            "waiting": [None if one is None else _plain(one) for one in self._waiting],
+        }
+
+
+def check_kept(baseline: Baseline) -> None:
+    """Raise :class:`ParameterError` if a forecaster's memory cannot be kept across a restart."""
+    try:
+        memory = baseline.forecaster().to_json()
+        baseline.forecaster(memory)  # type: ignore[call-arg]
+    except (TypeError, ParameterError) as error:
+        raise ParameterError(
+            f"baseline={baseline!r} cannot go on after a restart ({error}); give one that can, such as"
+            " AutoRegression or CovariateRegression, or use Experiment.memory"
+        ) from None
+
+
+def _plain(one: Forecast) -> dict[str, Any]:
+    return {
+        "value": one.value,
+        "round": one.round,
+        "regressors": list(one.regressors),
+        "features": [list(pair) for pair in one.features],
+        "number": one.number,
+    }
+
+
+def _forecast(data: Mapping[str, Any]) -> Forecast:
+    features = tuple((str(name), float(value)) for name, value in data["features"])
+    return Forecast(data["value"], data["round"], tuple(data["regressors"]), features, data["number"])

@@ -1,0 +1,210 @@
+"""What `ask` returns, and the proposals whose rewards are still awaited."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Array, Mask, Whole
+
+LONGEST = 4096  # proposals that are settled at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """An arm to show, with all that was fixed before it was drawn.
+
+    Attributes
+    ----------
+    id : int
+        What to tell its reward by; proposals are numbered from 1 in the order of draws.
+    arm, label : int, str
+    plan : int
+        Number of the plan in force.
+    probabilities : (K,) array
+        What the arm was drawn from.
+    baseline : float
+        Forecast of the objective's level.
+    held : bool
+        Whether the proposal is in the holdout, which is shown the reference arm.
+    """
+
+    id: int
+    arm: int
+    label: str
+    plan: int
+    probabilities: Array
+    baseline: float
+    held: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Proposals (n,) that are settled next, in the order of draws; values (m, n) are NaN where silent."""
+
+    first: int
+    arms: Whole
+    distributions: Whole
+    forecasts: Array
+    values: Array
+    held: Mask
+
+    @property
+    def silent(self) -> Mask:
+        """Of which (n,) nothing was told of the objective."""
+        return np.asarray(np.isnan(self.values[0]))
+
+    def __getitem__(self, rows: slice) -> "Settled":
+        start = rows.start or 0
+        return Settled(
+            self.first + start,
+            self.arms[rows],
+            self.distributions[rows],
+            self.forecasts[:, rows],
+            self.values[:, rows],
+            self.held[rows],
+        )
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def runs(self) -> Iterator["Settled"]:
+        """Yield runs of proposals of one distribution and one side of the holdout."""
+        if len(self) == 1:
+            yield self
+            return
+        change = np.flatnonzero((np.diff(self.distributions) != 0) | np.diff(self.held))
+        ends = [*(change + 1).tolist(), len(self)]
+        begin = 0
+        for end in ends:
+            yield self[begin:end]
+            begin = end
+
+
+class Waiting:
+    """Proposals in the order of draws from the first that is not settled on; columns that grow at the end."""
+
+    def __init__(self, metrics: int, first: int = 1) -> None:
+        self.first = first  # number of the oldest proposal that is not settled
+        self._head, self._end, self._metrics = 0, 0, metrics
+        self._arms = np.zeros(64, dtype=np.int64)
+        self._distributions = np.zeros(64, dtype=np.int64)
+        self._deadlines = np.zeros(64)
+        self._held = np.zeros(64, dtype=np.bool_)
+        self._forecasts = np.zeros((metrics, 64))
+        self._values = np.zeros((metrics, 64))
+
+    def __len__(self) -> int:
+        return self._end - self._head
+
+    @property
+    def distributions(self) -> set[int]:
+        """Numbers of the distributions that they were drawn from."""
+        return set(np.unique(self._distributions[self._head : self._end]).tolist())
+
+    @property
+    def next(self) -> int:
+        """Number of the next proposal."""
+        return self.first + len(self)
+
+    def add(self, arms: Whole, distribution: int, deadline: float, forecasts: Array, held: Mask) -> None:
+        """Add proposals (n,)."""
+        count = len(arms)
+        self._make_room(count)
+        new = slice(self._end, self._end + count)
+        self._arms[new], self._distributions[new] = arms, distribution
+        self._deadlines[new], self._held[new] = deadline, held
+        self._forecasts[:, new], self._values[:, new] = forecasts, np.nan
+        self._end += count
+
+    def told(self, metric: int, numbers: Whole) -> Array:
+        """Return the values (n,) of proposals so far, NaN where nothing was told; numbers must be open."""
+        return np.asarray(self._values[metric, self._head + numbers - self.first])
+
+    def arms_of(self, numbers: Whole) -> Whole:
+        """Return the arms (n,) of open proposals."""
+        return np.asarray(self._arms[self._head + numbers - self.first])
+
+    def tell(self, metric: int, numbers: Whole, values: Array) -> None:
+        """Set the values of open proposals (n,)."""
+        self._values[metric, self._head + numbers - self.first] = values
+
+    def settled(self, at: float, needed: int) -> Settled | None:
+        """Take the longest prefix that is settled, at most LONGEST proposals; None if there is none.
+
+        A proposal is settled when the first `needed` of its metrics have been told, or when its deadline has
+        passed; with `needed` 0, only then.
+        """
+        stop = min(self._end, self._head + LONGEST)
+        if stop == self._head or not self._is_settled(slice(self._head, self._head + 1), at, needed)[0]:
+            return None
+        done = self._is_settled(slice(self._head, stop), at, needed)
+        count = len(done) if done.all() else int(np.argmin(done))
+        rows = slice(self._head, self._head + count)
+        out = Settled(
+            self.first,
+            self._arms[rows].copy(),
+            self._distributions[rows].copy(),
+            self._forecasts[:, rows].copy(),
+            self._values[:, rows].copy(),
+            self._held[rows].copy(),
+        )
+        self._head += count
+        self.first += count
+        return out
+
+    def _is_settled(self, rows: slice, at: float, needed: int) -> Mask:
+        over = self._deadlines[rows] <= at
+        if not needed:
+            return np.asarray(over)
+        return np.asarray(over | ~np.isnan(self._values[:needed, rows]).any(axis=0))
+
+    def _make_room(self, count: int) -> None:
+        size = len(self._arms)
+        if self._end + count <= size:
+            return
+        kept = slice(self._head, self._end)
+        larger = max(size, 2 * (len(self) + count))
+        for name in ("_arms", "_distributions", "_deadlines", "_held", "_forecasts", "_values"):
+            old = getattr(self, name)
+            new = np.zeros((*old.shape[:-1], larger), dtype=old.dtype)
+            new[..., : len(self)] = old[..., kept]
+            setattr(self, name, new)
+        self._head, self._end = 0, len(self)
+
+    def provisional(self, metric: int) -> tuple[Whole, Array]:
+        """Return arms and values told of open proposals; to be shown, and to steer nothing."""
+        rows = slice(self._head, self._end)
+        told = ~np.isnan(self._values[metric, rows])
+        return self._arms[rows][told], self._values[metric, rows][told]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers; None where nothing was told."""
+        rows = slice(self._head, self._end)
+        values = self._values[:, rows].astype(np.object_)
+        values[np.isnan(self._values[:, rows])] = None
+        deadlines = self._deadlines[rows]
+        return {
+            "first": self.first,
+            "arms": self._arms[rows].tolist(),
+            "distributions": self._distributions[rows].tolist(),
+            "deadlines": [end if np.isfinite(end) else None for end in deadlines.tolist()],
+            "held": self._held[rows].tolist(),
+            "forecasts": self._forecasts[:, rows].tolist(),
+            "values": values.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], metrics: int) -> "Waiting":
+        """Invert :meth:`to_json`."""
+        out = cls(metrics, data["first"])
+        count = len(data["arms"])
+        out._make_room(count)
+        out._arms[:count], out._distributions[:count] = data["arms"], data["distributions"]
+        out._deadlines[:count] = [np.inf if end is None else end for end in data["deadlines"]]
+        out._held[:count] = data["held"]
+        out._forecasts[:, :count] = np.array(data["forecasts"], dtype=np.float64).reshape(metrics, count)
+        out._values[:, :count] = np.array(data["values"], dtype=np.float64).reshape(metrics, count)
+        out._end = count
+        return out

@@ -1,0 +1,225 @@
+"""What is known now, and what to do: one sentence, a table, JSON, a page, a picture."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit.experiment.ledger import OPEN, PAUSED, Ledger
+
+FEW = 100  # settled proposals below which nothing is said yet of shares
+
+
+@dataclass(frozen=True)
+class ArmReport:
+    """One arm: how often it was settled, its share, and what is known of its gap to the reference arm."""
+
+    label: str
+    settled: int
+    silent: int
+    probability: float
+    is_active: bool
+    is_retired: bool
+    gap: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """One metric: gaps to the reference arm with intervals that hold at all times at once, each arm."""
+
+    name: str
+    mode: str
+    certainty: float
+    gaps: tuple[tuple[float | None, float | None, float | None], ...]
+    provisional: int
+    stood_in: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an experiment knows.
+
+    Attributes
+    ----------
+    advice : str
+        What to do now, in one sentence.
+    status : str
+    proposals, settled, awaited : int
+        Drawn; settled, which is what everything rests on; and still awaited.
+    leader : str
+        The arm that looks best.
+    declared : str or None
+        The arm that is proven best, or within ε of it.
+    epsilon : float or None
+        The leader is within this of the best arm; None while nothing is claimed.
+    certainty, mode : float, str
+        Probability with which the policy's claims hold, and on what grounds.
+    reference : str
+    arms : tuple of ArmReport
+    metrics : tuple of MetricReport
+    holdout : tuple
+        Of each metric, how many the holdout had and their mean.
+    unused : int
+        Rounds that the policy could not take, because they came after their phase.
+    warnings : tuple of str
+        What is not as it should be.
+    """
+
+    advice: str
+    status: str
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    epsilon: float | None
+    certainty: float
+    mode: str
+    reference: str
+    arms: tuple[ArmReport, ...]
+    metrics: tuple[MetricReport, ...]
+    holdout: tuple[tuple[str, int, float | None], ...] = ()
+    unused: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        from orthobandit.experiment.page import text_of
+
+        return text_of(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **{name: getattr(self, name) for name in self.__dataclass_fields__},
+            "arms": [dict(vars(arm)) for arm in self.arms],
+            "metrics": [{**vars(one), "gaps": [list(gap) for gap in one.gaps]} for one in self.metrics],
+            "holdout": [list(one) for one in self.holdout],
+            "warnings": list(self.warnings),
+        }
+
+    def to_html(self) -> str:
+        """Return a page of its own: the sentence, the table, the warnings."""
+        from orthobandit.experiment.page import page_of
+
+        return page_of(self)
+
+    def figure(self) -> Any:
+        """Return a matplotlib figure of the gaps to the reference arm."""
+        from orthobandit.experiment.page import figure_of
+
+        return figure_of(self)
+
+
+def report_of(ledger: Ledger) -> Report:
+    """Return what a ledger knows."""
+    book, settings = ledger.book, ledger.settings
+    decision = settings.policy.decide(book.now())
+    labels, leader, declared = ledger.arms.labels, int(decision.leader), int(decision.declared)
+    estimate, low, high = ledger.tracks[0].intervals(book.plans)
+    arms = tuple(
+        ArmReport(
+            label=label,
+            settled=int(ledger.drawn[arm]),
+            silent=int(ledger.silent[arm]),
+            probability=float(book.plan.probabilities[arm]),
+            is_active=bool(decision.active[arm]),
+            is_retired=bool(book.retired[arm]),
+            gap=_number(estimate[arm]) if ledger.drawn[arm] else None,
+            low=_number(low[arm]),
+            high=_number(high[arm]),
+        )
+        for arm, label in enumerate(labels)
+    )
+    return Report(
+        advice=_advice(ledger, decision, labels),
+        status=ledger.status,
+        proposals=ledger.waiting.next - 1,
+        settled=ledger.waiting.first - 1,
+        awaited=len(ledger.waiting),
+        leader=labels[leader],
+        declared=labels[declared] if declared >= 0 else None,
+        epsilon=_number(float(decision.epsilon)),
+        certainty=float(decision.certainty),
+        mode=decision.mode,
+        reference=labels[settings.reference],
+        arms=arms,
+        metrics=tuple(_metric(ledger, place) for place in range(len(settings.metrics))),
+        holdout=_holdout(ledger),
+        unused=book.unused,
+        warnings=tuple(_warnings(ledger)),
+    )
+
+
+def _metric(ledger: Ledger, place: int) -> MetricReport:
+    metric, track = ledger.settings.metrics[place], ledger.tracks[place]
+    gaps = zip(*track.intervals(ledger.book.plans), strict=True)
+    return MetricReport(
+        name=metric.name,
+        mode=track.confidence.name,
+        certainty=1.0 - metric.delta,
+        gaps=tuple((_number(middle), _number(low), _number(high)) for middle, low, high in gaps),
+        provisional=len(ledger.waiting.provisional(place)[0]),
+        stood_in=ledger.levels[place].stood_in,
+    )
+
+
+def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
+    if not ledger.settings.holdout:
+        return ()
+    out = []
+    for name, sums in zip(ledger.settings.names, ledger.holdout, strict=True):
+        count = int(sums.counts.sum())
+        out.append((name, count, float(sums.sums.sum()) / count if count else None))
+    return tuple(out)
+
+
+def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
+    """Say what to do now, in one sentence."""
+    declared, leader = int(decision.declared), labels[int(decision.leader)]
+    sure = f"{decision.certainty:.3g}".rstrip("0").rstrip(".")
+    if declared >= 0 and decision.certainty > 0:
+        within = ledger.settings.policy
+        epsilon = float(getattr(within, "epsilon", 0.0))
+        best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        return f"Show {labels[declared]!r}: it is {best}, with probability {sure} ({decision.mode})."
+    left = [label for label, active in zip(labels, decision.active, strict=True) if active]
+    if ledger.status == PAUSED:
+        return "Call resume() to go on; rewards are still taken."
+    if ledger.status != OPEN:
+        return (
+            f"The experiment was stopped by hand before it could declare an arm; {leader!r} looks best, and"
+            f" {len(left)} of {len(labels)} arms may be."
+        )
+    if decision.certainty == 0:
+        return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
+    if len(left) < len(labels):
+        return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
+    return f"Go on: {leader!r} looks best so far, and no arm can be ruled out yet."
+
+
+def _warnings(ledger: Ledger) -> list[str]:
+    out, settings, settled = [], ledger.settings, int(ledger.drawn.sum())
+    if settings.silence == "missing" and ledger.silent.any():
+        out.append(
+            f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
+            " only if silence does not depend on the arm or the reward"
+        )
+    for arm, reason in ledger.retirements:
+        out.append(
+            f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
+            " are left, and hold as said if the choice did not depend on the objective"
+        )
+    for name, level in zip(settings.names, ledger.levels, strict=True):
+        if level.stood_in:
+            out.append(f"{level.stood_in} forecasts of {name!r} were not finite; its mean stood in for them")
+    if not ledger.tracks[0].confidence.is_exact and settled >= FEW:
+        out.append(
+            "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
+        )
+    return out
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

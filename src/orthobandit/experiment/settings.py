@@ -1,0 +1,241 @@
+"""What an experiment was set up with, as plain JSON, and the words it is said in."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from orthobandit._checks import check_choice, check_fraction
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
+from orthobandit.estimate.baseline import Baseline
+from orthobandit.policy import Policy
+
+SILENCES = ("zero", "missing")
+SIDES = ("higher", "lower")
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+OBJECTIVE = "reward"
+
+
+def seconds(window: str | float | None) -> float:
+    """Return a length of time in seconds; +inf for None.
+
+    Examples
+    --------
+    >>> seconds("7d"), seconds("90 min"), seconds(5)
+    (604800.0, 5400.0, 5.0)
+    """
+    if window is None:
+        return np.inf
+    if isinstance(window, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|min|h|d|w)\s*", window)
+        if match is None:
+            raise ParameterError(f"window={window!r} must be a number with one of {', '.join(UNITS)}: '7d'")
+        return float(match[1]) * UNITS[match[2]]
+    if isinstance(window, bool) or not 0 <= window < np.inf:
+        raise ParameterError(f"window={window!r} must be seconds, or text such as '7d'")
+    return float(window)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that is told of proposals.
+
+    Parameters
+    ----------
+    name : str
+    rewards : (float, float), optional
+        Where every value lies; if it is known, intervals are exact at every sample size.
+    add : bool
+        Values of one proposal add up, and the sum is final at the end of the window. Otherwise the first
+        value is final.
+    delta : float
+        Probability that any of the metric's intervals is ever wrong.
+    baseline : Baseline
+        Forecast of the metric's level.
+    """
+
+    name: str
+    rewards: tuple[float, float] | None = None
+    add: bool = False
+    delta: float = 0.05
+    baseline: Baseline = RunningMean()  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ParameterError(f"name={self.name!r} of a metric must be text")
+        check_fraction("delta", self.delta)
+        if self.rewards is not None:
+            object.__setattr__(self, "rewards", tuple(map(float, self.rewards)))
+            Bounded(*self.rewards)
+
+    @property
+    def confidence(self) -> Confidence:
+        """The mode of the metric's intervals."""
+        return Asymptotic() if self.rewards is None else Bounded(*self.rewards)
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """Retire an arm once it is proven worse than the reference arm by more than a margin.
+
+    Parameters
+    ----------
+    metric : str
+    margin : float
+        At least 0, in units of the metric.
+    worse : {"higher", "lower"}
+        Which side is worse.
+    """
+
+    metric: str
+    margin: float = 0.0
+    worse: str = "higher"
+
+    def __post_init__(self) -> None:
+        check_choice("worse", self.worse, SIDES)
+        if not 0 <= self.margin < np.inf:
+            raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What an experiment was set up with.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    policy : Policy
+    key : str
+        Of the draws.
+    window : float
+        Seconds after which a proposal is settled, whatever has come.
+    silence : {"zero", "missing"}
+        What a proposal counts as of which nothing was told within the window.
+    sticky : bool
+        Whether a unit that comes again gets its first proposal.
+    reference : int
+        The arm that others are compared with, and that the holdout is shown.
+    holdout : float
+        Share of proposals that are shown the reference arm for ever, and reported apart.
+    metrics : tuple of Metric
+        The objective first.
+    guardrails : tuple of Guardrail
+    """
+
+    arms: ArmSet
+    policy: Policy[Any]
+    key: str
+    window: float = np.inf
+    silence: str = "zero"
+    sticky: bool = True
+    reference: int = 0
+    holdout: float = 0.0
+    metrics: tuple[Metric, ...] = field(default_factory=lambda: (Metric(OBJECTIVE),))
+    guardrails: tuple[Guardrail, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("silence", self.silence, SILENCES)
+        if not 0 <= self.holdout < 1:
+            raise ParameterError(f"holdout={self.holdout} must be a share in [0, 1)")
+        if not 0 <= self.reference < len(self.arms):
+            raise ParameterError(f"reference={self.reference} is not an arm")
+        names = [metric.name for metric in self.metrics]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"metrics={names} must have different names")
+        for rail in self.guardrails:
+            if rail.metric not in names:
+                raise ParameterError(f"guardrail on {rail.metric!r}: metrics are {', '.join(names)}")
+            if not hasattr(self.policy, "retire"):
+                raise ParameterError(f"{type(self.policy).__name__} cannot retire arms; guardrails need that")
+        if any(metric.add for metric in self.metrics) and not np.isfinite(self.window):
+            raise ParameterError("rewards that add up are final at the end of the window; give `window`")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the metrics, the objective first."""
+        return tuple(metric.name for metric in self.metrics)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
+            "policy": described(self.policy),
+            "key": self.key,
+            "window": self.window if np.isfinite(self.window) else None,
+            "silence": self.silence,
+            "sticky": self.sticky,
+            "reference": self.reference,
+            "holdout": self.holdout,
+            "metrics": [described(metric) for metric in self.metrics],
+            "guardrails": [described(rail) for rail in self.guardrails],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], policy: Policy[Any] | None = None) -> "Settings":
+        """Invert :meth:`to_json`; a policy of another package must be given again."""
+        kept = data["policy"]
+        if policy is not None and described(policy) != kept:
+            raise ParameterError(
+                f"the experiment was begun with {_said(kept)}, not with {policy!r}; leave `policy` out, or"
+                " begin another experiment"
+            )
+        return cls(
+            arms=ArmSet(data["arms"]["features"], data["arms"]["labels"]),
+            policy=made(kept) if policy is None else policy,
+            key=data["key"],
+            window=np.inf if data["window"] is None else data["window"],
+            silence=data["silence"],
+            sticky=data["sticky"],
+            reference=data["reference"],
+            holdout=data["holdout"],
+            metrics=tuple(made(metric) for metric in data["metrics"]),
+            guardrails=tuple(made(rail) for rail in data["guardrails"]),
+        )
+
+
+def described(thing: Any) -> Any:
+    """Return settings, which are dataclasses of plain values and of other settings, as plain values."""
+    if is_dataclass(thing) and not isinstance(thing, type):
+        values = {part.name: described(getattr(thing, part.name)) for part in fields(thing) if part.init}
+        kind = type(thing)
+        return {"class": f"{kind.__module__}:{kind.__qualname__}", "settings": values}
+    if isinstance(thing, np.ndarray):
+        return described(thing.tolist())
+    if isinstance(thing, Sequence) and not isinstance(thing, str):
+        return [described(part) for part in thing]
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    if isinstance(thing, np.generic):
+        return thing.item()
+    if callable(thing):
+        return {"function": f"{thing.__module__}:{getattr(thing, '__qualname__', repr(thing))}"}
+    raise ParameterError(f"{thing!r} cannot be kept with an experiment; settings must be plain values")
+
+
+def made(data: Any) -> Any:
+    """Invert :func:`described` for settings of this package; refuse to import anything else."""
+    if isinstance(data, list):
+        return tuple(made(part) for part in data)
+    if not isinstance(data, Mapping):
+        return data
+    module, _, name = str(data.get("class", data.get("function", ""))).partition(":")
+    if module.partition(".")[0] != "orthobandit" or "<" in name:
+        raise ParameterError(f"the experiment uses {_said(data)}; open it with `policy=` as it was made with")
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if "function" in data:
+        return found
+    return found(**{key: made(value) for key, value in data["settings"].items()})
+
+
+def _said(data: Any) -> str:
+    if not isinstance(data, Mapping) or "class" not in data:
+        return str(data)
+    inside = ", ".join(f"{name}={_said(value)}" for name, value in data["settings"].items())
+    return f"{str(data['class']).rpartition(':')[2]}({inside})"

@@ -1,0 +1,81 @@
+"""Connections: the one place that knows how databases differ."""
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+
+from orthobandit.errors import ParameterError
+
+WRITES = "orthobandit_writes"  # option of connections that write
+LOCK = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
+CHECKPOINT = 4000  # pages of SQLite's write-ahead log before they move to the file: fewer waits for the disk
+
+
+def address(where: str | Path) -> URL:
+    """Return the URL of a path or a URL.
+
+    Raises
+    ------
+    ParameterError
+        If `where` is neither, or a database in memory.
+    """
+    if isinstance(where, str) and "://" in where:
+        try:
+            url = make_url(where)
+        except sa.exc.ArgumentError as error:
+            raise ParameterError(f"where={where!r} is no URL of a database: {error}") from None
+    elif isinstance(where, str | Path) and str(where):
+        url = URL.create("sqlite", database=str(where))
+    else:
+        raise ParameterError(f"where={where!r} must be a path or the URL of a database")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise ParameterError(f"where={str(where)!r} is not a file; use MemoryStore to keep nothing")
+    return url
+
+
+def file_of(url: URL) -> Path | None:
+    """Return the file of a database, if it is one that can be looked at."""
+    is_file = url.get_backend_name() == "sqlite" and not str(url.database).startswith("file:")
+    return Path(str(url.database)) if is_file else None
+
+
+def connected(url: URL, patience: float) -> Engine:
+    """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
+
+    A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
+    """
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, max_overflow=-1)
+    engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, not at the first insert
+    cursor = connection.cursor()
+    if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # Immediately: a reader that becomes a writer could find that another was faster, and fail.
+    kind = "IMMEDIATE" if connection.get_execution_options().get(WRITES) else "DEFERRED"
+    connection.exec_driver_sql(f"BEGIN {kind}")
+
+
+def writing(engine: Engine) -> Connection:
+    """Return a connection whose transactions write."""
+    return engine.connect().execution_options(**{WRITES: True})
+
+
+def lock_tables(connection: Connection) -> None:
+    """Wait until nobody else makes tables; SQLite has one writer at a time anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))

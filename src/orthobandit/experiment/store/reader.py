@@ -1,0 +1,114 @@
+"""Reading a log from tables, a block at a time."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from orthobandit.experiment.entries import Entry
+from orthobandit.experiment.store.base import Outcome, Row
+from orthobandit.experiment.store.order import Head, check_drawn
+from orthobandit.experiment.store.records import (
+    BLOCK,
+    checked,
+    damaged,
+    event_of,
+    first_group,
+    outcomes,
+    row_of,
+)
+from orthobandit.experiment.store.statements import UNITS, Statements
+
+TABLE = 2000  # proposals of one step of a table
+
+
+class Reader:
+    """What can be asked of one experiment's tables; every method takes the cursor to ask with.
+
+    Parameters
+    ----------
+    statements : Statements
+    experiment : int
+        The number of the experiment in its table.
+    root : bytes
+        The seal that the first entry follows: that of the settings.
+    """
+
+    def __init__(self, statements: Statements, experiment: int, root: bytes) -> None:
+        self.statements = statements
+        self.experiment = experiment
+        self.root = root
+
+    def head(self, cursor: Any) -> tuple[Head, bytes]:
+        """Return where the log ends, and the seal of its newest entry."""
+        events = self.statements.newest_event.run(cursor, self.experiment)
+        proposals = self.statements.newest_proposal.run(cursor, self.experiment)
+        if not events:
+            return Head(), self.root
+        [(seq, at, before)] = events
+        number, metrics = (proposals[0][0], len(json.loads(proposals[0][1]))) if proposals else (0, None)
+        return Head(seq, at, number, metrics), bytes(before)
+
+    def seal(self, cursor: Any, seq: int) -> bytes | None:
+        """Return the seal of an entry, None if there is no such entry."""
+        if seq == 0:
+            return self.root
+        found = self.statements.seal.run(cursor, self.experiment, seq)
+        return bytes(found[0][0]) if found else None
+
+    def block(self, cursor: Any, after: int, before: bytes) -> tuple[list[tuple[int, Entry]], bytes]:
+        """Return some entries beyond `after`, whose seal is `before`, and the seal of the last of them."""
+        records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
+        if not records:
+            return [], before
+        try:
+            events = first_group([event_of(record) for record in records])
+            asked = [event for event in events if event.kind == "asked"]
+            proposals: list[Row] = []
+            if asked:
+                last = asked[-1].data["first"] + asked[-1].rows - 1
+                proposals = self.rows(cursor, asked[0].data["first"] - 1, last)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(after + 1) from error
+        rewards = self.statements.rewards_of_events.run(cursor, self.experiment, after, events[-1].seq)
+        return checked(events, proposals, rewards, before), events[-1].seal
+
+    def rows(self, cursor: Any, above: int, most: int) -> list[Row]:
+        """Return proposals with numbers beyond `above` up to `most`."""
+        return [
+            row_of(record) for record in self.statements.proposals.run(cursor, self.experiment, above, most)
+        ]
+
+    def proposals(self, cursor: Any, numbers: Sequence[int]) -> list[Row]:
+        """Return proposals by number; consecutive ones are read together."""
+        wanted = sorted(set(map(int, numbers)))
+        last = self.head(cursor)[0].number if wanted else 0
+        for number in wanted[:1] + wanted[-1:]:
+            check_drawn(number, last)
+        gaps = [index for index, (one, next_) in enumerate(pairwise(wanted), 1) if next_ > one + 1]
+        found: dict[int, Row] = {}
+        for start, stop in pairwise([0, *gaps, len(wanted)] if wanted else []):
+            rows = self.rows(cursor, wanted[start] - 1, wanted[stop - 1])
+            found.update((row.number, row) for row in rows)
+        return [found[int(number)] for number in numbers]
+
+    def outcomes(self, cursor: Any, above: int, most: int | None = None) -> list[Outcome]:
+        """Return proposals with numbers beyond `above`, the next few by default, with their rewards."""
+        end = above + TABLE if most is None else most
+        rows = self.rows(cursor, above, end)
+        rewards = self.statements.rewards_of_proposals.run(cursor, self.experiment, above, end)
+        return list(outcomes(rows, rewards))
+
+    def distribution(self, cursor: Any, number: int) -> dict[str, Any] | None:
+        """Return the data of the plan or distribution of this number, if there is one."""
+        found = self.statements.distribution.run(cursor, self.experiment, int(number))
+        return dict(json.loads(found[0][0])) if found else None
+
+    def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
+        """Return the first proposal of each unit that has one."""
+        found: dict[str, int] = {}
+        for start in range(0, len(units), UNITS):
+            some = tuple(units[start : start + UNITS])
+            padded = some + some[-1:] * (UNITS - len(some))  # one statement for every number of units
+            found.update(self.statements.known.run(cursor, self.experiment, *padded))
+        return found

@@ -1,0 +1,103 @@
+"""Writing to tables while nobody else does."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Self
+
+from sqlalchemy.engine import Connection
+
+from orthobandit.errors import ClosedError, StorageError
+from orthobandit.experiment.entries import Entry
+from orthobandit.experiment.store.order import as_json, check_snapshot
+from orthobandit.experiment.store.reader import Reader
+from orthobandit.experiment.store.records import rows_of, seal
+
+
+class SQLWriter:
+    """A :class:`~orthobandit.experiment.store.Writer` in a transaction that has begun; a context.
+
+    After an error of the database nothing more can be done in the block, and its end raises that error: the
+    database may have given up the transaction, and what came then would stand alone.
+
+    Parameters
+    ----------
+    reader : Reader
+    connection : Connection
+    errors : function
+        Makes the context that gives names to errors of the database.
+    """
+
+    def __init__(
+        self, reader: Reader, connection: Connection, errors: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._reader = reader
+        self._errors = errors
+        self._failure: StorageError | None = None
+        with errors():
+            self._cursor: Any = connection.connection.cursor()
+            reader.statements.lock.run(self._cursor, reader.experiment)
+            self._head, self._seal = reader.head(self._cursor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._cursor.close()
+        self._cursor = None
+        if kind is None and self._failure is not None:
+            raise self._failure
+
+    def last(self) -> int:
+        """Return the seq of the newest entry."""
+        return self._head.seq
+
+    def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        """Yield entries, those of this block among them."""
+        with self._running() as cursor:
+            before = self._reader.seal(cursor, after)
+        while before is not None:
+            with self._running() as cursor:
+                found, before = self._reader.block(cursor, after, before)
+            if not found:
+                return
+            yield from found
+            after = found[-1][0]
+
+    def append(self, entries: Sequence[Entry]) -> int:
+        """Append entries and return the seq of the last."""
+        head = self._head.after(entries)
+        statements = self._reader.statements
+        rows = rows_of(self._reader.experiment, entries, self._head.seq, self._seal)
+        with self._running() as cursor:
+            statements.add_event.change(cursor, rows.events)
+            statements.add_plan.change(cursor, rows.plans)
+            statements.add_proposal.change(cursor, rows.proposals)
+            statements.add_reward.change(cursor, rows.rewards)
+        self._head, self._seal = head, rows.seal
+        return head.seq
+
+    def keep(self, seq: int, state: Mapping[str, Any]) -> None:
+        """Keep a snapshot in place of older ones."""
+        check_snapshot(seq, self._head.seq)
+        text, mine = as_json("the state", state), self._reader.experiment
+        with self._running() as cursor:
+            self._reader.statements.drop_snapshots.change(cursor, [(mine, seq)])
+            self._reader.statements.add_snapshot.change(cursor, [(mine, seq, text, seal(text.encode()))])
+
+    def known(self, units: Sequence[str]) -> dict[str, int]:
+        """Return the first proposal of each unit that has one."""
+        with self._running() as cursor:
+            return self._reader.known(cursor, units)
+
+    @contextmanager
+    def _running(self) -> Iterator[Any]:
+        if self._cursor is None:
+            raise ClosedError("the exclusive block has ended; open another")
+        if self._failure is not None:
+            raise self._failure
+        try:
+            with self._errors():
+                yield self._cursor
+        except StorageError as error:
+            self._failure = error
+            raise

@@ -1,0 +1,185 @@
+"""Metrics beside the policy: each with its own forecasts, tallies and intervals, at its own level."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
+from orthobandit.estimate.evidence import Evidence, Sizes, Tuning
+from orthobandit.estimate.plan import Centre
+from orthobandit.experiment.settings import Metric
+
+GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
+MOST_ARMS = 200  # with more, intervals to the reference arm would take more room than they are worth
+
+
+class Sums:
+    """A tally that grows in place."""
+
+    def __init__(self, count: int, tally: Tally | None = None) -> None:
+        start = Tally.zeros(count) if tally is None else tally
+        self.counts, self.sums = np.array(start.counts), np.array(start.sums)
+        self.squares, self.largest = np.array(start.squares), np.array(start.largest)
+
+    def add(self, arms: Whole, values: Array) -> None:
+        """Add rounds (n,) one after the other."""
+        np.add.at(self.counts, arms, 1)
+        np.add.at(self.sums, arms, values)
+        np.add.at(self.squares, arms, values**2)
+        np.maximum.at(self.largest, arms, np.abs(values))
+
+    @property
+    def tally(self) -> Tally:
+        """As an immutable tally."""
+        return Tally(self.counts, self.sums, self.squares, self.largest)
+
+    def padded(self, new: int) -> Tally:
+        """Return the tally with `new` more arms."""
+        parts = (self.counts, self.sums, self.squares, self.largest)
+        return Tally(*(np.pad(part, (0, new)) for part in parts))
+
+
+class Track:
+    """Intervals for one metric's gaps to the reference arm, from all settled proposals, at all times at once.
+
+    Arms that come later have a sequence of their own from then on.
+    """
+
+    def __init__(self, metric: Metric, confidence: Confidence, arms: ArmSet, reference: int) -> None:
+        self.metric, self.confidence, self.reference = metric, confidence, reference
+        self.arms, self._sequences, self._others = arms, list[ContrastSequence](), list[list[int]]()
+        self._pending: dict[int, Sums] = {}
+        if 1 < len(arms) <= MOST_ARMS:
+            self._begin([arm for arm in range(len(arms)) if arm != reference])
+
+    def _begin(self, others: list[int]) -> None:
+        pairs = [[arm, self.reference] for arm in others]
+        level = self.metric.delta / len(pairs)
+        if self._sequences:
+            level /= 2.0 ** len(self._sequences)
+        self._sequences.append(
+            ContrastSequence.start(
+                self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
+            )
+        )
+        self._others.append(others)
+
+    @cached_property
+    def centre(self) -> Centre:
+        """What is taken from the metric's values before they are tallied: its forecast alone."""
+        zeros = np.zeros(len(self.arms))
+        return self.confidence.centre(zeros, np.ones(len(self.arms), dtype=np.bool_))
+
+    def add(self, distribution: int, arms: Whole, residuals: Array) -> None:
+        """Add settled rounds (n,) of a distribution."""
+        if distribution not in self._pending:
+            self._pending[distribution] = Sums(len(self.arms))
+        self._pending[distribution].add(arms, residuals)
+
+    def flush(self, plans: Mapping[int, Plan]) -> None:
+        """Take what is pending into the intervals."""
+        self._sequences = self._with_pending(plans)
+        self._pending = {}
+
+    def _with_pending(self, plans: Mapping[int, Plan]) -> list[ContrastSequence]:
+        out = list(self._sequences)
+        for number in sorted(self._pending):
+            tally, plan = self._pending[number].tally, plans[number]
+            alone = Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number)
+            out = [sequence.add(alone, tally) for sequence in out]
+        return out
+
+    def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
+        """Return estimates, lower and upper ends (K,) of each arm's gap to the reference arm."""
+        count = len(self.arms)
+        estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
+        low[self.reference] = high[self.reference] = 0.0
+        for sequence, others in zip(self._with_pending(plans), self._others, strict=True):
+            estimate[others] = sequence.evidence.estimates
+            low[others], high[others] = sequence.intervals()
+        return estimate, low, high
+
+    def extend(self, arms: ArmSet) -> None:
+        """Add arms; the sequences so far go on."""
+        new = len(arms) - len(self.arms)
+        self._sequences = [
+            replace(
+                sequence,
+                arms=arms,
+                coefficients=np.pad(sequence.coefficients, ((0, 0), (0, new))),
+                drawn=np.pad(sequence.drawn, (0, new)),
+                relative=np.pad(sequence.relative, (0, new)),
+            )
+            for sequence in self._sequences
+        ]
+        before, self.arms = len(self.arms), arms
+        self.__dict__.pop("centre", None)  # it has a value an arm
+        if len(arms) <= MOST_ARMS:
+            self._begin(list(range(before, len(arms))))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers."""
+        return {
+            "sequences": [_plain(sequence) for sequence in self._sequences],
+            "others": self._others,
+            "pending": {str(number): sums.tally.to_json() for number, sums in self._pending.items()},
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`to_json` returned; the track must have the arms it had."""
+        self._others = [list(others) for others in data["others"]]
+        level = self.metric.delta
+        self._sequences = []
+        for kept, others in zip(data["sequences"], self._others, strict=True):
+            pairs = [[arm, self.reference] for arm in others]
+            fresh = ContrastSequence.start(
+                self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
+            )
+            self._sequences.append(_restored(fresh, kept))
+        self._pending = {
+            int(number): Sums(len(self.arms), Tally.from_json(tally))
+            for number, tally in data["pending"].items()
+        }
+
+
+def _scale(confidence: Confidence) -> float:
+    """Return a guess of a residual's standard deviation; it matters by a logarithm only."""
+    return confidence.limit / 4.0 if np.isfinite(confidence.limit) else 1.0
+
+
+ARRAYS = ("totals", "weights", "variances", "slack", "pooled", "peaks")
+
+
+def _plain(sequence: ContrastSequence) -> dict[str, Any]:
+    evidence = sequence.evidence
+    events = np.broadcast_to(evidence.events, evidence.totals.shape)
+    sizes = sequence.sizes
+    return {
+        **{name: np.broadcast_to(getattr(evidence, name), events.shape).tolist() for name in ARRAYS},
+        "events": [None if np.isinf(one) else one for one in events.tolist()],
+        "alpha": sequence.tuning.alpha.tolist(),
+        "rho": sequence.tuning.rho.tolist(),
+        "scale": sequence.tuning.scale.tolist(),
+        "sizes": [sizes.rounds, sizes.squared, sizes.scattered, sizes.largest, sizes.excess],
+        "drawn": sequence.drawn.tolist(),
+        "relative": sequence.relative.tolist(),
+    }
+
+
+def _restored(fresh: ContrastSequence, kept: Mapping[str, Any]) -> ContrastSequence:
+    arrays = {name: np.array(kept[name], dtype=np.float64) for name in ARRAYS}
+    events = np.array([np.inf if one is None else one for one in kept["events"]])
+    rounds, *rest = kept["sizes"]
+    return replace(
+        fresh,
+        evidence=Evidence(**arrays, events=events),
+        tuning=Tuning(*(np.array(kept[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))),
+        sizes=Sizes(int(rounds), *map(float, rest)),
+        drawn=np.array(kept["drawn"], dtype=np.float64),
+        relative=np.array(kept["relative"], dtype=np.float64),
+    )

@@ -1,0 +1,249 @@
+"""Check a certificate of decision: recompute its claim from plans and tallies, with numpy and nothing else.
+
+The method is in docs/inference.md: with g(a) = (x_i − x_j)ᵀΣ⁺(x_a − μ), values_i − values_j + g(a)·residual
+is unbiased for the gap of arms i, j. Entry (i, j) sums that over feeds, weighted by 1/E g², and entry (i, i)
+against the rival of i in each. Row i spends Σ_j α_ij ≤ δ, and arm i goes once an entry passes its boundary.
+"""
+
+import json
+import sys
+from hashlib import blake2b
+from itertools import pairwise
+from math import erfc, log, pi, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = "orthobandit certificate 1"
+USES = ("warm-up", "pilot", "evidence")  # of feeds, in this order
+ARRAYS = ("p", "values", "counts", "sums", "squares", "largest")  # of a feed
+GRID, SHARE = np.array([1e-6, 1e-3, 1, 1e3, 1e6]), np.array([0.025, 0.025, 0.9, 0.025, 0.025])  # of ρ, of α
+CLOSE = 1e-6  # of its width: what a claimed bound may differ from the recomputed one by
+NODES, HEIGHTS = np.polynomial.legendre.leggauss(60)
+
+
+class Verdict:
+    """What a certificate claims, in one sentence, and all that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.claim, self.problems = "nothing that can be read", list[str]()
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def need(self, fact: Any, problem: str) -> None:
+        """Note a problem unless a fact holds everywhere."""
+        self.problems += [] if np.all(fact) else [problem]
+
+    def same(self, name: str, claimed: float | None, found: float, room: float) -> None:
+        """Note a claimed number, None if infinite, that is further from the one found than the room."""
+        value = np.inf if claimed is None else claimed
+        good = value == found or abs(value - found) <= room < np.inf
+        self.need(good, f"{name} is claimed to be {value:.12g}; recomputed it is {found:.12g}")
+
+
+def digest(document: dict[str, Any]) -> str:
+    """Return the hash of all but the digest itself: it finds slips and cut files; arithmetic finds lies."""
+    return blake2b(json.dumps(document | {"digest": ""}, sort_keys=True).encode()).hexdigest()
+
+
+def log_mixture(total: Any, v: Any, rho: Any) -> Any:
+    """Return log ∫ exp(λS + (λ + log(1−λ))V) f(λ) dλ, f ∝ (1−λ)^(ρ−1)·exp(ρλ)."""
+    out, longest = 0 * total, np.log1p(total / (v + rho))
+    # Howard et al. (2021); 1 − λ = e⁻ˢ(V+ρ)/(S+V+ρ) gives ∫ exp(−a(s − 1 + e⁻ˢ)) ds from −t on, cut at e⁻⁴⁰.
+    for sign, a, t in ((1, v + rho, longest), (-1, rho, 0 * total)):
+        y, area = 40 / a, 0 * total
+        left, right = np.minimum(t, np.minimum(np.sqrt(2 * y), np.log(2 + 2 * y))), y + np.sqrt(2 * y)
+        for begin, end in pairwise([-left, 0 * y, *(right / 8.0**k for k in range(12, -1, -1))]):
+            half = ((end - begin) / 2)[..., np.newaxis]
+            s = begin[..., np.newaxis] + half * (1 + NODES)
+            area = area + np.sum(half * HEIGHTS * np.exp(-a[..., np.newaxis] * (s + np.expm1(-s))), axis=-1)
+        out = out + sign * np.log(area)
+    return out + total - (v + rho) * longest
+
+
+def boundary(e: Any, events: float, tuning: Any, is_exact: bool) -> Any:
+    """Return how far totals of entries (6, ...) may stray: of five boundaries that share α, the lowest."""
+    alpha, rho, c = (one[..., np.newaxis] for one in tuning)
+    v = e[2] / tuning[2] ** 2 if is_exact else (e[2] + 2 * np.maximum(e[2], e[4])) / 3  # Delyon (2009)
+    alpha, rho = alpha * SHARE, rho * GRID / c**2 if is_exact else rho * GRID
+    levels = np.logaddexp(0, 0.5 * np.log(v[..., np.newaxis] / rho + 1) - np.log(2 * alpha))
+    best = np.argmin((v[..., np.newaxis] + rho) * levels, axis=-1)[..., np.newaxis]
+    alpha, rho, level = (np.take_along_axis(one, best, -1)[..., 0] for one in (alpha, rho, levels))
+    normal = np.sqrt(2 * (v + rho) * level)
+    if not is_exact:
+        return np.where(events >= 10, normal + e[5] * level, np.inf)
+    low, high = np.zeros_like(v), 100 * (normal - np.log(alpha))
+    for _ in range(64):
+        middle = (low + high) / 2
+        short = log_mixture(middle, v, rho) < -np.log(alpha)
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return tuning[2] * high
+
+
+def geometry(x: Any, p: Any) -> tuple[Any, Any]:
+    """Return g[i, j, a] (K, K, K) and E g² (K, K), infinite for pairs that p cannot estimate."""
+    centred = x - p @ x
+    values, vectors = np.linalg.eigh((centred * p[:, np.newaxis]).T @ centred)
+    inside, rotated = values > 1e-15 * len(values) * values.max(), centred @ vectors
+    outside = np.linalg.norm(rotated[:, ~inside], axis=1) > 1e-10 * np.linalg.norm(rotated, axis=1)
+    white = np.where(outside[:, np.newaxis], 0.0, rotated[:, inside] / np.sqrt(values[inside]))
+    apart = white[:, np.newaxis] - white
+    v = (apart**2).sum(-1)
+    unknown = outside | outside[:, np.newaxis] | (v <= 1e-20 * (white**2).sum(-1).max())
+    return apart @ white.T, np.where(unknown, np.inf, v)
+
+
+class Replay:
+    """Evidence after some feeds: totals, weights, variances, slack, pooled, peaks (6, K, K), and sizes."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        x, mode = np.array(document["features"], dtype=float), document["confidence"]
+        x, spread, k = x - x[0], np.ptp(x, axis=0), len(x)
+        u, s, _ = np.linalg.svd(x[:, spread > 0] / spread[spread > 0], full_matrices=False)
+        self.x = u[:, s > 1e-12 * s.max(initial=0.0)]  # coordinates of the arms on their affine hull
+        self.exact, self.bias, self.limit = mode["limit"] is not None, mode["bias"], mode["limit"] or np.inf
+        self.scale, self.entries = np.array(document["tuning"]["scale"]), np.zeros((6, k, k))
+        self.drawn, self.relative, self.largest, self.excess = np.zeros(k), np.zeros(k), 0.0, 0.0
+        self.rounds, self.squared, self.scattered = 0.0, 0.0, 0.0
+
+    def watch(self, f: dict[str, Any], is_first: bool) -> None:
+        """Note how large residuals are; of the warm-up only the largest, without the first feed."""
+        n, squared, largest = f["counts"].sum(), f["squares"].sum(), f["largest"].max()
+        self.drawn = self.drawn + f["counts"]
+        if f["use"] == "warm-up":
+            self.largest, self.relative = max(self.largest, 0.0 if is_first else largest), self.drawn
+            return
+        self.relative = self.relative + (f["squares"] * (n / squared) if squared > 0 else f["counts"])
+        if 10 * largest < self.largest <= 2 * f["spread"]:  # what was large were gaps, before they were known
+            self.rounds = self.squared = self.scattered = self.largest = self.excess = 0.0
+        self.rounds, self.squared = self.rounds + n, self.squared + squared
+        self.scattered += max(squared - f["sums"].sum() ** 2 / n, 0.0)
+        usual = max(squared / n, self.squared / self.rounds) * (2 * log(self.rounds) + 6)
+        self.excess = max(self.excess, min(2 * sqrt(max(largest**2 - usual, 0.0)), largest))
+        self.largest = max(self.largest, largest)
+
+    def count(self, f: dict[str, Any], counted: Any) -> None:
+        """Add a feed to entries that count it, weighted by 1/E g² or, if exact, by what the scale allows."""
+        p, n, (g, v), each = f["p"], f["counts"].sum(), geometry(self.x, f["p"]), np.arange(len(self.x))
+        share = np.divide(self.relative, self.drawn, out=np.ones_like(p), where=self.drawn > 0)
+        pooled = f["squares"].sum() * np.maximum(np.where(np.isfinite(v), v, 0.0), g**2 @ (p * share))
+        hardly = (p > 0) & (self.drawn - f["counts"] + f["length"] * p < 10) & (not self.exact)
+        seen = np.where(g**2 @ np.where(hardly, p, 0.0) > 0.25 * v, np.inf, v)
+        totals = n * (f["values"][:, np.newaxis] - f["values"]) + g @ f["sums"]
+        parts = np.stack([seen, np.abs(g[:, :, p > 0]).max(-1), totals, g**2 @ f["squares"], pooled])
+        parts[:, each, each] = parts[:, each, f["rivals"]]
+        ideal, (_, reach, totals, squares, pooled) = np.where(counted, 1 / parts[0], 0.0), parts
+        w, e = np.minimum(ideal, self.scale / (self.limit * reach) if self.exact else np.inf), self.entries
+        slack, peak = w / np.sqrt(np.maximum(ideal, 1e-300)), w * reach * self.excess
+        added = [w * totals, w * n, w**2 * squares, self.bias * n * slack, w**2 * pooled]
+        self.entries = np.stack([*(e[:5] + added), np.maximum(e[5], peak)])
+
+
+def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]]:
+    """Return evidence and events before the first and after every feed; note what cannot be or count."""
+    now, since, each = Replay(document), np.array(document["since"]), np.arange(len(document["features"]))
+    stage, newest, out, retired, feeds = 0, 0, [(now.entries, 0.0)], document["retired"], document["feeds"]
+    known = [np.ptp(f["values"][: f["arms"]]) for f in feeds if f["use"] != "warm-up" and f["length"]]
+    lost = [[rival in retired for rival in feed["rivals"]] for feed in feeds]
+    anew = np.diag([any(row[i] for row in lost[: since[i, i]]) for i in each])
+    for n, feed in enumerate(feeds):
+        f: dict[str, Any] = feed | {"p": document["distributions"][feed["distribution"]]}
+        f |= {name: np.array(f[name], dtype=float) for name in ARRAYS}
+        (p, values, c, s, q, most), k, use = (f[name] for name in ARRAYS), f["arms"], USES.index(f["use"])
+        f["spread"], room = float(np.ptp(values[:k])), 1 + 1e-8 + 1e-15 * c
+        verdict.need(abs(p.sum() - 1) <= 1e-9, f"feed {n}: probabilities sum to {p.sum():.12g}, not to 1")
+        good = (p >= 0) & (c >= 0) & (c == np.rint(c)) & (c <= c.sum() * np.ceil(p)) & (s**2 <= c * q * room)
+        good &= (q <= c * np.minimum(most, now.limit) ** 2 * room) & (most <= np.sqrt(q) * room)
+        verdict.need(good, f"feed {n}: {c} rounds under {p} cannot sum to {s}, squared {q}, at most {most}")
+        x, values = now.x[:k] - now.x[0], values[:k] - values[0]
+        off = np.abs(values - x @ np.linalg.lstsq(x, values, rcond=None)[0]).max()
+        verdict.need(off <= 1e-7 * f["spread"], f"feed {n}: values are {off:.3g} off a linear function")
+        good = stage <= use <= stage + 1 and (f["plan"] > newest or not f["length"])
+        verdict.need(good, f"feed {n}: {f['use']} of plan {f['plan']} after {USES[stage]} of plan {newest}")
+        if stage < use == 1:  # the gaps, now known, are taken off what the warm-up saw
+            now.largest = max(now.largest - 2 * (known or [0.0])[0], 0.0)
+        stage, newest = use, max(newest, f["plan"])
+        now.watch(f, n == 0)
+        if stage == 2:
+            there = np.maximum(each, each[:, np.newaxis]) < k
+            good = ~there | (((since <= n) | anew) & (f["rivals"] != each)[:, np.newaxis])
+            verdict.need(good, f"feed {n}: an arm is its own rival, or a test leaves the feed out")
+            now.count(f, there & (since <= n) & ~np.diag(lost[n]))
+        out.append((now.entries, now.scattered / now.largest**2 if now.largest > 0 else 0.0))
+    return out
+
+
+def check_settings(document: dict[str, Any], verdict: Verdict) -> None:
+    """Check what follows from the mode of confidence, and what every row spends of δ."""
+    mode, tuning, delta = (document[name] for name in ("confidence", "tuning", "delta"))
+    reach = np.inf if mode["name"] == "asymptotic" else mode["high"] - mode["low"]
+    z, sigma = sqrt(-log(mode["tail"])), mode["sigma"]
+    verdict.same("the limit", mode["limit"], reach + sigma * sqrt(2) * z, 1e-12 * (reach + sigma))
+    verdict.same("the bias of clipping", mode["bias"], sigma * sqrt(2 * pi) * erfc(z), 1e-12 * sigma)
+    if any(feed["use"] == "evidence" for feed in document["feeds"]):
+        for i, (row, spent) in enumerate(zip(tuning["alpha"], tuning["spent"], strict=True)):
+            good = min(row) > 0 and sum(row) <= spent * (1 + 1e-9) and spent <= delta * (1 + 1e-9)
+            verdict.need(good, f"row {i} spends Σα = {sum(row):.12g} of {spent:.12g}, δ is {delta:.12g}")
+
+
+def check_claim(document: dict[str, Any], verdict: Verdict) -> None:
+    """Recompute proofs against dropped arms, the bounds of the leader's column, ε and the declaration."""
+    claim, x, retired, labels = (document[name] for name in ("claim", "features", "retired", "labels"))
+    history, is_exact = replay(document, verdict), document["confidence"]["limit"] is not None
+    tuning = np.array([document["tuning"][name] for name in ("alpha", "rho", "scale")])
+    survivors, leader, drops = claim["survivors"], claim["leader"], claim["dropped"]
+    named = sorted([*survivors, *retired, *(drop["arm"] for drop in drops)])
+    good = named == [*range(len(x))] and leader in survivors
+    verdict.need(good, f"survivors, dropped and retired are {named} of {len(x)} arms, the leader is {leader}")
+    for i, j, n in ((drop["arm"], drop["rival"], drop["feed"]) for drop in drops):
+        at, (e, events) = (slice(None), i, i if j is None else j), history[n + 1]
+        total, most = e[at][0], boundary(e[at], events, tuning[at], is_exact) + e[at][3]
+        fact = e[at][1] > 0 and -total >= most * (1 - CLOSE) and j not in retired and min(at[1:]) >= 0
+        verdict.need(fact, f"arm {i} is not dropped at feed {n}: {total:.9g} is not below −{most:.9g}")
+    e, events = history[-1][0][:, :, leader], history[-1][1]
+    width = (boundary(e, events, tuning[:, :, leader], is_exact) + e[3]) / e[1]
+    bounds = np.where(e[1] > 0, e[0] / e[1] + width, np.inf)
+    for i in {*range(len(x))} - {leader}:
+        verdict.same(f"what arm {i} may lead by", claim["bounds"][i], float(bounds[i]), CLOSE * width[i])
+    epsilon = float(max([0.0, *(bounds[i] for i in survivors if x[i] != x[leader])]))
+    verdict.same("ε", claim["epsilon"], epsilon, CLOSE * np.max(width, initial=0, where=np.isfinite(width)))
+    good = claim["declared"] is None or (claim["declared"] == leader and epsilon <= document["epsilon"])
+    verdict.need(good, f"arm {claim['declared']} is declared; the leader {leader} is within {epsilon:.12g}")
+    what = f"within {epsilon:.6g} of the best" if epsilon else "the best"
+    sure = f"with probability {1 - document['delta']:.6g} ({document['confidence']['name']})"
+    verdict.claim = f"{labels[leader]!r} is {what} of {len(x) - len(retired)} arms, {sure}"
+
+
+def verify(document: dict[str, Any]) -> Verdict:
+    """Return the verdict on a certificate, as read from JSON."""
+    verdict = Verdict()
+    verdict.need(document.get("digest") == digest(document), "the digest does not fit: something was changed")
+    try:
+        with np.errstate(all="ignore"):
+            check_settings(document, verdict)
+            check_claim(document, verdict)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        verdict.problems.append(f"the claim cannot be recomputed: {type(error).__name__}, {error}")
+    return verdict
+
+
+def verify_file(path: str | Path) -> Verdict:
+    """Return the verdict on a file; ValueError if it is no certificate, OSError if it cannot be read."""
+    text, spelt = Path(path).read_text(encoding="utf-8"), dict[str, float]()
+    document = json.loads(text, parse_float=lambda number: spelt.setdefault(number, float(number)))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"it is not an {FORMAT!r}")
+    verdict = verify(document)
+    for number, value in spelt.items():  # no digit may change, not even one that is rounded away
+        verdict.need(repr(value) == number, f"{number} is not how that number was written")
+    return verdict
+
+
+if __name__ == "__main__":
+    found = verify_file(sys.argv[1])
+    print("\n  ".join([f"valid: {found.claim}"] if found.valid else ["NOT valid:", *found.problems]))
+    sys.exit(not found.valid)

@@ -1,0 +1,100 @@
+"""A small experiment that keeps its feeds: what certificates and health are tested on."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, SubGaussian, Tally
+from orthobandit.experiment.certificate import Certificate
+from orthobandit.experiment.feeds import Feed, since_of
+
+
+def coins(rng, means, rounds):
+    return (rng.random(len(means)) < means).astype(float)
+
+
+def waves(rng, means, rounds):
+    return means + 0.2 * np.sin(rounds / 50.0) + 0.5 * rng.standard_normal(len(means))
+
+
+MODES = {
+    "bounded": (Bounded(0.0, 1.0), coins),
+    "sub-Gaussian": (SubGaussian(-1.0, 2.0, 0.5), waves),
+    "asymptotic": (Asymptotic(), waves),
+}
+PLANE = ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9], [0.4, 0.1]], labels=["a", "b", "c", "d", "é"])
+
+
+@dataclass
+class Fed:
+    """A policy that is fed, round by round forecast, and the feeds so far."""
+
+    policy: AnytimeElimination
+    arms: ArmSet
+    means: np.ndarray
+    reward: object
+    seed: int = 0
+    late: int = 0  # rounds under the plan in force that are told only after its end
+    feeds: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.rng = np.random.default_rng(self.seed)
+        self.state = self.policy.start(self.arms)
+        self.forecaster = self.policy.baseline.forecaster()
+        self.clock, self.since = 0, np.zeros((len(self.arms),) * 2, dtype=int)
+
+    def drawn(self, plan, rounds):
+        """Return the tally of some rounds of a plan."""
+        arms = self.rng.choice(plan.count, rounds, p=plan.probabilities)
+        rewards = self.reward(self.rng, self.means[arms], self.clock + np.arange(rounds))
+        residuals = np.empty(rounds)
+        for t in range(rounds):
+            forecast = self.forecaster.forecast(self.clock + t)
+            residuals[t] = plan.residuals(arms[t : t + 1], rewards[t : t + 1], [forecast.value])[0]
+            self.forecaster.learn(forecast, rewards[t] - plan.values[arms[t]])
+        self.clock += rounds
+        return Tally.of(arms, residuals, plan.count)
+
+    def until(self, rounds):
+        """Play until so many rounds, or the declaration."""
+        while self.clock < rounds and int(self.state.declared) < 0:
+            plan = self.policy.plan(self.state)
+            tally = self.drawn(plan, int(plan.rounds))
+            after = self.drawn(plan, self.late) if self.late and int(self.state.stage) else None
+            self.feeds.append(Feed.of(self.state, plan, tally))
+            self.state = self.policy.observe(self.state, plan, tally)
+            if after is not None and int(self.state.declared) < 0:
+                self.feeds.append(Feed.of(self.state, plan, after, late=True))
+                self.state = self.policy.late(self.state, plan, after)
+        return self
+
+    def _closed(self, rounds):
+        """Play some rounds of the plan in force, which a change of arms is about to end."""
+        plan = self.policy.plan(self.state)
+        tally = self.drawn(plan, min(rounds, int(plan.rounds) - 1))
+        self.state = self.policy.observe(self.state, plan, tally)
+        self.feeds.append(Feed.of(self.state, plan, tally))
+
+    def retire(self, arm, rounds=5):
+        """Retire an arm in the middle of a batch."""
+        self._closed(rounds)
+        self.state = self.policy.retire(self.state, arm)
+        self.since = since_of(self.since, self.state, len(self.feeds))
+
+    def extend(self, arms, means, rounds=5):
+        """Add arms in the middle of a batch."""
+        self._closed(rounds)
+        self.state = self.policy.extend(self.state, arms)
+        self.arms, self.means = arms, np.array(means)
+        self.since = since_of(self.since, self.state, len(self.feeds))
+
+    def certificate(self):
+        return Certificate.of(self.policy, self.state, self.feeds, self.since)
+
+
+def fed(mode, *, means=(0.2, 0.3, 0.55, 0.25), arms=None, rounds=3000, seed=1, late=0, **settings):
+    """Return an experiment that was played until the declaration or for so many rounds."""
+    confidence, reward = MODES[mode]
+    policy = AnytimeElimination(confidence=confidence, **settings)
+    arms = ArmSet.one_hot(len(means)) if arms is None else arms
+    return Fed(policy, arms, np.array(means), reward, seed, late).until(rounds)

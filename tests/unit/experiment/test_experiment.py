@@ -1,0 +1,570 @@
+"""Ask and tell: order of draws, units, availability, metrics, status, bad input."""
+
+import json
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    ParameterError,
+    RewardError,
+    UnknownProposalError,
+)
+from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegression
+from orthobandit.experiment.audit import audited, replayed
+from orthobandit.experiment.entries import Asked
+from orthobandit.experiment.settings import Settings
+from orthobandit.policy import SBE, UniformAllocation
+
+from .conftest import played
+
+
+def ledger(experiment):
+    return experiment._now()
+
+
+# Order of draws
+
+
+def test_only_the_longest_settled_prefix_is_fed(make):
+    experiment = make(UniformAllocation())
+    first, second, third = experiment.ask(3)
+    experiment.tell(third.id, 1.0)
+    experiment.tell(second.id, 1.0)
+    assert experiment.report().settled == 0
+    experiment.tell(first.id, 0.0)
+    assert experiment.report().settled == 3
+
+
+def test_a_silent_proposal_counts_as_zero_when_its_window_has_passed(make, clock):
+    experiment = make(UniformAllocation(), arms=2, window=10, silence="zero")
+    one, two = experiment.ask(2)
+    experiment.tell(two.id, 1.0)
+    clock.now += 9.9
+    assert experiment.report().settled == 0
+    clock.now += 0.1
+    report = experiment.report()
+    assert report.settled == 2
+    assert ledger(experiment).tracks[0]._pending[1].counts.sum() == 2
+    assert ledger(experiment).silent[one.arm] == 1
+
+
+def test_a_missing_one_is_left_out_and_the_report_says_what_that_takes(make, clock):
+    experiment = make(UniformAllocation(), arms=2, window=10, silence="missing")
+    _, two = experiment.ask(2)
+    experiment.tell(two.id, 1.0)
+    clock.now += 10
+    report = experiment.report()
+    assert report.settled == 2
+    assert ledger(experiment).tracks[0]._pending[1].counts.sum() == 1
+    assert any("only if silence does not depend on the arm" in text for text in report.warnings)
+
+
+def test_rounds_beyond_a_batch_count_for_their_plan(make):
+    # The first plan is for one round; thirty are asked before its reward is told.
+    experiment = make(AnytimeElimination(rewards=(0.0, 1.0), pilot=8))
+    proposals = experiment.ask(300)
+    assert {proposal.plan for proposal in proposals} == {1}
+    rng = np.random.default_rng(3)
+    experiment.tell_many([one.id for one in proposals], (rng.random(300) < 0.4).astype(float))
+    book = ledger(experiment).book
+    assert book.unused == 0
+    assert int(book.now().rounds) == 300
+    assert book.plan.number > 3
+    assert book.now().weights.max() > 0
+
+
+def test_a_policy_with_phases_says_what_it_could_not_use(make):
+    experiment = make(SBE(delta=0.1), arms=2)
+    length = int(ledger(experiment).book.plan.rounds)
+    proposals = experiment.ask(length + 7)
+    experiment.tell_many([one.id for one in proposals], np.zeros(length + 7))
+    assert experiment.report().unused == 7
+
+
+def test_a_batch_is_what_single_requests_are(make):
+    one, many = make(key="00" * 16), make(key="00" * 16)
+    rewards = np.tile([1.0, 0.0, 0.0, 1.0, 0.0], 40)
+    numbers = [proposal.id for proposal in many.ask(200)]
+    singles = [one.ask() for _ in range(200)]
+    assert [p.arm for p in singles] == [row.arm for row in many._store.proposals(numbers)]
+    many.tell_many(numbers, rewards)
+    for proposal, reward in zip(singles, rewards, strict=True):
+        one.tell(proposal.id, reward)
+    for apart, together in zip(one.report().arms, many.report().arms, strict=True):
+        assert apart.settled == together.settled
+        assert apart.gap == pytest.approx(together.gap)
+        assert apart.high == pytest.approx(together.high)
+
+
+# Units
+
+
+def test_a_unit_that_comes_again_gets_its_first_proposal(make):
+    experiment = make()
+    first = experiment.ask(unit="ann")
+    experiment.tell(first.id, 1.0)
+    for _ in range(30):
+        experiment.tell(experiment.ask().id, 0.0)
+    again = experiment.ask(unit="ann")
+    assert (again.id, again.arm, again.plan) == (first.id, first.arm, first.plan)
+    assert again.probabilities.tolist() == first.probabilities.tolist()
+    assert again.baseline == first.baseline
+    assert experiment.report().proposals == 31
+
+
+def test_units_of_one_call_are_told_apart_and_repeats_are_one(make):
+    experiment = make()
+    found = experiment.ask(units=["ann", "bob", "ann"])
+    assert [one.id for one in found] == [1, 2, 1]
+
+
+def test_without_stickiness_a_unit_counts_every_time(make):
+    experiment = make(sticky=False)
+    assert [experiment.ask(unit="ann").id for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("unit", [17, "", b"ann", 1.5])
+def test_a_unit_that_is_no_text_is_refused(make, unit):
+    with pytest.raises(ParameterError, match="must be text"):
+        make().ask(unit=unit)
+
+
+# Draws
+
+
+def test_audit_computes_every_draw_again(make, clock):
+    experiment = make(window=5, holdout=0.2)
+    rng = np.random.default_rng(1)
+    played(experiment, clock, 60, [0.3, 0.4, 0.5], rng)
+    experiment.ask(unit="ann", available=[0, 1])
+    assert experiment.audit().passed
+    assert experiment.audit().proposals == 61
+
+
+def test_audit_finds_an_arm_that_was_not_drawn(make):
+    experiment = make()
+    experiment.ask(20)
+
+    def doctored():
+        for seq, entry in experiment._store.entries():
+            if isinstance(entry, Asked):
+                arms = entry.arms.copy()
+                arms[12] = (arms[12] + 1) % 3
+                yield seq, replace(entry, arms=arms)
+            else:
+                yield seq, entry
+
+    found = audited(experiment.settings, doctored())
+    assert not found.passed
+    assert found.mismatch.startswith("proposal 13 has arm")
+
+
+def test_draws_follow_the_probabilities(make):
+    experiment = make(UniformAllocation(), arms=4)
+    arms = np.array([one.arm for one in experiment.ask(40_000)])
+    # Five standard errors: a false alarm once in a million.
+    assert np.all(np.abs(np.bincount(arms) - 10_000) < 5 * np.sqrt(7500))
+
+
+def test_the_holdout_is_shown_the_reference_arm_and_kept_apart(make):
+    experiment = make(UniformAllocation(), holdout=0.25, reference=2)
+    proposals = experiment.ask(4000)
+    held = [one for one in proposals if one.held]
+    assert {one.arm for one in held} == {2}
+    assert abs(len(held) - 1000) < 5 * np.sqrt(750)
+    experiment.tell_many([one.id for one in proposals], np.ones(4000))
+    report = experiment.report()
+    assert report.holdout == (("reward", len(held), 1.0),)
+    assert sum(arm.settled for arm in report.arms) == 4000 - len(held)
+
+
+# Availability
+
+
+def test_a_restricted_plan_is_what_is_logged_and_drawn_from(make):
+    experiment = make()
+    proposal = experiment.ask(available=[0, "2"])
+    assert proposal.probabilities.tolist() == [0.5, 0.0, 0.5]
+    assert proposal.arm in (0, 2)
+
+
+def test_where_the_plan_has_no_available_arm_the_best_looking_is_certain(make):
+    experiment = make(arms=2)
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        proposals = experiment.ask(50)
+        rewards = [float(rng.random() < (0.1, 0.9)[one.arm]) for one in proposals]
+        experiment.tell_many([one.id for one in proposals], rewards)
+    assert experiment.report().declared == "1"
+    proposal = experiment.ask(available=[0])
+    assert (proposal.arm, proposal.probabilities.tolist()) == (0, [1.0, 0.0])
+    experiment.tell(proposal.id, 1.0)
+
+
+def test_restricted_rounds_teach_about_the_arms_that_they_play(make):
+    experiment = make(AnytimeElimination(rewards=(0.0, 1.0), pilot=8))
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        proposals = experiment.ask(20, available=[0, 1])
+        experiment.tell_many([one.id for one in proposals], (rng.random(20) < 0.5).astype(float))
+    state = ledger(experiment).book.now()
+    assert state.weights[0, 1] > 0
+    assert state.weights[0, 2] == 0
+
+
+def test_nothing_available_is_refused(make):
+    with pytest.raises(ParameterError, match="at least one of the arms"):
+        make().ask(available=[])
+
+
+# Metrics
+
+
+def test_metrics_have_intervals_of_their_own(make):
+    experiment = make(metrics=[Metric("latency", rewards=(0.0, 200.0))])
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        for proposal in experiment.ask(20):
+            slow = 100.0 + 40.0 * (proposal.arm == 1) + rng.normal()
+            experiment.tell(proposal.id, {"reward": 0.0, "latency": slow})
+    estimate, low, high = experiment.report().metrics[1].gaps[1]
+    assert low < 40.0 < high
+    assert abs(estimate - 40.0) < 10.0
+    assert low > 0
+
+
+def test_the_objective_may_be_told_after_another_metric(make):
+    experiment = make(metrics=[Metric("revenue")])
+    proposal = experiment.ask()
+    experiment.tell(proposal.id, {"revenue": 9.5})
+    experiment.tell(proposal.id, 1.0)
+    assert experiment.report().settled == 1
+
+
+def test_rewards_that_add_up_are_final_at_the_end_of_the_window(make, clock):
+    experiment = make(UniformAllocation(), window=10, add=True, arms=2, rewards=(0.0, 5.0))
+    proposal = experiment.ask()
+    for value in (1.0, 0.5, 1.0):
+        clock.now += 1
+        experiment.tell(proposal.id, value)
+    assert experiment.report().settled == 0
+    clock.now += 10
+    assert experiment.report().settled == 1
+    # The residual is the sum: the forecast knew nothing.
+    assert ledger(experiment).tracks[0]._pending[1].sums[proposal.arm] == 2.5
+    with pytest.raises(ClosedError, match="a longer `window` waits longer"):
+        experiment.tell(proposal.id, 1.0)
+
+
+def test_a_sum_beyond_the_declared_range_is_refused(make):
+    experiment = make(UniformAllocation(), window=10, add=True, arms=2, rewards=(0.0, 1.0))
+    proposal = experiment.ask()
+    experiment.tell(proposal.id, 0.75)
+    with pytest.raises(RewardError, match=r"reward=1.5 of proposal 1"):
+        experiment.tell(proposal.id, 0.75)
+    experiment.tell(proposal.id, 0.25)
+
+
+def test_a_guardrail_retires_an_arm_that_is_proven_worse(make):
+    experiment = make(
+        metrics=[Metric("latency", rewards=(0.0, 200.0))], guardrails=[Guardrail("latency", margin=10.0)]
+    )
+    rng = np.random.default_rng(8)
+    for _ in range(100):
+        proposals = experiment.ask(20)
+        slow = [100.0 + 40.0 * (one.arm == 1) + rng.normal() for one in proposals]
+        good = (rng.random(20) < 0.5).astype(float)
+        experiment.tell_many([one.id for one in proposals], {"reward": good, "latency": slow})
+    report = experiment.report()
+    assert [arm.is_retired for arm in report.arms] == [False, True, False]
+    assert report.arms[1].probability == 0.0
+    assert any("retired by the guardrail on 'latency'" in text for text in report.warnings)
+    assert experiment.replay().is_equal
+
+
+def test_a_guardrail_needs_a_policy_that_can_retire(make):
+    with pytest.raises(ParameterError, match="cannot retire arms"):
+        make(UniformAllocation(), metrics=[Metric("slow")], guardrails=[Guardrail("slow")])
+
+
+# Baselines
+
+
+def test_covariates_reach_the_forecast(make):
+    policy = AnytimeElimination(rewards=(0.0, 10.0), baseline=CovariateRegression(("age",)))
+    experiment = make(policy)
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        age = float(rng.random())
+        proposal = experiment.ask(covariates={"age": age})
+        experiment.tell(proposal.id, 8.0 * age)
+    assert experiment.ask(covariates={"age": 0.9}).baseline > 5.0
+    assert experiment.ask(covariates={"age": 0.1}).baseline < 3.0
+    with pytest.raises(ParameterError, match="covariate 'age' is missing"):
+        experiment.ask()
+    assert experiment.replay().is_equal
+
+
+class Broken:
+    """Forecasts nonsense once in a while."""
+
+    def predict_one(self, x):
+        return float("nan") if x["round"] % 3 == 2 else 0.5
+
+    def learn_one(self, x, y):
+        pass
+
+
+def test_a_forecast_that_is_not_finite_is_replaced_and_counted(make):
+    experiment = make(AnytimeElimination(rewards=(0.0, 1.0), baseline=OnlineRegression(Broken)))
+    for _ in range(9):
+        experiment.tell(experiment.ask().id, 1.0)
+    report = experiment.report()
+    assert report.metrics[0].stood_in == 3
+    assert any("3 forecasts of 'reward' were not finite" in text for text in report.warnings)
+
+
+# Arms that come and go, status
+
+
+def test_arms_come_and_go(make):
+    experiment = make(AnytimeElimination(rewards=(0.0, 1.0), pilot=8))
+    rng = np.random.default_rng(10)
+
+    def rounds(count):
+        for _ in range(count):
+            proposals = experiment.ask(20)
+            experiment.tell_many([one.id for one in proposals], (rng.random(20) < 0.5).astype(float))
+
+    rounds(20)
+    early = experiment.ask(5)
+    experiment.extend(ArmSet(np.vstack([np.eye(3), [[0.5, 0.5, 0.5]]])))
+    rounds(10)
+    experiment.tell_many([one.id for one in early], np.ones(5))
+    rounds(10)
+    experiment.retire(1)
+    rounds(10)
+    report = experiment.report()
+    assert len(report.arms) == 4
+    assert report.arms[3].settled > 0
+    assert report.arms[1].is_retired
+    assert experiment.ask(50)[0].probabilities[1] == 0.0
+    assert experiment.replay().is_equal
+    assert experiment.audit().passed
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_a_certificate_is_valid_after_all_that_can_happen(make, clock, rewards, tmp_path):
+    experiment = make(AnytimeElimination(rewards=rewards, pilot=8), window=15)
+    rng = np.random.default_rng(14)
+
+    def rounds(count, **how):
+        for _ in range(count):
+            clock.now += 1.0
+            proposals = experiment.ask(20, **how)
+            told = [one.id for one in proposals if rng.random() < (0.1, 0.4, 0.5, 0.6)[one.arm]]
+            if told:
+                experiment.tell_many(told, np.ones(len(told)))
+
+    rounds(30)
+    rounds(3, available=[0, 2])
+    assert experiment.certificate().verdict.valid
+    experiment.extend(ArmSet(np.vstack([np.eye(3), [[0.5, 0.5, 0.5]]])))
+    rounds(30)
+    experiment.retire(2)
+    rounds(30)
+    certificate = experiment.certificate()
+    assert certificate.verdict.valid
+    certificate.write(tmp_path / "claim.json")
+    assert json.loads((tmp_path / "claim.json").read_text())["claim"]
+    assert experiment.replay().is_equal
+
+
+def test_a_policy_without_claims_has_no_certificate(make):
+    with pytest.raises(ParameterError, match="AnytimeElimination does"):
+        make(UniformAllocation()).certificate()
+
+
+def test_a_paused_experiment_takes_rewards_and_no_questions(make):
+    experiment = make()
+    proposal = experiment.ask()
+    experiment.pause()
+    with pytest.raises(ClosedError, match="call `resume` first"):
+        experiment.ask()
+    experiment.tell(proposal.id, 1.0)
+    experiment.resume()
+    assert experiment.ask().id == 2
+
+
+def test_a_stopped_experiment_says_what_it_found(make):
+    experiment = make()
+    experiment.ask()
+    experiment.stop("the campaign is over")
+    with pytest.raises(ClosedError, match="was stopped"):
+        experiment.ask()
+    assert "stopped by hand before it could declare" in experiment.report().advice
+
+
+# Bad input
+
+
+def test_the_same_twice_is_nothing_and_another_value_an_error(make):
+    experiment = make()
+    one, two = experiment.ask(2)
+    experiment.tell(two.id, 1.0)
+    experiment.tell(two.id, 1.0)
+    with pytest.raises(ConflictError, match="was told 1 for 'reward' before, now 0"):
+        experiment.tell(two.id, 0.0)
+    experiment.tell(one.id, 0.0)  # both are settled now
+    experiment.tell(two.id, 1.0)
+    with pytest.raises(ConflictError, match="the first value is final"):
+        experiment.tell(two.id, 0.0)
+    assert experiment.report().settled == 2
+
+
+@pytest.mark.parametrize("number", [0, -1, 2, 10**9])
+def test_an_unknown_proposal_is_named(make, number):
+    experiment = make()
+    experiment.ask()
+    with pytest.raises(UnknownProposalError, match=f"proposal {number} was never asked for"):
+        experiment.tell(number, 1.0)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), 1.5, -0.1])
+def test_a_reward_outside_the_declared_range_is_refused(make, reward):
+    experiment = make()
+    proposal = experiment.ask()
+    with pytest.raises(RewardError, match=r"must be a finite number in the declared range \[0, 1\]"):
+        experiment.tell(proposal.id, reward)
+    experiment.tell(proposal.id, 1.0)
+
+
+@pytest.mark.parametrize("reward", ["a", None, [1.0]])
+def test_a_reward_that_is_no_number_is_refused(make, reward):
+    experiment = make()
+    proposal = experiment.ask()
+    with pytest.raises((RewardError, ParameterError)):
+        experiment.tell(proposal.id, reward)
+
+
+def test_a_reward_after_the_window_is_refused(make, clock):
+    experiment = make(window="10s")
+    proposal = experiment.ask()
+    clock.now += 11
+    with pytest.raises(ClosedError, match="its window of 10 s has passed"):
+        experiment.tell(proposal.id, 1.0)
+    assert experiment.report().settled == 1
+    assert experiment.replay().is_equal
+
+
+def test_one_wrong_reward_of_many_leaves_all_untold(make):
+    experiment = make(metrics=[Metric("latency")])
+    one, two = experiment.ask(2)
+    with pytest.raises(RewardError):
+        experiment.tell_many([one.id, two.id], {"latency": [1.0, 2.0], "reward": [1.0, 7.0]})
+    experiment.tell_many([one.id, two.id], {"latency": [3.0, 4.0], "reward": [1.0, 0.0]})
+    assert experiment.report().settled == 2
+
+
+def test_an_unknown_metric_and_an_unknown_setting_are_named(make):
+    experiment = make()
+    with pytest.raises(RewardError, match="'clicks' is not a metric of this experiment; its metrics: reward"):
+        experiment.tell(experiment.ask().id, {"clicks": 1.0})
+    with pytest.raises(ParameterError, match="'windw' is not a setting"):
+        make(windw=3)
+
+
+def test_a_clock_that_goes_back_changes_nothing(make, clock):
+    experiment = make(window=100)
+    experiment.ask()
+    clock.now -= 500
+    experiment.ask()
+    clock.now += 550
+    assert experiment.report().settled == 0
+    assert experiment.replay().is_equal
+
+
+# State
+
+
+def test_replay_gives_the_state_bit_by_bit(make, clock):
+    experiment = make(window=30, metrics=[Metric("latency")], holdout=0.1)
+    played(experiment, clock, 400, [0.2, 0.4, 0.6], np.random.default_rng(11), delay=20.0)
+    found = experiment.replay()
+    assert found.is_equal, found.difference
+
+
+def test_replay_notices_another_state(make):
+    experiment = make()
+    experiment.tell(experiment.ask().id, 1.0)
+    state = ledger(experiment).to_json()
+    state["drawn"][0] += 1
+    found = replayed(experiment.settings, experiment._store.entries(), 10**9, state)
+    assert found.difference.startswith("state.drawn[0]")
+
+
+def test_the_state_survives_json(make, clock):
+    experiment = make(window=30, metrics=[Metric("latency", add=True)])
+    played(experiment, clock, 200, [0.2, 0.4, 0.6], np.random.default_rng(12), delay=20.0)
+    kind, settings = type(ledger(experiment)), experiment.settings
+    state = ledger(experiment).to_json()
+    again = kind.from_json(settings, json.loads(json.dumps(state)))
+    assert again.to_json() == state
+
+
+def test_settings_survive_json():
+    policy = AnytimeElimination(rewards=(0, 1), goal="earn", baseline=NoBaseline(), pilot=40)
+    experiment = Experiment.memory(ArmSet.one_hot(2), policy, window="2h", metrics=[Metric("x", (0, 3))])
+    again = Settings.from_json(json.loads(json.dumps(experiment.settings.to_json())))
+    assert again.policy == policy
+    assert again.metrics == experiment.settings.metrics
+    assert again.window == 7200.0
+    with pytest.raises(ParameterError, match="was begun with AnytimeElimination"):
+        Settings.from_json(experiment.settings.to_json(), AnytimeElimination())
+
+
+def test_threads_share_an_experiment(make):
+    experiment = make(UniformAllocation())
+
+    def work():
+        for _ in range(50):
+            experiment.tell(experiment.ask().id, 1.0)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    report = experiment.report()
+    assert (report.proposals, report.settled) == (400, 400)
+    assert experiment.replay().is_equal
+
+
+def test_export_has_a_row_a_proposal(make, clock, tmp_path):
+    experiment = make(window=5)
+    one = experiment.ask(unit="ann")
+    experiment.ask()
+    experiment.tell(one.id, 1.0)
+    experiment.export(tmp_path / "log.csv")
+    header, first, second = (tmp_path / "log.csv").read_text().strip().splitlines()
+    assert header == "proposal,at,unit,arm,plan,distribution,holdout,p:0,p:1,p:2,forecast:reward,reward"
+    assert first.endswith(",1.0")
+    assert "ann" in first
+    assert second.endswith(",")
+    with pytest.raises(ParameterError, match=r"must end in \.csv or \.parquet"):
+        experiment.export(tmp_path / "log.txt")
+
+
+def test_a_report_is_text_json_and_a_page(make, clock):
+    experiment = make(window=5)
+    played(experiment, clock, 50, [0.1, 0.2, 0.9], np.random.default_rng(13))
+    report = experiment.report()
+    assert str(report).startswith("Go on: ")
+    assert json.loads(json.dumps(report.to_json()))["proposals"] == 50
+    assert report.to_html().startswith("<!doctype html>")
