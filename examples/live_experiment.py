@@ -1,81 +1,86 @@
-"""Run an experiment of your own: visitors one by one, a report a day, and an end as soon as it is sure.
+"""Three sign-up pages on a small website: a report every night, and an end as soon as one is proven best.
 
-Four sign-up pages. A visitor signs up or not; how many do moves with the hour, and falls from week to week.
-`one_day` is all that a website needs: a forecast before the page is drawn, a residual after the visitor has
-left, and two pieces of plain JSON that survive the night.
+`begin`, `visit` and `signed_up` are all that the website needs. The rest of this file is a world to run it
+in: visitors who sign up hours later or never, and are in another mood from one day to the next.
 """
 
-import json
-from typing import Any
+import tempfile
+from collections.abc import Callable
+from heapq import heappop, heappush
+from pathlib import Path
 
 import numpy as np
 
-from orthobandit import AnytimeElimination, ArmSet, Tally
-from orthobandit._random import stream
-from orthobandit.estimate import AutoRegression
+from orthobandit import ArmSet, Experiment
 
-PAGES = ArmSet.one_hot(4, labels=["as it is", "short form", "with video", "short form + video"])
-LIFT = np.array([0.0, 0.06, 0.02, 0.12])
-VISITORS = 2_000  # a day
-BASELINE = AutoRegression(lags=4)
-POLICY = AnytimeElimination(delta=0.05, rewards=(0.0, 1.0), baseline=BASELINE, goal="earn")
+PAGES = ["as it is", "with video", "short form"]
 
 
-def signs_up(visitor: int, page: int) -> float:
-    """Return 1.0 or 0.0: what only the world knows."""
-    hour, week = 2.0 * np.pi * visitor / VISITORS, visitor / (7 * VISITORS)
-    chance = 0.35 + 0.12 * np.sin(hour) - 0.05 * min(week, 2.0) + LIFT[page]
-    return float(stream(0, "sign-up", visitor).random() < chance)
+def begin(file: Path, clock: Callable[[], float]) -> Experiment:
+    """Begin the experiment, once; a real website leaves the clock out."""
+    arms = ArmSet.one_hot(len(PAGES), labels=PAGES)
+    return Experiment.create(file, arms, rewards=(0, 1), window="1d", silence="zero", clock=clock)
 
 
-def one_day(
-    state: dict[str, Any], memory: dict[str, Any] | None, day: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Serve a day's visitors; the policy's state and the forecaster's memory go in and out as plain JSON."""
-    now, level, chance = POLICY.load(PAGES, state), BASELINE.forecaster(memory), stream(0, "pages", day)
-    visitor, end = day * VISITORS, (day + 1) * VISITORS
-    while visitor < end:
-        plan = POLICY.plan(now)
-        size = int(np.minimum(plan.rounds, end - visitor))
-        pages, residuals = np.zeros(size, dtype=np.int64), np.zeros(size)
-        for k in range(size):
-            forecast = level.forecast(visitor)
-            page = int(chance.choice(len(PAGES), p=plan.probabilities))
-            reward = signs_up(visitor, page)
-            pages[k] = page
-            residuals[k] = plan.residuals(pages[[k]], [reward], [forecast.value])[0]
-            level.learn(forecast, reward - plan.values[page])
-            visitor += 1
-        now = POLICY.observe(now, plan, Tally.of(pages, residuals, len(PAGES)))
-    return POLICY.dump(now), level.to_json()
+def visit(pages: Experiment, visitor: str) -> tuple[int, str]:
+    """Return the page to show a visitor, and the number to remember it by: in a cookie, say."""
+    proposal = pages.ask(unit=visitor)
+    return proposal.id, proposal.label
 
 
-def report(state: dict[str, Any], day: int) -> bool:
-    """Print what is known after a day; return whether a page has been declared best."""
-    now = POLICY.load(PAGES, state)
-    known, bounds = POLICY.decide(now), POLICY.upper_bounds(now)
-    best = PAGES.labels[int(known.leader)]
-    others = [
-        f"{label} ≤ {bounds[place, known.leader]:.2f}"
-        for place, label in enumerate(PAGES.labels)
-        if known.active[place] and place != known.leader
-    ]
-    if known.declared >= 0:
-        print(f"day {day + 1}: {best!r} is the best, with {known.certainty:.0%} certainty ({known.mode})")
-        return True
-    print(f"day {day + 1}: {best!r} leads; better than it by at most: {', '.join(others)}")
-    return False
+def signed_up(pages: Experiment, number: int) -> None:
+    """Take in that a visitor has signed up; nobody tells anything of those who do not."""
+    pages.tell(number, 1.0)
+
+
+# The world
+
+HOUR, DAY = 3600.0, 86400.0
+VISITORS = 100  # a day
+CHANCE = {"as it is": 0.15, "with video": 0.25, "short form": 0.65}
+PATIENCE = {"as it is": 3.0, "with video": 8.0, "short form": 5.0}  # hours until a sign-up, at most 20
+
+
+class World:
+    """Visitors, and a clock that runs as fast as they are served."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.now, self._chance = 0.0, np.random.default_rng(seed)
+        self._thinking: list[tuple[float, int]] = []  # when somebody will sign up, and what to tell it by
+
+    def day(self, pages: Experiment, day: int) -> None:
+        """Serve the visitors of one day; many sign up while others come, some the day after."""
+        mood = self._chance.uniform(-0.12, 0.12)
+        for k, at in enumerate(day * DAY + np.sort(self._chance.uniform(0.0, DAY, VISITORS))):
+            self._sign_up(pages, at)
+            self.now = at
+            number, page = visit(pages, f"visitor {day}-{k}")
+            if self._chance.random() < CHANCE[page] + mood:
+                hours = min(self._chance.exponential(PATIENCE[page]), 20.0)
+                heappush(self._thinking, (at + hours * HOUR, number))
+        self._sign_up(pages, (day + 1) * DAY)
+        self.now = (day + 1) * DAY
+
+    def _sign_up(self, pages: Experiment, until: float) -> None:
+        while self._thinking and self._thinking[0][0] <= until:
+            self.now, number = heappop(self._thinking)
+            signed_up(pages, number)
 
 
 def main() -> None:
-    """Run until a page is declared."""
-    state, memory, day = POLICY.dump(POLICY.start(PAGES)), None, 0
-    while True:
-        state, memory = one_day(state, memory, day)
-        state = json.loads(json.dumps(state))  # the night: nothing but text is left
-        if report(state, day):
-            return
-        day += 1
+    """Run until a page is declared; every night the website is switched off and on again."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, world, day = Path(folder) / "pages.db", World(), 0
+        begin(file, lambda: world.now).close()
+        while True:
+            with Experiment.open(file, clock=lambda: world.now) as pages:
+                world.day(pages, day)
+                report = pages.report()
+            day += 1
+            print(f"day {day}: {report.settled} of {report.proposals} settled. {report.advice}")
+            if report.declared:
+                print(f"\n{report}")
+                return
 
 
 if __name__ == "__main__":

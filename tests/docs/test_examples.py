@@ -24,7 +24,8 @@ def examples(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_print_what_the_page_says(page):
+def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     names = {}
     for code, output in examples(page):
         printed = io.StringIO()

@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import RewardError
+from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Confidence, Plan, Tally
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.experiment.book import Book
@@ -135,17 +135,24 @@ class Accounts:
                     self.retire(arm, f"by the guardrail on {rail.metric!r}")
 
     def retire(self, arm: int, reason: str) -> None:
-        """Take an arm out."""
+        """Take an arm out, if it is not out yet."""
+        if self.book.retired[arm]:
+            return
         self.book.retire(arm)
         self.retirements.append((arm, reason))
 
     def extend(self, arms: ArmSet) -> None:
         """Add arms."""
-        self._close_bucket()
+        labels = self.arms.labels
+        if arms.labels[: len(labels)] != labels:
+            raise ParameterError(f"labels must begin with {', '.join(map(repr, labels))}, the arms so far")
+        plans = self.book.plans
+        self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
+        taken = [track.flush(plans) for track in self.tracks]
+        self.watch.close(plans, taken[0])
         self.watch.extend(arms)
         for track in self.tracks:
             track.extend(arms)
-        self.book.extend(arms)
         new = len(arms) - len(self.arms)
         self.arms = arms
         self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]

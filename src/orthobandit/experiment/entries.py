@@ -6,7 +6,7 @@ what it gives back. Negative zeros become zeros: databases do not keep the sign 
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack
 from typing import Any
@@ -231,6 +231,12 @@ def _frozen(array: Any) -> Any:
     return array
 
 
+def check_asked(units: Sequence[str | None], covariates: Sequence[Mapping[str, float]], count: int) -> None:
+    """Raise what :class:`Asked` would find wrong with what users give, before anything is done with it."""
+    _units(tuple(units), count)
+    _covariates(tuple(covariates), count)
+
+
 def _units(units: tuple[str | None, ...], count: int) -> tuple[str | None, ...]:
     if len(units) not in (0, count):
         raise ParameterError(f"there are {len(units)} units for {count} arms; give one each or none")
@@ -242,11 +248,15 @@ def _units(units: tuple[str | None, ...], count: int) -> tuple[str | None, ...]:
     return tuple(units) if units and units != (None,) * count else ()
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and math.isfinite(value)
+
+
 def _covariates(rows: tuple[Mapping[str, float], ...], count: int) -> tuple[Mapping[str, float], ...]:
     if len(rows) not in (0, count):
         raise ParameterError(f"there are covariates for {len(rows)} of {count} arms; give all or none")
     for row in rows:
         for name, value in row.items():
-            if not isinstance(name, str) or not math.isfinite(value):
+            if not isinstance(name, str) or not _is_number(value):
                 raise ParameterError(f"covariate {name!r}={value!r} must be a finite number by name")
     return tuple({name: float(value) for name, value in row.items()} for row in rows)

@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -97,7 +98,7 @@ class Experiment:
     @classmethod
     def create(
         cls,
-        where: str,
+        where: str | Path,
         arms: ArmSet,
         policy: Policy[Any] | None = None,
         *,
@@ -129,6 +130,8 @@ class Experiment:
             add : bool — rewards of one proposal add up, and are final at the end of the window.
             metrics : sequence of :class:`Metric` — other numbers that are told.
             guardrails : sequence of :class:`Guardrail`
+            key : str — 32 hexadecimal digits that draws are computed from; by default random, and kept with
+            the experiment.
         """
         chosen = _settings(arms, policy, settings)
         for metric in chosen.metrics:
@@ -142,7 +145,7 @@ class Experiment:
     @classmethod
     def open(
         cls,
-        where: str,
+        where: str | Path,
         policy: Policy[Any] | None = None,
         *,
         name: str = "experiment",
@@ -227,7 +230,7 @@ class Experiment:
         many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
         self.tell_many([id], {name: [value] for name, value in many.items()})
 
-    def tell_many(self, ids: Sequence[int], rewards: ManyRewards) -> None:
+    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
         """Tell the rewards of several proposals (n,), or several metrics by name (n,) each; all or none."""
         many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
         numbers = _numbers(ids)
@@ -307,7 +310,7 @@ class Experiment:
         state = self._run(lambda ledger, _writer: (self._memory.seq if self._memory else 0, ledger.to_json()))
         return replayed(self._settings, self._store.entries(), *state)
 
-    def export(self, path: str) -> None:
+    def export(self, path: str | Path) -> None:
         """Write every proposal with its probabilities and rewards to a CSV or Parquet file."""
         self._now()
         write_export(path, self._settings, self._store)
@@ -519,9 +522,9 @@ class Experiment:
         return self._store.outcomes([number])[0].rewards.get(name)
 
 
-def _stored(where: str, name: str) -> Store:
+def _stored(where: str | Path, name: str) -> Store:
     """Return a store in a file or a database, which takes packages that not everybody has."""
-    from orthobandit.experiment.store.sql import SQLStore
+    from orthobandit.experiment.store import SQLStore
 
     return SQLStore(where, name)
 
@@ -534,6 +537,8 @@ def _settings(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any]) -
             raise ParameterError(
                 f"{name!r} is not a setting; settings are {', '.join(known)}, metrics and guardrails"
             )
+    if not isinstance(arms, ArmSet):
+        raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     rewards = given.get("rewards")
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     mode = getattr(chosen, "confidence", None)
@@ -553,7 +558,7 @@ def _settings(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any]) -
         silence=silence,
         sticky=bool(given.get("sticky", True)),
         reference=_arm(arms, given.get("reference", 0)),
-        holdout=float(given.get("holdout", 0.0)),
+        holdout=given.get("holdout", 0.0),
         metrics=(objective, *given.get("metrics", ())),
         guardrails=tuple(given.get("guardrails", ())),
     )
@@ -595,7 +600,7 @@ def _covariates(given: Any, count: int) -> list[Covariates] | None:
     return many
 
 
-def _numbers(ids: Sequence[int]) -> Whole:
+def _numbers(ids: Sequence[int] | Whole) -> Whole:
     given = np.asarray(ids)
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
         raise ParameterError(f"ids={ids!r} must be numbers of proposals, as `ask` returned them in `.id`")

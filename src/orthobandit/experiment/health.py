@@ -83,7 +83,7 @@ class SampleRatio:
             observed=observed + n,
             expected=expected + n.sum() * p,
             wealth=wealth,
-            largest=max(self.largest, mean),
+            largest=float(max(self.largest, mean)),
         )
 
     @property

@@ -14,10 +14,16 @@ import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ClosedError, ConflictError, RewardError, UnknownProposalError
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    OrthobanditError,
+    RewardError,
+    UnknownProposalError,
+)
 from orthobandit.experiment.accounts import Accounts
 from orthobandit.experiment.draw import drawn, held_out, names_of
-from orthobandit.experiment.entries import Asked, Entry, Noted, Told
+from orthobandit.experiment.entries import Asked, Entry, Noted, Told, check_asked
 from orthobandit.experiment.levels import Given
 from orthobandit.experiment.settings import Settings
 
@@ -81,6 +87,9 @@ class Ledger(Accounts):
         plan, cumulative = self.book.plans[number], self.book.cumulative(number)
         names = names_of(units, numbers, sticky=settings.sticky)
         held = held_out(settings.key, settings.holdout, names)
+        check_asked(units, covariates or (), count)
+        for level in self.levels:
+            level.check(covariates)
         forecasts = self._forecast(count, covariates)
         arms = drawn(settings.key, int(plan.number), cumulative, names)
         arms = np.where(held, settings.reference, arms)
@@ -121,9 +130,13 @@ class Ledger(Accounts):
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Take in anything else."""
         self.settle(at)
-        entry = Noted(self.at, kind, data)
+        entry, place = Noted(self.at, kind, data), len(self.outbox)
         self.outbox.append(entry)
-        self._note(entry)
+        try:
+            self._note(entry)
+        except OrthobanditError:
+            del self.outbox[place:]  # what was refused must not be in the log: nobody could replay it
+            raise
 
     # How it is done
 
@@ -176,6 +189,8 @@ class Ledger(Accounts):
             self._check_open()
             self.status = PAUSED
         elif entry.kind == "resume":
+            if self.status == STOPPED:
+                self._check_open()
             self.status = OPEN
         elif entry.kind == "stop":
             self.status = STOPPED

@@ -25,6 +25,7 @@ class Level:
         self._waiting: deque[Forecast | None] = deque()
         self._rows: deque[Array] = deque()
         self._mean, self.learnt, self.stood_in = 0.0, 0, 0
+        self._names: tuple[str, ...] = tuple(getattr(baseline, "names", ()))
         memory = None if kept is None else kept["memory"]
         self._forecaster = baseline.forecaster() if memory is None else baseline.forecaster(memory)  # type: ignore[call-arg]
         if kept is not None:
@@ -32,6 +33,17 @@ class Level:
             self.stood_in = int(kept["stood_in"])
             self._rows = deque(np.array(row, dtype=np.float64) for row in kept["rows"])
             self._waiting = deque(None if one is None else _forecast(one) for one in kept["waiting"])
+
+    def check(self, covariates: Given) -> None:
+        """Raise :class:`ParameterError` if a covariate is missing, before any forecast is made.
+
+        A forecaster that has made some forecasts of a request when it refuses another could not be what the
+        log says.
+        """
+        for name in self._names:
+            for row in covariates or ({},):
+                if name not in row:
+                    raise ParameterError(f"covariate {name!r} is missing; the baseline forecasts from it")
 
     def ahead(self, number: int, count: int, covariates: Given = None) -> Array:
         """Forecast so many proposals (n,), the first of which has this number; before they are drawn."""

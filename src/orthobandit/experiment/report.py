@@ -192,6 +192,8 @@ def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
             f"The experiment was stopped by hand before it could declare an arm; {leader!r} looks best, and"
             f" {len(left)} of {len(labels)} arms may be."
         )
+    if not ledger.drawn.any():
+        return f"Go on: nothing is settled yet; the rewards of {len(ledger.waiting)} proposals are awaited."
     if decision.certainty == 0:
         return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
     if len(left) < len(labels):
@@ -206,6 +208,12 @@ def _warnings(ledger: Ledger) -> list[str]:
         out.append(
             f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
             " only if silence does not depend on the arm or the reward"
+        )
+    # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
+    if ledger.book.unused and not hasattr(settings.policy, "late"):
+        out.append(
+            f"{ledger.book.unused} of {settled} settled proposals came after their phase, and the policy"
+            " could not use them; AnytimeElimination can"
         )
     for arm, reason in ledger.retirements:
         out.append(

@@ -140,10 +140,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_choice("silence", self.silence, SILENCES)
-        if not 0 <= self.holdout < 1:
+        if not isinstance(self.holdout, int | float) or not 0 <= self.holdout < 1:
             raise ParameterError(f"holdout={self.holdout} must be a share in [0, 1)")
         if not 0 <= self.reference < len(self.arms):
             raise ParameterError(f"reference={self.reference} is not an arm")
+        for kind, given in ((Metric, self.metrics), (Guardrail, self.guardrails)):
+            for one in given:
+                if not isinstance(one, kind):
+                    raise ParameterError(f"{one!r} must be a {kind.__name__}, in a list of them")
         names = [metric.name for metric in self.metrics]
         if len(set(names)) < len(names):
             raise ParameterError(f"metrics={names} must have different names")

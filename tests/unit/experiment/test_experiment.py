@@ -359,6 +359,19 @@ def test_arms_come_and_go(make):
     assert experiment.audit().passed
 
 
+def test_an_arm_without_shared_features_can_come_later(make):
+    experiment, rng = make(AnytimeElimination(rewards=(0.0, 1.0))), np.random.default_rng(11)
+    for _ in range(60):
+        if len(experiment.arms) == 3 and experiment.report().settled > 1000:
+            experiment.extend(ArmSet.one_hot(4))
+        proposals = experiment.ask(100)
+        means = np.array([0.3, 0.3, 0.3, 0.7])[[one.arm for one in proposals]]
+        experiment.tell_many([one.id for one in proposals], (rng.random(100) < means).astype(float))
+    assert experiment.report().declared == experiment.arms.labels[3]
+    assert experiment.replay().is_equal
+    assert experiment.audit().passed
+
+
 @pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
 def test_a_certificate_is_valid_after_all_that_can_happen(make, clock, rewards, tmp_path):
     experiment = make(AnytimeElimination(rewards=rewards, pilot=8), window=15)

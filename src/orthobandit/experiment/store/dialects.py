@@ -54,10 +54,15 @@ def connected(url: URL, patience: float) -> Engine:
     """
     try:
         url.get_dialect().import_dbapi()
-    except sa.exc.ArgumentError as error:
-        raise ParameterError(f"where={str(url)!r} is no URL of a database: {error}") from None
+    except sa.exc.ArgumentError:
+        raise ParameterError(
+            f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
+            " postgresql://user@host/database"
+        ) from None
     except ImportError as error:
-        raise MissingExtraError(f"{url} needs the package {error.name}; install it with pip") from None
+        raise MissingExtraError(
+            f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
+        ) from None
     if url.get_backend_name() != "sqlite":
         engine = sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
         if engine.dialect.name == "postgresql":

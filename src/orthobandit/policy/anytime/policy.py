@@ -244,10 +244,12 @@ class AnytimeElimination:
         ----------
         state : AnytimeState
         arms : ArmSet
-            The arms so far, in the same order, followed by the new ones.
+            The arms so far, in the same order, followed by the new ones. They may have more features than
+            before, which are 0 for the arms so far: ``ArmSet.one_hot(4)`` extends ``ArmSet.one_hot(3)``.
         """
-        old = state.arms.features
-        if len(arms) <= len(old) or not np.array_equal(arms.features[: len(old)], old):
+        old, new = state.arms.features, arms.features[: len(state.arms)]
+        width = old.shape[1]
+        if len(arms) <= len(old) or not np.array_equal(new[:, :width], old) or new[:, width:].any():
             raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
         runs = [
             extended(Run.of(state, place), self, (state.arms, arms), state.tally[place])

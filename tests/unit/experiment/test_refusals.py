@@ -1,0 +1,56 @@
+"""A request that is refused leaves no trace: the log can be replayed, and the next request goes as ever."""
+
+import pytest
+
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
+from orthobandit.errors import ClosedError, ExperimentError, InputError
+from orthobandit.estimate import CovariateRegression
+
+HOUR = CovariateRegression(names=("hour",))
+REFUSED = {
+    "a pause of what is paused": lambda one: [one.pause(), one.pause()],
+    "arms that are others": lambda one: one.extend(ArmSet.one_hot(4, labels=list("wxyz"))),
+    "fewer arms": lambda one: one.extend(ArmSet.one_hot(2)),
+    "the last arm": lambda one: [one.retire(arm) for arm in range(3)],
+    "a unit with a null character": lambda one: one.ask(unit="a\0b", covariates={"hour": 1.0}),
+    "a covariate that is not finite": lambda one: one.ask(covariates={"hour": float("nan")}),
+    "a covariate that is text": lambda one: one.ask(covariates={"hour": "noon"}),
+    "a covariate that is missing": lambda one: one.ask(),
+    "a covariate that one of many lacks": lambda one: one.ask(2, covariates=[{"hour": 1.0}, {}]),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused_leaves_no_trace(call, clock, tmp_path):
+    arms, policy = ArmSet.one_hot(3), AnytimeElimination(rewards=(0, 1))
+    other = Metric("other", baseline=HOUR)
+    one = Experiment.create(tmp_path / "a.db", arms, policy, metrics=[other], clock=clock)
+    for _ in range(30):
+        one.tell(one.ask(covariates={"hour": 1.0}).id, {"reward": 1.0, "other": 2.0})
+    with pytest.raises((InputError, ExperimentError)):
+        call(one)
+    one.resume()
+    assert one.replay().is_equal
+    one.close()
+    with Experiment.open(tmp_path / "a.db", clock=clock) as again:
+        assert again.replay().is_equal
+        proposal = again.ask(covariates={"hour": 1.0})
+        assert proposal.id == 31
+        assert len(again.arms) == 3
+
+
+def test_what_was_stopped_cannot_be_resumed(make):
+    experiment = make()
+    experiment.stop()
+    with pytest.raises(ClosedError, match="begin another to go on"):
+        experiment.resume()
+    assert experiment.report().status == "stopped"
+
+
+def test_retiring_an_arm_again_changes_nothing(make):
+    experiment = make()
+    experiment.retire(1)
+    once = experiment.report()
+    experiment.retire(1)
+    assert experiment.report() == once
+    assert experiment.replay().is_equal
