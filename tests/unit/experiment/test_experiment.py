@@ -476,6 +476,16 @@ def test_a_reward_after_the_window_is_refused(make, clock):
     assert experiment.replay().is_equal
 
 
+def test_a_reward_told_again_moves_the_clock_in_the_log_too(make, clock):
+    experiment = make(window=10)
+    first, _ = experiment.ask(2)
+    experiment.tell(first.id, 1.0)
+    clock.now += 11  # the second is settled by now, and nothing is told that is not known
+    experiment.tell(first.id, 1.0)
+    assert experiment.replay().is_equal
+    assert experiment.report().settled == 2
+
+
 def test_one_wrong_reward_of_many_leaves_all_untold(make):
     experiment = make(metrics=[Metric("latency")])
     one, two = experiment.ask(2)
