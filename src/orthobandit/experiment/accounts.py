@@ -83,29 +83,43 @@ class Accounts:
         """Take in settled proposals of one distribution: levels, tracks, then the policy."""
         number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
         if not run.held[0]:
-            np.add.at(self.drawn, run.arms, 1)
-            np.add.at(self.silent, run.arms[run.silent], 1)
-            self.watch.add(number, run.arms, run.silent)
+            self._count(number, run)
         for place, track in enumerate(self.tracks):
-            values = run.values[place]
-            told = ~np.isnan(values)
-            kept = told | (self.settings.silence == "zero")
-            values = np.where(told, values, 0.0)
-            centre = self._values_of(place, plan)
-            self.levels[place].learn(values - centre[run.arms], kept)
+            arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
+            told, kept = ~np.isnan(values), None
+            if not told.all():
+                values = np.where(told, values, 0.0)
+                kept = None if self.settings.silence == "zero" else told
+            self.levels[place].learn(values - self._values_of(place, plan)[arms], kept)
+            if kept is not None:
+                arms, values, forecasts = arms[kept], values[kept], forecasts[kept]
             if run.held[0]:
-                self.holdout[place].add(run.arms[kept], values[kept])
+                self.holdout[place].add(arms, values)
                 continue
-            arms, forecasts = run.arms[kept], run.forecasts[place, kept]
-            informed = run.informed[place, kept] | track.confidence.is_exact
-            residuals = track.centre.residuals(arms, values[kept], forecasts)
-            if informed.any():
-                track.add(number, arms[informed], residuals[informed])
+            self._track(track, number, (arms, values, forecasts), run.informed[place, 0])
             if place == 0:
                 level = forecasts if plan.centre is not None else 0.0
-                self._feed(number, plan.residuals(arms, values[kept], level), arms, ready)
+                self._feed(number, plan.residuals(arms, values, level), arms, ready)
         if self.watch.is_full:
             self._close_bucket()
+
+    def _count(self, number: int, run: Settled) -> None:
+        if len(run) == 1:  # most requests of a website are of one visitor
+            arm = run.arms.item()
+            self.drawn[arm] += 1
+            self.silent[arm] += bool(run.silent[0])
+        else:
+            np.add.at(self.drawn, run.arms, 1)
+            np.add.at(self.silent, run.arms[run.silent], 1)
+        self.watch.add(number, run.arms, run.silent)
+
+    def _track(
+        self, track: Track, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
+    ) -> None:
+        """Add rounds to a metric's intervals; in the asymptotic mode, once its level is known."""
+        arms, values, forecasts = rounds
+        if is_informed or track.confidence.is_exact:
+            track.add(number, arms, track.centre.residuals(arms, values, forecasts))
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)

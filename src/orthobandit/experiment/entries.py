@@ -70,9 +70,9 @@ class Asked:
             raise ParameterError(f"forecasts have shape {forecasts.shape}; give (metrics, {count})")
         if held.shape != (count,):
             raise ParameterError(f"held has shape {held.shape}; give one for each of the {count} arms")
-        if arms.min() < 0 or self.first < 1:
+        if _least(arms) < 0 or self.first < 1:
             raise ParameterError(f"arms={arms} and first={self.first} must be at least 0 and 1")
-        if not np.isfinite(forecasts).all():
+        if not _all_finite(forecasts):
             raise ParameterError(f"forecasts={forecasts} must be finite; the running mean can stand in")
         _set(self, at=_moment(self.at), arms=arms, forecasts=_frozen(forecasts), held=_frozen(held))
         _set(self, first=int(self.first), plan=int(self.plan), distribution=int(self.distribution))
@@ -116,9 +116,9 @@ class Told:
         values = _copied("values", self.values, np.float64)
         if values.shape != proposals.shape:
             raise ParameterError(f"values have shape {values.shape}, proposals {proposals.shape}")
-        if proposals.min() < 1:
+        if _least(proposals) < 1:
             raise ParameterError(f"proposals={proposals} must be numbers of proposals, from 1")
-        if not np.isfinite(values).all():
+        if not _all_finite(values):
             raise RewardError(f"values={values} must be finite numbers")
         _set(self, at=_moment(self.at), proposals=proposals, values=_frozen(values))
 
@@ -222,6 +222,17 @@ def _vector(name: str, values: ArrayLike, dtype: type) -> Any:
     if vector.ndim != 1 or not vector.size:
         raise ParameterError(f"{name} has shape {vector.shape}; give a list of at least one")
     return _frozen(vector)
+
+
+# Most entries of a website have one row, for which a call of numpy takes longer than everything else.
+
+
+def _least(array: Whole) -> int:
+    return int(array.item() if array.size == 1 else array.min())
+
+
+def _all_finite(array: Array) -> bool:
+    return math.isfinite(array.item()) if array.size == 1 else bool(np.isfinite(array).all())
 
 
 def _frozen(array: Any) -> Any:

@@ -8,6 +8,8 @@ The policy is fed the longest settled prefix, and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -149,7 +151,7 @@ class Ledger(Accounts):
             self.take(ready)
         self._tell_outbox(self.at)
 
-    @property
+    @cached_property
     def _needed(self) -> int:
         """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""
         metrics = self.settings.metrics
@@ -158,6 +160,8 @@ class Ledger(Accounts):
         return 0 if any(metric.add for metric in metrics) else len(metrics)
 
     def _tell_outbox(self, at: float) -> None:
+        if not self.book.news:
+            return
         self.outbox.extend(Noted(at, kind, data) for kind, data in self.book.news)
         self.book.news.clear()
 
@@ -207,6 +211,8 @@ class Ledger(Accounts):
     def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
         """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
         place = self.metric(metric)
+        if not len(numbers):
+            return np.zeros(0, dtype=np.bool_)
         self._check_open_proposals(numbers)
         before = self.waiting.told(place, numbers)
         if self.settings.metrics[place].add:
@@ -234,6 +240,9 @@ class Ledger(Accounts):
             )
 
     def _check_open_proposals(self, numbers: Whole) -> None:
+        least, most = _ends(numbers)
+        if least >= self.waiting.first and most < self.waiting.next:
+            return
         outside = (numbers >= self.waiting.next) | (numbers < 1)
         if outside.any():
             raise UnknownProposalError(
@@ -248,6 +257,9 @@ class Ledger(Accounts):
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
         low, high = self.mode(place).reward_range
+        least, most = _ends(values)
+        if low <= least and most <= high and isfinite(least) and isfinite(most):
+            return
         bad = ~((values >= low) & (values <= high) & np.isfinite(values))
         if bad.any():
             row = int(np.argmax(bad))
@@ -270,3 +282,10 @@ class Ledger(Accounts):
         out.load(data)
         out.at, out.status = -np.inf if data["at"] is None else data["at"], data["status"]
         return out
+
+
+def _ends(array: Whole | Array) -> tuple[float, float]:
+    """Return the smallest and the largest of some numbers (n,)."""
+    if array.size == 1:
+        return array.item(), array.item()
+    return array.min().item(), array.max().item()

@@ -70,18 +70,20 @@ class Level:
         self.stood_in += int(np.count_nonzero(bad))
         return np.where(bad, self._mean, values)
 
-    def learn(self, residuals: Array, kept: Mask) -> None:
+    def learn(self, residuals: Array, kept: Mask | None = None) -> None:
         """Learn from the oldest forecasts (n,) that wait; those that are not `kept` are forgotten."""
         count = len(residuals)
-        for residual in residuals[kept].tolist():
+        learnt = residuals if kept is None else residuals[kept]
+        for residual in learnt.tolist():
             self.learnt += 1
             self._mean += (residual - self._mean) / self.learnt
         if isinstance(self._forecaster, CompiledForecaster):
-            self._forecaster.take(self._oldest(count)[kept], residuals[kept])
+            rows = self._oldest(count)
+            self._forecaster.take(rows if kept is None else rows[kept], learnt)
             return
         for k in range(count):
             forecast = self._waiting.popleft()
-            if kept[k] and forecast is not None:
+            if (kept is None or kept[k]) and forecast is not None:
                 self._forecaster.learn(forecast, float(residuals[k]))
 
     def _oldest(self, count: int) -> Array:

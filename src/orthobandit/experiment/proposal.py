@@ -76,11 +76,12 @@ class Settled:
         return len(self.arms)
 
     def runs(self) -> Iterator["Settled"]:
-        """Yield runs of proposals of one distribution and one side of the holdout."""
+        """Yield runs of proposals of one distribution, one side of the holdout, and levels known or not."""
         if len(self) == 1:
             yield self
             return
-        change = np.flatnonzero((np.diff(self.distributions) != 0) | np.diff(self.held))
+        change = (np.diff(self.distributions) != 0) | np.diff(self.held)
+        change = np.flatnonzero(change | np.diff(self.informed, axis=1).any(axis=0))
         ends = [*(change + 1).tolist(), len(self)]
         begin = 0
         for end in ends:
@@ -136,7 +137,7 @@ class Waiting:
 
     def told(self, metric: int, numbers: Whole) -> Array:
         """Return the values (n,) of proposals so far, NaN where nothing was told; numbers must be open."""
-        return np.asarray(self._values[metric, self._head + numbers - self.first])
+        return np.asarray(self._values[metric, numbers + (self._head - self.first)])
 
     def arms_of(self, numbers: Whole) -> Whole:
         """Return the arms (n,) of open proposals."""
@@ -144,7 +145,7 @@ class Waiting:
 
     def tell(self, metric: int, numbers: Whole, values: Array) -> None:
         """Set the values of open proposals (n,)."""
-        self._values[metric, self._head + numbers - self.first] = values
+        self._values[metric, numbers + (self._head - self.first)] = values
 
     def settled(self, at: float, needed: int) -> Settled | None:
         """Take the longest prefix that is settled, at most LONGEST proposals; None if there is none.
@@ -153,10 +154,13 @@ class Waiting:
         passed; with `needed` 0, only then.
         """
         stop = min(self._end, self._head + LONGEST)
-        if stop == self._head or not self._is_settled(slice(self._head, self._head + 1), at, needed)[0]:
+        if stop == self._head or not self._is_first_settled(at, needed):
             return None
-        done = self._is_settled(slice(self._head, stop), at, needed)
-        count = len(done) if done.all() else int(np.argmin(done))
+        if stop == self._head + 1:
+            count = 1
+        else:
+            done = self._is_settled(slice(self._head, stop), at, needed)
+            count = len(done) if done.all() else int(np.argmin(done))
         rows = slice(self._head, self._head + count)
         out = Settled(
             self.first,
@@ -170,6 +174,12 @@ class Waiting:
         self._head += count
         self.first += count
         return out
+
+    def _is_first_settled(self, at: float, needed: int) -> bool:
+        if self._deadlines.item(self._head) <= at:
+            return True
+        # A value that was not told is NaN, which does not equal itself.
+        return needed > 0 and all(one == one for one in self._values[:needed, self._head].tolist())
 
     def _is_settled(self, rows: slice, at: float, needed: int) -> Mask:
         over = self._deadlines[rows] <= at

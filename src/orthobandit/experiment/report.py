@@ -183,6 +183,7 @@ def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
         within = ledger.settings.policy
         epsilon = float(getattr(within, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        best += " of the arms that are left" if ledger.retirements else ""
         return f"Show {labels[declared]!r}: it is {best}, with probability {sure} ({decision.mode})."
     left = [label for label, active in zip(labels, decision.active, strict=True) if active]
     if ledger.status == PAUSED:

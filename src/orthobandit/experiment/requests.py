@@ -86,12 +86,12 @@ def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) 
             turn.told.update({(number, name): value for number, value in pairs})
 
 
-def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask:
+def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
     """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
-    settings, is_open = turn.ledger.settings, (numbers >= turn.ledger.waiting.first) | (numbers < 1)
-    every = np.ones(len(numbers), dtype=np.bool_)
-    if is_open.all() or name not in settings.names:
+    settings, first, every = turn.ledger.settings, turn.ledger.waiting.first, slice(None)
+    if numbers.min() >= first or name not in settings.names:
         return every
+    is_open = (numbers >= first) | (numbers < 1)
     adds_up = settings.metrics[settings.names.index(name)].add
     for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
         told = turn.told.get((number, name))

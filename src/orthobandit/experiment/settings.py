@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -159,7 +160,7 @@ class Settings:
         if any(metric.add for metric in self.metrics) and not np.isfinite(self.window):
             raise ParameterError("rewards that add up are final at the end of the window; give `window`")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the metrics, the objective first."""
         return tuple(metric.name for metric in self.metrics)

@@ -19,6 +19,7 @@ from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegressi
 from orthobandit.experiment.audit import audited, replayed
 from orthobandit.experiment.entries import Asked
 from orthobandit.experiment.settings import Settings
+from orthobandit.experiment.shared import SharedLedger
 from orthobandit.policy import SBE, UniformAllocation
 
 from .conftest import played
@@ -567,6 +568,36 @@ def test_threads_share_an_experiment(make):
     report = experiment.report()
     assert (report.proposals, report.settled) == (400, 400)
     assert experiment.replay().is_equal
+
+
+def test_requests_that_wait_share_one_commit(make, monkeypatch):
+    experiment, sizes, commit = make(), [], SharedLedger._commit
+    waiting = [threading.Thread(target=experiment.ask) for _ in range(5)]
+
+    def counted(self, jobs):
+        if not sizes:  # while the first is at work, five more come
+            for thread in waiting:
+                thread.start()
+            while len(self._jobs) < 5:
+                threading.Event().wait(0.001)
+        sizes.append(len(jobs))
+        commit(self, jobs)
+
+    monkeypatch.setattr(SharedLedger, "_commit", counted)
+    experiment.ask()
+    for thread in waiting:
+        thread.join()
+    assert sizes == [1, 5]
+    assert experiment.report().proposals == 6
+
+
+def test_a_thread_that_fails_holds_up_nobody(make, monkeypatch):
+    experiment = make()
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedLedger, "_caught_up", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            experiment.ask()
+    assert experiment.ask().id == 1
 
 
 def test_export_has_a_row_a_proposal(make, clock, tmp_path):
