@@ -13,7 +13,7 @@ from orthobandit.experiment.health import Missing, SampleRatio
 from orthobandit.experiment.tracks import MOST_ARMS
 
 ALPHA = 1e-3  # chance that drifting gaps are ever reported although no gap drifts
-FEWEST, SHARE = 50, 0.05  # settled proposals of a bucket: at least so many, and this share of all so far
+FEWEST, SHARE = 50, 0.1  # settled proposals of a bucket: at least so many, and this share of all so far
 
 
 class Watch:
