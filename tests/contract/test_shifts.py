@@ -17,8 +17,8 @@ from orthobandit.simulation import (
     named_shift,
 )
 from orthobandit.simulation.adversaries import LAST_REWARD, Adaptive
-from orthobandit.simulation.paths import Bounded, RandomWalk, Scaled
-from orthobandit.simulation.shifts import CHUNK, Formula, Oblivious
+from orthobandit.simulation.paths import CHUNK, Limited, Oblivious, RandomWalk, Scaled
+from orthobandit.simulation.shifts import Formula
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
 
 ADAPTIVE = {
@@ -31,7 +31,7 @@ MORE = {
     "recorded": Replay(np.sin(np.arange(300.0))),
     "recorded again and again": Replay([1.0, -2.0, 0.5], repeats=True),
     "scaled": Scaled(RandomWalk(0.1, limit=0.5), -2.0, 1.0),
-    "cut": Bounded(Trend(0.01), 0.7),
+    "cut": Limited(Trend(0.01), 0.7),
 }
 
 

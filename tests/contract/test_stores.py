@@ -1,7 +1,9 @@
 """Every store keeps the contract of stores, and the suite catches those that break it."""
 
+import os
 from contextlib import contextmanager
 from itertools import count
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +24,11 @@ def test_a_store_in_a_file_keeps_the_contract(tmp_path):
 def test_experiments_that_share_a_file_keep_the_contract(tmp_path):
     numbers = count()
     check_store(lambda: SQLStore(tmp_path / "shared.db", f"experiment {next(numbers)}"))
+
+
+@pytest.mark.skipif("ORTHOBANDIT_DATABASE" not in os.environ, reason="needs the URL of a database server")
+def test_experiments_on_a_database_server_keep_the_contract():
+    check_store(lambda: SQLStore(os.environ["ORTHOBANDIT_DATABASE"], uuid4().hex))
 
 
 class Wrapped:

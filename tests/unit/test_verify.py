@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from orthobandit.estimate._boundaries import log_gamma_mixture
 from tests.unit.experiment.fed import MODES, PLANE, fed
 
 import orthobandit.verify as alone
 from orthobandit.estimate import Evidence, PairGeometry, Tuning
+from orthobandit.estimate.boundaries import log_gamma_mixture
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

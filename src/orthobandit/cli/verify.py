@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     elif verdict.valid:
         print(f"valid: {verdict.claim}")
     else:
-        print(f"NOT valid: {verdict.claim}")
+        print(f"NOT valid (claimed: {verdict.claim})")
         for problem in verdict.problems:
             print(f"  {problem}")
     return 0 if verdict.valid else 1

@@ -1,7 +1,8 @@
 """Evidence on contrasts: weighted sums of unbiased estimates, and how much a single round weighs in them."""
 
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -193,6 +194,23 @@ class Evidence:
     pooled: Array = field(default_factory=lambda: np.zeros(()))
     peaks: Array = field(default_factory=lambda: np.zeros(()))
     events: Array = field(default_factory=lambda: np.full((), np.inf))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists that survive ``json.dumps`` exactly; events that are infinite as null."""
+        shape = np.broadcast_shapes(*(np.shape(getattr(self, part.name)) for part in fields(self)))
+        out: dict[str, Any] = {}
+        for part in fields(self):
+            given = np.broadcast_to(getattr(self, part.name), shape)
+            kept = given.astype(np.object_)
+            kept[np.isinf(given)] = None
+            out[part.name] = kept.tolist()
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Evidence":
+        """Invert :meth:`to_json`."""
+        arrays = {part.name: np.array(data[part.name], dtype=np.float64) for part in fields(cls)}
+        return cls(**{name: np.where(np.isnan(array), np.inf, array) for name, array in arrays.items()})
 
     @property
     def estimates(self) -> Array:

@@ -1,6 +1,8 @@
 """Intervals for any contrasts that hold at all times at once, from (plan, tally) pairs alone."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -216,6 +218,31 @@ class ContrastSequence:
         width, estimates = self.confidence.width(self.evidence, tuning), self.evidence.estimates
         high = estimates + width if self.sides == 2 else np.full(len(estimates), np.inf)
         return estimates - width, np.asarray(high)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was learnt as plain lists that survive ``json.dumps`` exactly."""
+        tuning = self.tuning
+        return {
+            "evidence": self.evidence.to_json(),
+            "alpha": tuning.alpha.tolist(),
+            "rho": tuning.rho.tolist(),
+            "scale": tuning.scale.tolist(),
+            "sizes": list(astuple(self.sizes)),
+            "drawn": self.drawn.tolist(),
+            "relative": self.relative.tolist(),
+        }
+
+    def resumed(self, data: Mapping[str, Any]) -> "ContrastSequence":
+        """Return the sequence, started with the same contrasts, with what :meth:`to_json` returned."""
+        rounds, *sizes = data["sizes"]
+        return replace(
+            self,
+            evidence=Evidence.from_json(data["evidence"]),
+            tuning=Tuning(*(np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))),
+            sizes=Sizes(int(rounds), *map(float, sizes)),
+            drawn=np.array(data["drawn"], dtype=np.float64),
+            relative=np.array(data["relative"], dtype=np.float64),
+        )
 
     def _tuned(self, known: Mask, variance: Array, reach: Array) -> Tuning:
         """Fix the boundaries of contrasts whose first counted rounds these are."""

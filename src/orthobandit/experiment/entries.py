@@ -219,7 +219,9 @@ def _moment(at: float) -> float:
 
 def _copied(name: str, values: ArrayLike, dtype: type) -> Any:
     given = values if isinstance(values, np.ndarray) else np.asarray(values)
-    if given.dtype != dtype and given.size and not np.can_cast(given.dtype, dtype, "same_kind"):
+    if given.dtype == dtype:
+        return given.copy()
+    if given.size and not np.can_cast(given.dtype, dtype, "same_kind"):
         raise ParameterError(f"{name} of type {given.dtype} cannot be taken as {dtype.__name__}")
     return np.array(given, dtype=dtype, order="C")
 

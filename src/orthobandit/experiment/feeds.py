@@ -55,7 +55,8 @@ class Feed:
         if state.stage.shape:
             raise ParameterError(f"state has replications {state.stage.shape}; give one of them")
         unlooked = late and (plan.rivals is None or bool(np.any(plan.rivals < 0)))
-        use = IGNORED if unlooked or int(state.declared) >= 0 else USES[int(state.stage)]
+        unlooked = unlooked or int(state.declared) >= 0 or not int(tally.rounds)
+        use = IGNORED if unlooked else USES[int(state.stage)]
         return cls(plan, tally, use, 0 if late else int(state.length))
 
     @property

@@ -20,23 +20,22 @@ from orthobandit.errors import (
     ClosedError,
     ConflictError,
     OrthobanditError,
-    ParameterError,
     RewardError,
     UnknownProposalError,
 )
-from orthobandit.estimate import Plan, Tally
-from orthobandit.experiment.book import Book
+from orthobandit.experiment.accounts import Accounts
 from orthobandit.experiment.draw import drawn, held_out, names_of
 from orthobandit.experiment.entries import Asked, Entry, Noted, Told, check_asked
-from orthobandit.experiment.levels import Given, Level
-from orthobandit.experiment.proposal import Settled, Waiting
+from orthobandit.experiment.levels import Given
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.tracks import Sums, Track
 
 OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
+# Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic
+# mode: before that it is far off the level, and one such residual outweighs a thousand others.
+WARM_UP = 20
 
 
-class Ledger:
+class Ledger(Accounts):
     """The state of an experiment after some entries of its log.
 
     The same entries give the same state, bit by bit. Entries that :meth:`ask`, :meth:`tell` and :meth:`note`
@@ -51,40 +50,13 @@ class Ledger:
     at : float
         Time of the newest entry.
     status : {"open", "paused", "stopped"}
-    book : Book
-        The policy, and what it is fed.
-    levels, tracks : lists
-        Forecasters and intervals, one a metric.
-    holdout : list of Sums
-        What the holdout returned, one a metric.
-    drawn, silent : (K,) arrays of int
-        Settled proposals of each arm, and those of which nothing was told.
-    retirements : list of (int, str)
-        Arms that were taken out, and why.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.at, self.status = settings, -np.inf, OPEN
-        self.arms = settings.arms
+        super().__init__(settings)
+        self.at, self.status, self._is_stirred = -np.inf, OPEN, True
         self.outbox: list[Entry] = []
-        self.book = Book(settings.policy, self.arms)
-        self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
-        self.tracks = [
-            Track(metric, self._mode(place), self.arms, settings.reference)
-            for place, metric in enumerate(settings.metrics)
-        ]
-        self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
-        self.waiting, self._is_stirred = Waiting(len(settings.metrics)), True
-        self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
-        self.retirements: list[tuple[int, str]] = []
-
-    def _baseline(self, place: int) -> Any:
-        own = self.settings.policy.baseline if place == 0 else None
-        return self.settings.metrics[place].baseline if own is None else own
-
-    def _mode(self, place: int) -> Any:
-        own = getattr(self.settings.policy, "confidence", None) if place == 0 else None
-        return self.settings.metrics[place].confidence if own is None else own
+        self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
 
     # What is done to it
 
@@ -178,8 +150,7 @@ class Ledger:
             return
         self.at, self._is_stirred = max(self.at, at), False
         while (ready := self.waiting.settled(self.at, self._needed)) is not None:
-            for run in ready.runs():
-                self._take(run, ready)
+            self.take(ready)
         self._tell_outbox(self.at)
 
     @cached_property
@@ -197,15 +168,19 @@ class Ledger:
         self.book.news.clear()
 
     def _forecast(self, count: int, covariates: Given) -> Array:
+        """Forecast proposals (m, n) before they are drawn; note which metrics (m,) know their level."""
         first = self.waiting.next
+        self._informed = np.array([level.learnt >= WARM_UP for level in self.levels])
         return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
 
     def _register(self, entry: Asked) -> None:
         deadline, self._is_stirred = entry.at + self.settings.window, True
-        self.waiting.add(entry.arms, entry.distribution, deadline, entry.forecasts, entry.held)
+        self.waiting.add(
+            entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
+        )
 
     def _tell(self, entry: Told) -> None:
-        place, self._is_stirred = self._metric(entry.metric), True
+        place, self._is_stirred = self.metric(entry.metric), True
         if self.settings.metrics[place].add:
             for number, value in zip(entry.proposals, entry.values, strict=True):
                 one = np.array([number])
@@ -226,95 +201,18 @@ class Ledger:
         elif entry.kind == "stop":
             self.status = STOPPED
         elif entry.kind == "retire":
-            self._retire(int(entry.data["arm"]), "by hand")
+            self.retire(int(entry.data["arm"]), "by hand")
         elif entry.kind == "extend":
-            self._extend(ArmSet(entry.data["features"], entry.data["labels"]))
+            self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
             self.book.adopt(entry.kind, entry.data)
         self._tell_outbox(entry.at)
-
-    def _take(self, run: Settled, ready: Settled) -> None:
-        """Take in settled proposals of one distribution: levels, tracks, then the policy."""
-        number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
-        if not run.held[0]:
-            self._count(run)
-        for place, track in enumerate(self.tracks):
-            arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
-            told, kept = ~np.isnan(values), None
-            if not told.all():
-                values = np.where(told, values, 0.0)
-                kept = None if self.settings.silence == "zero" else told
-            centre = self._values_of(place, plan)
-            self.levels[place].learn(values - centre[arms], kept)
-            if kept is not None:
-                arms, values, forecasts = arms[kept], values[kept], forecasts[kept]
-            if run.held[0]:
-                self.holdout[place].add(arms, values)
-                continue
-            track.add(number, arms, track.centre.residuals(arms, values, forecasts))
-            if place == 0:
-                level = forecasts if plan.centre is not None else 0.0
-                self._feed(number, plan.residuals(arms, values, level), arms, ready)
-
-    def _count(self, run: Settled) -> None:
-        if len(run) == 1:
-            arm = run.arms.item()
-            self.drawn[arm] += 1
-            self.silent[arm] += bool(np.isnan(run.values[0, 0]))
-            return
-        np.add.at(self.drawn, run.arms, 1)
-        np.add.at(self.silent, run.arms[run.silent], 1)
-
-    def _values_of(self, place: int, plan: Plan) -> Array:
-        return plan.values if place == 0 else np.zeros(plan.count)
-
-    def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
-        while len(arms):
-            count = self.book.add(number, arms, residuals)
-            arms, residuals = arms[count:], residuals[count:]
-            if self.book.is_full:
-                for track in self.tracks:
-                    track.flush(self.book.plans)
-                # Proposals still belong to these: such as wait, and such as are being taken in.
-                self.book.flush({*self.waiting.distributions, *ready.distributions.tolist()})
-                self._guard()
-
-    def _guard(self) -> None:
-        """Retire arms that a guardrail has proven worse than the reference arm."""
-        for rail in self.settings.guardrails:
-            track = self.tracks[self._metric(rail.metric)]
-            _, low, high = track.intervals(self.book.plans)
-            worse = low > rail.margin if rail.worse == "higher" else high < -rail.margin
-            for arm in np.flatnonzero(worse & ~self.book.retired).tolist():
-                if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
-                    self._retire(arm, f"by the guardrail on {rail.metric!r}")
-
-    def _retire(self, arm: int, reason: str) -> None:
-        if self.book.retired[arm]:
-            return
-        self.book.retire(arm)
-        self.retirements.append((arm, reason))
-
-    def _extend(self, arms: ArmSet) -> None:
-        plans, known = self.book.plans, self.arms.labels
-        if arms.labels[: len(known)] != known:
-            raise ParameterError(
-                f"arms={list(arms.labels)} must begin with the arms so far: {', '.join(known)}"
-            )
-        self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
-        for track in self.tracks:
-            track.flush(plans)
-            track.extend(arms)
-        new = len(arms) - len(self.arms)
-        self.arms = arms
-        self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
-        self.drawn, self.silent = np.pad(self.drawn, (0, new)), np.pad(self.silent, (0, new))
 
     # What it checks
 
     def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
         """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
-        place = self._metric(metric)
+        place = self.metric(metric)
         if not len(numbers):
             return np.zeros(0, dtype=np.bool_)
         self._check_open_proposals(numbers)
@@ -343,15 +241,9 @@ class Ledger:
                 else "the experiment was stopped; `report` says what it found, and begin another to go on"
             )
 
-    def _metric(self, name: str) -> int:
-        names = self.settings.names
-        if name not in names:
-            raise RewardError(f"{name!r} is not a metric of this experiment; its metrics: {', '.join(names)}")
-        return names.index(name)
-
     def _check_open_proposals(self, numbers: Whole) -> None:
-        low, high = _ends(numbers)
-        if low >= self.waiting.first and high < self.waiting.next:
+        least, most = _ends(numbers)
+        if least >= self.waiting.first and most < self.waiting.next:
             return
         outside = (numbers >= self.waiting.next) | (numbers < 1)
         if outside.any():
@@ -366,7 +258,7 @@ class Ledger:
             )
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
-        low, high = self._mode(place).reward_range
+        low, high = self.mode(place).reward_range
         least, most = _ends(values)
         if low <= least and most <= high and isfinite(least) and isfinite(most):
             return
@@ -382,37 +274,15 @@ class Ledger:
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole state as plain lists and numbers, exactly."""
-        return {
-            "at": None if np.isinf(self.at) else self.at,
-            "status": self.status,
-            "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
-            "book": self.book.to_json(),
-            "levels": [level.to_json() for level in self.levels],
-            "tracks": [track.to_json() for track in self.tracks],
-            "holdout": [sums.tally.to_json() for sums in self.holdout],
-            "waiting": self.waiting.to_json(),
-            "drawn": self.drawn.tolist(),
-            "silent": self.silent.tolist(),
-            "retirements": [list(one) for one in self.retirements],
-        }
+        at = None if np.isinf(self.at) else self.at
+        return {"at": at, "status": self.status, **super().to_json()}
 
     @classmethod
     def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
         """Invert :meth:`to_json`."""
         out = cls(settings)
-        out.outbox.clear()
-        out.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        out.at = -np.inf if data["at"] is None else data["at"]
-        out.status = data["status"]
-        out.book = Book.from_json(settings.policy, out.arms, data["book"])
-        out.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
-        for place, metric in enumerate(settings.metrics):
-            out.levels[place] = Level(out._baseline(place), data["levels"][place])
-            out.tracks[place] = Track(metric, out._mode(place), out.arms, settings.reference)
-            out.tracks[place].load(data["tracks"][place])
-            out.holdout[place] = Sums(len(out.arms), Tally.from_json(data["holdout"][place]))
-        out.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
-        out.drawn, out.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))
+        out.load(data)
+        out.at, out.status = -np.inf if data["at"] is None else data["at"], data["status"]
         return out
 
 

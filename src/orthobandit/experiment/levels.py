@@ -18,18 +18,18 @@ class Level:
     """The running forecaster of one metric, and the forecasts that wait for their rewards.
 
     A forecast that is not finite is refused; the mean of what was learnt so far stands in for it, and
-    `stood_in` counts how often.
+    `stood_in` counts how often. `learnt` counts the rewards learnt from.
     """
 
     def __init__(self, baseline: Baseline, kept: Mapping[str, Any] | None = None) -> None:
         self._waiting: deque[Forecast | None] = deque()
         self._rows: deque[Array] = deque()
-        self._mean, self._learnt, self.stood_in = 0.0, 0, 0
+        self._mean, self.learnt, self.stood_in = 0.0, 0, 0
         self._names: tuple[str, ...] = tuple(getattr(baseline, "names", ()))
         memory = None if kept is None else kept["memory"]
         self._forecaster = baseline.forecaster() if memory is None else baseline.forecaster(memory)  # type: ignore[call-arg]
         if kept is not None:
-            self._mean, self._learnt = float(kept["mean"]), int(kept["learnt"])
+            self._mean, self.learnt = float(kept["mean"]), int(kept["learnt"])
             self.stood_in = int(kept["stood_in"])
             self._rows = deque(np.array(row, dtype=np.float64) for row in kept["rows"])
             self._waiting = deque(None if one is None else _forecast(one) for one in kept["waiting"])
@@ -75,8 +75,8 @@ class Level:
         count = len(residuals)
         learnt = residuals if kept is None else residuals[kept]
         for residual in learnt.tolist():
-            self._learnt += 1
-            self._mean += (residual - self._mean) / self._learnt
+            self.learnt += 1
+            self._mean += (residual - self._mean) / self.learnt
         if isinstance(self._forecaster, CompiledForecaster):
             rows = self._oldest(count)
             self._forecaster.take(rows if kept is None else rows[kept], learnt)
@@ -105,7 +105,7 @@ class Level:
         return {
             "memory": self._forecaster.to_json(),
             "mean": self._mean,
-            "learnt": self._learnt,
+            "learnt": self.learnt,
             "stood_in": self.stood_in,
             "rows": [rows.tolist() for rows in self._rows],
             "waiting": [None if one is None else _plain(one) for one in self._waiting],

@@ -41,7 +41,11 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Proposals (n,) that are settled next, in the order of draws; values (m, n) are NaN where silent."""
+    """Proposals (n,) that are settled next, in the order of draws.
+
+    `values` (m, n) are NaN where silent; `informed` (m, n) says whether the level was known when the forecast
+    was made.
+    """
 
     first: int
     arms: Whole
@@ -49,6 +53,7 @@ class Settled:
     forecasts: Array
     values: Array
     held: Mask
+    informed: Mask
 
     @property
     def silent(self) -> Mask:
@@ -64,17 +69,19 @@ class Settled:
             self.forecasts[:, rows],
             self.values[:, rows],
             self.held[rows],
+            self.informed[:, rows],
         )
 
     def __len__(self) -> int:
         return len(self.arms)
 
     def runs(self) -> Iterator["Settled"]:
-        """Yield runs of proposals of one distribution and one side of the holdout."""
+        """Yield runs of proposals of one distribution, one side of the holdout, and levels known or not."""
         if len(self) == 1:
             yield self
             return
-        change = np.flatnonzero((np.diff(self.distributions) != 0) | np.diff(self.held))
+        change = (np.diff(self.distributions) != 0) | np.diff(self.held)
+        change = np.flatnonzero(change | np.diff(self.informed, axis=1).any(axis=0))
         ends = [*(change + 1).tolist(), len(self)]
         begin = 0
         for end in ends:
@@ -92,6 +99,7 @@ class Waiting:
         self._distributions = np.zeros(64, dtype=np.int64)
         self._deadlines = np.zeros(64)
         self._held = np.zeros(64, dtype=np.bool_)
+        self._informed = np.zeros((metrics, 64), dtype=np.bool_)
         self._forecasts = np.zeros((metrics, 64))
         self._values = np.zeros((metrics, 64))
 
@@ -108,14 +116,23 @@ class Waiting:
         """Number of the next proposal."""
         return self.first + len(self)
 
-    def add(self, arms: Whole, distribution: int, deadline: float, forecasts: Array, held: Mask) -> None:
-        """Add proposals (n,)."""
+    def add(
+        self,
+        arms: Whole,
+        distribution: int,
+        deadline: float,
+        forecasts: Array,
+        held: Mask,
+        informed: Mask,
+    ) -> None:
+        """Add proposals (n,), with forecasts (m, n) that were made with the level known or not (m,)."""
         count = len(arms)
         self._make_room(count)
         new = slice(self._end, self._end + count)
         self._arms[new], self._distributions[new] = arms, distribution
         self._deadlines[new], self._held[new] = deadline, held
         self._forecasts[:, new], self._values[:, new] = forecasts, np.nan
+        self._informed[:, new] = informed[:, np.newaxis]
         self._end += count
 
     def told(self, metric: int, numbers: Whole) -> Array:
@@ -152,6 +169,7 @@ class Waiting:
             self._forecasts[:, rows].copy(),
             self._values[:, rows].copy(),
             self._held[rows].copy(),
+            self._informed[:, rows].copy(),
         )
         self._head += count
         self.first += count
@@ -175,7 +193,7 @@ class Waiting:
             return
         kept = slice(self._head, self._end)
         larger = max(size, 2 * (len(self) + count))
-        for name in ("_arms", "_distributions", "_deadlines", "_held", "_forecasts", "_values"):
+        for name in ("_arms", "_distributions", "_deadlines", "_held", "_informed", "_forecasts", "_values"):
             old = getattr(self, name)
             new = np.zeros((*old.shape[:-1], larger), dtype=old.dtype)
             new[..., : len(self)] = old[..., kept]
@@ -200,6 +218,7 @@ class Waiting:
             "distributions": self._distributions[rows].tolist(),
             "deadlines": [end if np.isfinite(end) else None for end in deadlines.tolist()],
             "held": self._held[rows].tolist(),
+            "informed": self._informed[:, rows].tolist(),
             "forecasts": self._forecasts[:, rows].tolist(),
             "values": values.tolist(),
         }
@@ -213,6 +232,7 @@ class Waiting:
         out._arms[:count], out._distributions[:count] = data["arms"], data["distributions"]
         out._deadlines[:count] = [np.inf if end is None else end for end in data["deadlines"]]
         out._held[:count] = data["held"]
+        out._informed[:, :count] = np.array(data["informed"], dtype=np.bool_).reshape(metrics, count)
         out._forecasts[:, :count] = np.array(data["forecasts"], dtype=np.float64).reshape(metrics, count)
         out._values[:, :count] = np.array(data["values"], dtype=np.float64).reshape(metrics, count)
         out._end = count

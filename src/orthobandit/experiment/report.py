@@ -183,6 +183,7 @@ def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
         within = ledger.settings.policy
         epsilon = float(getattr(within, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        best += " of the arms that are left" if ledger.retirements else ""
         return f"Show {labels[declared]!r}: it is {best}, with probability {sure} ({decision.mode})."
     left = [label for label, active in zip(labels, decision.active, strict=True) if active]
     if ledger.status == PAUSED:
@@ -202,7 +203,8 @@ def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
 
 
 def _warnings(ledger: Ledger) -> list[str]:
-    out, settings, settled = [], ledger.settings, int(ledger.drawn.sum())
+    settings, settled = ledger.settings, int(ledger.drawn.sum())
+    out = _alarms(ledger)
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
             f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
@@ -225,6 +227,31 @@ def _warnings(ledger: Ledger) -> list[str]:
     if not ledger.tracks[0].confidence.is_exact and settled >= FEW:
         out.append(
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
+        )
+    return out
+
+
+def _alarms(ledger: Ledger) -> list[str]:
+    """Say loudly what breaks the claims, if anything does."""
+    watch, labels, out = ledger.watch, ledger.arms.labels, []
+    if watch.ratio.alarm:
+        counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
+        seen = ", ".join(f"{label!r} {n} for {e:.0f}" for label, n, e in counts)
+        out.append(
+            f"ALARM: arms were not drawn as the plans say ({seen}; p = {watch.ratio.p_value:.1g}): find out"
+            " who changes the assignment or loses proposals before you believe anything here"
+        )
+    if ledger.settings.silence == "missing" and watch.missing.alarm:
+        shares = zip(labels, watch.missing.shares, strict=False)
+        seen = ", ".join(f"{label!r} {share:.1%}" for label, share in shares)
+        out.append(
+            f"ALARM: rewards are missing more for some arms than for others ({seen}; p ="
+            f" {watch.missing.p_value:.1g}): what is left out would bias the gaps; count silence as zero"
+        )
+    if watch.drift is not None:
+        out.append(
+            f"ALARM: gaps drift: {watch.drift}; the best arm may change with time, so take claims as about an"
+            " average over the experiment, and look into what changed"
         )
     return out
 

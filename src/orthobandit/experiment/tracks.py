@@ -10,7 +10,6 @@ import numpy as np
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
-from orthobandit.estimate.evidence import Evidence, Sizes, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.experiment.settings import Metric
 
@@ -88,17 +87,24 @@ class Track:
             self._pending[distribution] = Sums(len(self.arms))
         self._pending[distribution].add(arms, residuals)
 
-    def flush(self, plans: Mapping[int, Plan]) -> None:
-        """Take what is pending into the intervals."""
-        self._sequences = self._with_pending(plans)
+    def flush(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
+        """Take what is pending into the intervals, and return it."""
+        taken, self._sequences = self._taken(plans), self._with_pending(plans)
         self._pending = {}
+        return taken
+
+    def _taken(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
+        """Return what is pending, with plans whose centre is the metric's own."""
+        out = []
+        for number in sorted(self._pending):
+            tally, plan = self._pending[number].tally, plans[number]
+            out.append((Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number), tally))
+        return out
 
     def _with_pending(self, plans: Mapping[int, Plan]) -> list[ContrastSequence]:
         out = list(self._sequences)
-        for number in sorted(self._pending):
-            tally, plan = self._pending[number].tally, plans[number]
-            alone = Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number)
-            out = [sequence.add(alone, tally) for sequence in out]
+        for plan, tally in self._taken(plans):
+            out = [sequence.add(plan, tally) for sequence in out]
         return out
 
     def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
@@ -132,7 +138,7 @@ class Track:
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""
         return {
-            "sequences": [_plain(sequence) for sequence in self._sequences],
+            "sequences": [sequence.to_json() for sequence in self._sequences],
             "others": self._others,
             "pending": {str(number): sums.tally.to_json() for number, sums in self._pending.items()},
         }
@@ -147,7 +153,7 @@ class Track:
             fresh = ContrastSequence.start(
                 self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
             )
-            self._sequences.append(_restored(fresh, kept))
+            self._sequences.append(fresh.resumed(kept))
         self._pending = {
             int(number): Sums(len(self.arms), Tally.from_json(tally))
             for number, tally in data["pending"].items()
@@ -157,36 +163,3 @@ class Track:
 def _scale(confidence: Confidence) -> float:
     """Return a guess of a residual's standard deviation; it matters by a logarithm only."""
     return confidence.limit / 4.0 if np.isfinite(confidence.limit) else 1.0
-
-
-ARRAYS = ("totals", "weights", "variances", "slack", "pooled", "peaks")
-
-
-def _plain(sequence: ContrastSequence) -> dict[str, Any]:
-    evidence = sequence.evidence
-    events = np.broadcast_to(evidence.events, evidence.totals.shape)
-    sizes = sequence.sizes
-    return {
-        **{name: np.broadcast_to(getattr(evidence, name), events.shape).tolist() for name in ARRAYS},
-        "events": [None if np.isinf(one) else one for one in events.tolist()],
-        "alpha": sequence.tuning.alpha.tolist(),
-        "rho": sequence.tuning.rho.tolist(),
-        "scale": sequence.tuning.scale.tolist(),
-        "sizes": [sizes.rounds, sizes.squared, sizes.scattered, sizes.largest, sizes.excess],
-        "drawn": sequence.drawn.tolist(),
-        "relative": sequence.relative.tolist(),
-    }
-
-
-def _restored(fresh: ContrastSequence, kept: Mapping[str, Any]) -> ContrastSequence:
-    arrays = {name: np.array(kept[name], dtype=np.float64) for name in ARRAYS}
-    events = np.array([np.inf if one is None else one for one in kept["events"]])
-    rounds, *rest = kept["sizes"]
-    return replace(
-        fresh,
-        evidence=Evidence(**arrays, events=events),
-        tuning=Tuning(*(np.array(kept[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))),
-        sizes=Sizes(int(rounds), *map(float, rest)),
-        drawn=np.array(kept["drawn"], dtype=np.float64),
-        relative=np.array(kept["relative"], dtype=np.float64),
-    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.experiment.fed import MODES, PLANE, fed
 
-from orthobandit import AnytimeElimination, ArmSet
+from orthobandit import AnytimeElimination, ArmSet, Tally
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.feeds import Feed, since_of
@@ -95,6 +95,16 @@ def test_arms_that_are_all_alike_are_best_at_once():
     certificate = Certificate.of(policy, policy.start(ArmSet([[1.0, 2.0]] * 3)), [])
     assert certificate.to_json()["claim"]["declared"] == 0
     assert certificate.verdict.valid
+
+
+def test_feeds_that_the_policy_did_not_look_at_are_left_out():
+    run = fed("bounded")
+    plan, none = run.policy.plan(run.state), Tally.zeros(4)
+    after = Feed.of(run.state, plan, Tally.of([2, 2], [0.1, 0.2], 4))
+    empty = Feed.of(fed("bounded", rounds=100).state, plan, none)
+    assert after.use == empty.use == "ignored"
+    certificate = Certificate.of(run.policy, run.state, [empty, *run.feeds, after])
+    assert certificate.to_json() == run.certificate().to_json()
 
 
 def test_files_come_back_to_the_last_digit(tmp_path):

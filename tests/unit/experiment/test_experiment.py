@@ -19,6 +19,7 @@ from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegressi
 from orthobandit.experiment.audit import audited, replayed
 from orthobandit.experiment.entries import Asked
 from orthobandit.experiment.settings import Settings
+from orthobandit.experiment.shared import SharedLedger
 from orthobandit.policy import SBE, UniformAllocation
 
 from .conftest import played
@@ -42,7 +43,7 @@ def test_only_the_longest_settled_prefix_is_fed(make):
 
 
 def test_a_silent_proposal_counts_as_zero_when_its_window_has_passed(make, clock):
-    experiment = make(UniformAllocation(), arms=2, window=10, silence="zero")
+    experiment = make(UniformAllocation(), arms=2, window=10, silence="zero", rewards=(0, 1))
     one, two = experiment.ask(2)
     experiment.tell(two.id, 1.0)
     clock.now += 9.9
@@ -55,7 +56,7 @@ def test_a_silent_proposal_counts_as_zero_when_its_window_has_passed(make, clock
 
 
 def test_a_missing_one_is_left_out_and_the_report_says_what_that_takes(make, clock):
-    experiment = make(UniformAllocation(), arms=2, window=10, silence="missing")
+    experiment = make(UniformAllocation(), arms=2, window=10, silence="missing", rewards=(0, 1))
     _, two = experiment.ask(2)
     experiment.tell(two.id, 1.0)
     clock.now += 10
@@ -476,6 +477,16 @@ def test_a_reward_after_the_window_is_refused(make, clock):
     assert experiment.replay().is_equal
 
 
+def test_a_reward_told_again_moves_the_clock_in_the_log_too(make, clock):
+    experiment = make(window=10)
+    first, _ = experiment.ask(2)
+    experiment.tell(first.id, 1.0)
+    clock.now += 11  # the second is settled by now, and nothing is told that is not known
+    experiment.tell(first.id, 1.0)
+    assert experiment.replay().is_equal
+    assert experiment.report().settled == 2
+
+
 def test_one_wrong_reward_of_many_leaves_all_untold(make):
     experiment = make(metrics=[Metric("latency")])
     one, two = experiment.ask(2)
@@ -560,7 +571,7 @@ def test_threads_share_an_experiment(make):
 
 
 def test_requests_that_wait_share_one_commit(make, monkeypatch):
-    experiment, sizes, commit = make(), [], Experiment._commit
+    experiment, sizes, commit = make(), [], SharedLedger._commit
     waiting = [threading.Thread(target=experiment.ask) for _ in range(5)]
 
     def counted(self, jobs):
@@ -572,7 +583,7 @@ def test_requests_that_wait_share_one_commit(make, monkeypatch):
         sizes.append(len(jobs))
         commit(self, jobs)
 
-    monkeypatch.setattr(Experiment, "_commit", counted)
+    monkeypatch.setattr(SharedLedger, "_commit", counted)
     experiment.ask()
     for thread in waiting:
         thread.join()
@@ -583,7 +594,7 @@ def test_requests_that_wait_share_one_commit(make, monkeypatch):
 def test_a_thread_that_fails_holds_up_nobody(make, monkeypatch):
     experiment = make()
     with monkeypatch.context() as patch:
-        patch.setattr(Experiment, "_caught_up", lambda *_: 1 / 0)
+        patch.setattr(SharedLedger, "_caught_up", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             experiment.ask()
     assert experiment.ask().id == 1
@@ -611,3 +622,56 @@ def test_a_report_is_text_json_and_a_page(make, clock):
     assert str(report).startswith("Go on: ")
     assert json.loads(json.dumps(report.to_json()))["proposals"] == 50
     assert report.to_html().startswith("<!doctype html>")
+
+
+# Health
+
+
+def test_silence_that_depends_on_the_arm_is_an_alarm(make, clock):
+    experiment = make(UniformAllocation(), arms=2, window=1, silence="missing", rewards=(0, 1))
+    rng = np.random.default_rng(15)
+    for _ in range(60):
+        clock.now += 2
+        proposals = experiment.ask(50)
+        told = [one.id for one in proposals if rng.random() < (0.9, 0.6)[one.arm]]
+        experiment.tell_many(told, np.zeros(len(told)))
+    clock.now += 2
+    assert any("missing more for some arms" in text for text in experiment.report().warnings)
+    assert experiment.replay().is_equal
+
+
+def test_silence_that_counts_as_zero_may_depend_on_the_arm(make, clock):
+    experiment = make(UniformAllocation(), arms=2, window=1, silence="zero", rewards=(0, 1))
+    rng = np.random.default_rng(16)
+    for _ in range(60):
+        clock.now += 2
+        told = [one.id for one in experiment.ask(50) if rng.random() < (0.9, 0.6)[one.arm]]
+        experiment.tell_many(told, np.ones(len(told)))
+    assert not any("ALARM" in text for text in experiment.report().warnings)
+
+
+def test_gaps_that_drift_are_an_alarm_and_a_level_that_does_is_none(make):
+    for drifts in (True, False):
+        experiment = make(UniformAllocation(), arms=2, rewards=(0, 1))
+        rng = np.random.default_rng(17)
+        for step in range(150):
+            proposals = experiment.ask(50)
+            gap = 0.4 if step < 75 or not drifts else -0.4
+            level = 0.3 if step < 75 else 0.5 + 0.2 * drifts
+            chances = [level + gap * one.arm for one in proposals]
+            rewards = (rng.random(50) < chances).astype(float)
+            experiment.tell_many([one.id for one in proposals], rewards)
+        alarms = [text for text in experiment.report().warnings if "gaps drift" in text]
+        assert bool(alarms) is drifts
+        assert experiment.replay().is_equal
+
+
+def test_a_level_that_is_far_from_zero_does_not_spoil_the_first_intervals(make):
+    # The first forecasts know nothing of a level of 1000; the asymptotic mode waits until they do.
+    experiment = make(UniformAllocation(), arms=2)
+    rng = np.random.default_rng(18)
+    for _ in range(400):
+        proposal = experiment.ask()
+        experiment.tell(proposal.id, 1000.0 + 2.0 * proposal.arm + rng.normal())
+    _, low, high = experiment.report().metrics[0].gaps[1]
+    assert 1.0 < low < 2.0 < high < 3.0

@@ -21,7 +21,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.estimate import OnlineRegression
-from orthobandit.experiment import experiment as module
+from orthobandit.experiment import shared as module
 
 from .conftest import played
 

@@ -82,6 +82,8 @@ class Column:
             parts.append(self._packed[index][max(start - offset, 0) : stop - offset])
         if stop > settled:
             parts.append(self._tail[max(start - settled, 0) : stop - settled])
+        if len(parts) == 1:
+            return parts[0].astype(self._dtype)
         return np.concatenate(parts, dtype=self._dtype) if parts else np.empty((0, *self._shape), self._dtype)
 
 

@@ -1,5 +1,6 @@
 """Connections: the one place that knows how databases differ."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +43,31 @@ def file_of(url: URL) -> Path | None:
 
 
 def connected(url: URL, patience: float) -> Engine:
-    """Return an engine; writers in a SQLite file wait `patience` seconds for each other.
+    """Return an engine; writers wait `patience` seconds for each other.
+
+    A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
 
     Raises
     ------
     MissingExtraError
-        If the driver of the database is not installed; :class:`ParameterError` if there is no such database.
-
-    Notes
-    -----
-    A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
+        If the driver of the database is not installed; :class:`ParameterError` if there is none.
     """
+    try:
+        url.get_dialect().import_dbapi()
+    except sa.exc.ArgumentError:
+        raise ParameterError(
+            f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
+            " postgresql://user@host/database"
+        ) from None
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
+        ) from None
     if url.get_backend_name() != "sqlite":
-        try:
-            return sa.create_engine(url, max_overflow=-1)
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
-            ) from None
-        except sa.exc.NoSuchModuleError:
-            raise ParameterError(
-                f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
-                " postgresql://user@host/database"
-            ) from None
+        engine = sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
+        if engine.dialect.name == "postgresql":
+            sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
+        return engine
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -79,6 +82,13 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     cursor.close()
+
+
+def _prepare_postgresql(connection: Any, _record: object, *, patience: float) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {max(1, round(1000 * patience))}")  # milliseconds; 0 is for ever
+    cursor.close()
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -39,7 +39,7 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
     Parameters
     ----------
     where : str
-        Begins the message.
+        Begins the message, also of a :class:`DamagedStoreError` raised in the block.
     dbapi : module
         The driver, whose errors come bare where its cursor is used.
     """
@@ -49,6 +49,8 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
         raise named(where, error.orig) from error
     except exc.SQLAlchemyError as error:
         raise StorageError(f"{where}: {error}") from error
+    except DamagedStoreError as error:
+        raise DamagedStoreError(f"{where}: {error}") from error
     except dbapi.Error as error:
         raise named(where, error) from error
     except OSError as error:

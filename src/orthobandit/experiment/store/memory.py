@@ -81,9 +81,9 @@ class MemoryStore:
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
         """Yield what is committed; see :meth:`Store.entries`."""
-        self._ready()
         while True:
             with self._lock:
+                self._ready()
                 found = self._log.block(after, self._log.settled.seq)
             if not found:
                 return
@@ -125,10 +125,10 @@ class MemoryStore:
 
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
-        self._ready()
         start, spans = 0, _Spans(self._log)
         while True:
             with self._lock:
+                self._ready()
                 stop = min(start + BLOCK, self._log.settled.number)
                 rows = self._log.rows(start, stop) if stop > start else []
                 outcomes = [Outcome(row, {}, {}) for row in rows]
@@ -144,6 +144,11 @@ class MemoryStore:
         with self._lock:
             self._is_closed = True
             self._log = Log()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the room of the log, but for units, covariates and notes."""
+        return self._log.nbytes
 
     def _ready(self) -> str:
         if self._is_closed:

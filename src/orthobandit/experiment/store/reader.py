@@ -69,7 +69,7 @@ class Reader:
                 last = asked[-1].data["first"] + asked[-1].rows - 1
                 proposals = self.rows(cursor, asked[0].data["first"] - 1, last)
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(after + 1) from error
+            raise damaged(f"an entry between {after + 1} and {records[-1][0]}") from error
         rewards = self.statements.rewards_of_events.run(cursor, self.experiment, after, events[-1].seq)
         return checked(events, proposals, rewards, before), events[-1].seal
 

@@ -161,15 +161,15 @@ def checked(
             values = rewards[told : told + event.rows] if event.kind == "told" else ()
             entry = entry_of(event, mine, values)
         except (InputError, LookupError, TypeError, ValueError) as error:
-            raise damaged(event.seq) from error
+            raise damaged(f"entry {event.seq}") from error
         asked, told = asked + len(mine), told + len(values)
         before = seal(encoded(entry), before)
         if before != event.seal:
-            raise damaged(event.seq)
+            raise damaged(f"entry {event.seq}")
         found.append((event.seq, entry))
     return found
 
 
-def damaged(seq: int) -> DamagedStoreError:
-    """Return the error of an entry that is not as it was written."""
-    return DamagedStoreError(f"entry {seq} is not as it was written; restore a copy")
+def damaged(what: str) -> DamagedStoreError:
+    """Return the error of something that is not as it was written."""
+    return DamagedStoreError(f"{what} is not as it was written; restore a copy")

@@ -111,20 +111,21 @@ class SQLStore:
     @contextmanager
     def exclusive(self) -> Iterator[Writer]:
         """Wait for the others, then write; see :meth:`Store.exclusive`."""
-        reader = self._ready()
+        self._refresh()
         with self._lock:
             self._refuse_second_block()
-            with self._errors():
-                connection = self._write_connection()
-                transaction = connection.begin()
+            reader = self._ready()
             try:
+                with self._errors():
+                    connection = self._write_connection()
+                    connection.begin()
                 with SQLWriter(reader, connection, self._errors) as writer:
                     self._writer = writer
                     yield writer
                 with self._errors():
-                    transaction.commit()
+                    connection.commit()
             except BaseException:
-                self._undo(transaction)
+                self._undo()
                 raise
             finally:
                 self._writer = None
@@ -135,6 +136,7 @@ class SQLStore:
         with self._cursor() as cursor:
             before = reader.seal(cursor, after)
         while before is not None:
+            reader = self._ready()  # perhaps it was closed, or this is another process by now
             with self._cursor() as cursor:
                 found, before = reader.block(cursor, after, before)
             if not found:
@@ -180,8 +182,9 @@ class SQLStore:
 
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
-        reader, last = self._ready(), 0
+        last = 0
         while True:
+            reader = self._ready()
             with self._cursor() as cursor:
                 found = reader.outcomes(cursor, last)
             if not found:
@@ -268,14 +271,15 @@ class SQLStore:
             self._connection = writing(self._engine)
         return self._connection
 
-    def _undo(self, transaction: Any) -> None:
+    def _undo(self) -> None:
+        if self._connection is None:
+            return
         try:
-            transaction.rollback()
+            self._connection.rollback()
         except Exception:
             # The connection is in a state that nobody knows; the database undoes what it began.
-            if self._connection is not None:
-                self._connection.invalidate()
-                self._connection.close()
+            self._connection.invalidate()
+            self._connection.close()
             self._connection = None
 
 

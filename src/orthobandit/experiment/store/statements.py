@@ -9,6 +9,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ColumnElement, Select
 from sqlalchemy.sql.expression import UpdateBase
 
+from orthobandit.experiment.entries import NUMBERED
 from orthobandit.experiment.store.schema import (
     EVENTS,
     EXPERIMENTS,
@@ -95,12 +96,7 @@ class Statements:
             reward.position,
         )
         self.known = self._known()
-        note = sa.select(event.data).join(
-            PLANS, sa.and_(PLANS.c.experiment == event.experiment, PLANS.c.event == event.seq)
-        )
-        self.distribution = self._query(
-            note, PLANS.c.experiment == mine, PLANS.c.number == sa.bindparam("number")
-        )
+        self.distribution = self._distribution()
         self.add_event, self.add_plan, self.add_proposal, self.add_reward, self.add_snapshot = (
             Statement(sa.insert(table), [column.name for column in table.c], dialect)
             for table in (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS)
@@ -124,6 +120,18 @@ class Statements:
             mine == sa.bindparam("experiment"), column > sa.bindparam("above"), column <= sa.bindparam("most")
         )
         return Statement(query.order_by(column, *then), ["experiment", "above", "most"], self._dialect)
+
+    def _distribution(self) -> Statement:
+        note, plan = EVENTS.c, PLANS.c
+        either = sa.or_(*(plan.kind == sa.literal_column(f"'{kind}'") for kind in NUMBERED))
+        query = (
+            sa.select(note.data)
+            .join(PLANS, sa.and_(plan.experiment == note.experiment, plan.event == note.seq))
+            .where(
+                plan.experiment == sa.bindparam("experiment"), either, plan.number == sa.bindparam("number")
+            )
+        )
+        return Statement(query, ["experiment", "number"], self._dialect)
 
     def _known(self) -> Statement:
         names = [f"unit{index}" for index in range(UNITS)]

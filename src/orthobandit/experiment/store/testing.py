@@ -170,12 +170,15 @@ def _check_blocks(store: Store) -> None:
     with store.exclusive() as writer:
         _raises(ConflictError, lambda: _append(store, []), "a thread has two blocks open")
         writer.append([Noted(0.0, "tick", {"still": "open"})])
+    _raises(ClosedError, writer.last, "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.append([]), "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.known(["ann"]), "a writer can be used after its block")
     unfinished = store.entries()
     next(unfinished)
     _append(store, [Noted(1.0, "tick", {})])
     _require(len(list(store.entries())) == 2, "a generator holds up writers")
+    store.close()
+    _raises(ClosedError, lambda: list(unfinished), "a generator reads on after the store is closed")
 
 
 def _check_threads(store: Store) -> None:

@@ -14,6 +14,7 @@ from orthobandit.experiment.store.schema import METADATA, RELEASES
 
 NEWEST = "0001"  # the version of schema.py
 VERSION_TABLE = "orthobandit_version"
+FOLDER = Path(__file__).with_name("migrations")
 
 
 def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
@@ -48,7 +49,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
         lock_tables(connection)
         found = _found(connection)  # perhaps another process was faster
         if found is None:
-            _refuse_other_tables(connection, where)
+            _refuse_other_tables(connection)
         elif found not in {step.revision for step in steps.walk_revisions()}:
             raise VersionError(_newer(connection, where, found))
         _climb(connection, steps)
@@ -71,19 +72,18 @@ def _newer(connection: Connection, where: str, found: str) -> str:
     return f"{where}: written by {by}; this is {ours}: `pip install 'orthobandit>={release or ours}'`"
 
 
-def _refuse_other_tables(connection: Connection, where: str) -> None:
+def _refuse_other_tables(connection: Connection) -> None:
     clash = sorted(set(sa.inspect(connection).get_table_names()) & set(METADATA.tables))
     if clash:
         raise DamagedStoreError(
-            f"{where}: table {clash[0]!r} belongs to another program, or the store is damaged; "
+            f"table {clash[0]!r} belongs to another program, or the store is damaged; "
             "choose another place, or restore a copy"
         )
 
 
 def _steps() -> Any:
     script = optional_package("alembic.script", "live", "an experiment in a file")
-    folder = Path(__file__).with_name("migrations")
-    return script.ScriptDirectory(folder, version_locations=[folder / "versions"])
+    return script.ScriptDirectory(FOLDER, version_locations=[FOLDER / "versions"])
 
 
 def _climb(connection: Connection, steps: Any) -> None:

@@ -12,6 +12,8 @@ from orthobandit.experiment.store.order import as_json, check_snapshot
 from orthobandit.experiment.store.reader import Reader
 from orthobandit.experiment.store.records import rows_of, seal
 
+ENDED = "the exclusive block has ended; open another"
+
 
 class SQLWriter:
     """A :class:`~orthobandit.experiment.store.Writer` in a transaction that has begun; a context.
@@ -49,6 +51,8 @@ class SQLWriter:
 
     def last(self) -> int:
         """Return the seq of the newest entry."""
+        if self._cursor is None:
+            raise ClosedError(ENDED)
         return self._head.seq
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
@@ -92,7 +96,7 @@ class SQLWriter:
     @contextmanager
     def _running(self) -> Iterator[Any]:
         if self._cursor is None:
-            raise ClosedError("the exclusive block has ended; open another")
+            raise ClosedError(ENDED)
         if self._failure is not None:
             raise self._failure
         try:
