@@ -104,14 +104,15 @@ class Accounts:
             self._close_bucket()
 
     def _count(self, number: int, run: Settled) -> None:
+        silent = run.silent
         if len(run) == 1:  # most requests of a website are of one visitor
             arm = run.arms.item()
             self.drawn[arm] += 1
-            self.silent[arm] += bool(run.silent[0])
+            self.silent[arm] += silent.item()
         else:
             np.add.at(self.drawn, run.arms, 1)
-            np.add.at(self.silent, run.arms[run.silent], 1)
-        self.watch.add(number, run.arms, run.silent)
+            np.add.at(self.silent, run.arms[silent], 1)
+        self.watch.add(number, run.arms, silent)
 
     def _track(
         self, track: Track, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool

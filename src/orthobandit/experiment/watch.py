@@ -57,9 +57,13 @@ class Watch:
             zeros = np.zeros(len(self._arms), dtype=np.int64)
             self._bucket[number] = (zeros, zeros.copy())
         drawn, quiet = self._bucket[number]
+        self._count += len(arms)
+        if len(arms) == 1:
+            drawn[arms.item()] += 1
+            quiet[arms.item()] += silent.item()
+            return
         np.add.at(drawn, arms, 1)
         np.add.at(quiet, arms[silent], 1)
-        self._count += len(arms)
 
     @property
     def is_full(self) -> bool:
