@@ -94,13 +94,15 @@ def numbers_of(ids: Sequence[int] | Whole) -> Whole:
     given = np.asarray(ids)
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
         raise ParameterError(f"ids={ids!r} must be numbers of proposals, as `ask` returned them in `.id`")
-    return given.astype(np.int64)
+    return given.astype(np.int64, copy=False)
 
 
 def values_of(name: str, given: ArrayLike, count: int) -> Array:
     """Return the values (n,) that are told of a metric."""
     try:
-        values = np.atleast_1d(np.asarray(given)).astype(np.float64, casting="same_kind")
+        values = np.asarray(given)
+        if values.dtype != np.float64 or values.ndim != 1:
+            values = np.atleast_1d(values).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
         raise RewardError(f"{name}={given!r} must be a number for each proposal") from None
     if values.shape != (count,):

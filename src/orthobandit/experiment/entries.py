@@ -74,9 +74,18 @@ class Asked:
             raise ParameterError(f"arms={arms} and first={self.first} must be at least 0 and 1")
         if not _all_finite(forecasts):
             raise ParameterError(f"forecasts={forecasts} must be finite; the running mean can stand in")
-        _set(self, at=_moment(self.at), arms=arms, forecasts=_frozen(forecasts), held=_frozen(held))
-        _set(self, first=int(self.first), plan=int(self.plan), distribution=int(self.distribution))
-        _set(self, units=_units(self.units, count), covariates=_covariates(self.covariates, count))
+        _set(
+            self,
+            at=_moment(self.at),
+            first=int(self.first),
+            plan=int(self.plan),
+            distribution=int(self.distribution),
+            arms=arms,
+            forecasts=_frozen(forecasts),
+            units=_units(self.units, count),
+            held=_frozen(held),
+            covariates=_covariates(self.covariates, count),
+        )
 
     @property
     def count(self) -> int:

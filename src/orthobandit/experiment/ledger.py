@@ -83,7 +83,8 @@ class Ledger(Accounts):
         """Draw proposals and take them in."""
         self.settle(at)
         self._check_open()
-        settings, numbers = self.settings, np.arange(count) + self.waiting.next
+        settings, first = self.settings, self.waiting.next
+        numbers = np.arange(first, first + count)
         number = self.book.distribution(available)
         self._tell_outbox(at)
         plan, cumulative = self.book.plans[number], self.book.cumulative(number)
@@ -94,10 +95,11 @@ class Ledger(Accounts):
             level.check(covariates)
         forecasts = self._forecast(count, covariates)
         arms = drawn(settings.key, int(plan.number), cumulative, names)
-        arms = np.where(held, settings.reference, arms)
+        if settings.holdout:
+            arms = np.where(held, settings.reference, arms)
         entry = Asked(
             self.at,
-            int(numbers[0]),
+            first,
             int(plan.number),
             number,
             arms,

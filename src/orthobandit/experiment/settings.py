@@ -157,8 +157,22 @@ class Settings:
                 raise ParameterError(f"guardrail on {rail.metric!r}: metrics are {', '.join(names)}")
             if not hasattr(self.policy, "retire"):
                 raise ParameterError(f"{type(self.policy).__name__} cannot retire arms; guardrails need that")
+        self._check_silence()
         if any(metric.add for metric in self.metrics) and not np.isfinite(self.window):
             raise ParameterError("rewards that add up are final at the end of the window; give `window`")
+
+    def _check_silence(self) -> None:
+        """Refuse to count as 0 what cannot be 0: the first silent proposal would stop the experiment."""
+        if self.silence != "zero":
+            return
+        # Without a window a proposal waits for its objective, and for nothing else.
+        for metric in self.metrics if np.isfinite(self.window) else self.metrics[1:]:
+            low, high = metric.confidence.reward_range
+            if not low <= 0 <= high:
+                raise ParameterError(
+                    f"silence='zero' would count 0 for {metric.name!r}, outside its [{low:g}, {high:g}];"
+                    " declare a range that has 0 in it, or choose silence='missing'"
+                )
 
     @cached_property
     def names(self) -> tuple[str, ...]:

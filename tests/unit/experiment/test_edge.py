@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Experiment
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import MissingExtraError, ParameterError
 from orthobandit.policy import SBE
 
@@ -23,6 +23,26 @@ from orthobandit.policy import SBE
 def test_settings_of_another_kind_are_named(settings, message):
     with pytest.raises(ParameterError, match=message):
         Experiment.memory(**{"arms": ArmSet.one_hot(2), **settings})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"policy": AnytimeElimination(rewards=(1, 5)), "window": 10},
+        {"metrics": [Metric("age", rewards=(18, 99))]},
+    ],
+    ids=["objective", "metric"],
+)
+def test_silence_is_not_zero_where_nothing_is(make, settings):
+    with pytest.raises(ParameterError, match=r"choose silence='missing'"):
+        make(**settings)
+    assert make(**settings, silence="missing").ask().id == 1
+
+
+def test_without_a_window_the_objective_is_never_silent(make):
+    experiment = make(AnytimeElimination(rewards=(1, 5)))
+    experiment.tell(experiment.ask().id, 3.0)
+    assert experiment.report().settled == 1
 
 
 def test_a_file_without_sqlalchemy_says_what_to_install(monkeypatch, tmp_path):

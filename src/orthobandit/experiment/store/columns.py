@@ -43,6 +43,11 @@ class Column:
         """Return the room of all chunks; equal numbers share their place."""
         return self._tail.nbytes + sum(chunk.nbytes if chunk.strides[0] else 8 for chunk in self._packed)
 
+    @property
+    def has_full_chunks(self) -> bool:
+        """Return whether :meth:`settle` would pack anything."""
+        return self._used >= CHUNK
+
     def append(self, values: Any, count: int) -> None:
         """Append `count` rows, of shape (count,) or (count, width), or one number as often."""
         needed = self._used + count

@@ -85,8 +85,11 @@ class Log:
     def settle(self) -> None:
         """Make what was appended last for good."""
         self.settled = self.head
-        for column in self._columns():
-            column.settle()
+        columns = self._columns()
+        for rows in (columns[:3], columns[3:8], columns[8:]):  # of entries, proposals and rewards
+            if rows[0].has_full_chunks:
+                for column in rows:
+                    column.settle()
 
     def cut(self) -> None:
         """Take back what was appended since the last :meth:`settle`."""
