@@ -9,7 +9,7 @@ import pytest
 
 from orthobandit.experiment.entries import Told
 from orthobandit.experiment.store import MemoryStore, SQLStore
-from orthobandit.experiment.store.testing import check_store
+from orthobandit.testing import check_store
 
 
 def test_a_store_in_memory_keeps_the_contract():

@@ -1,7 +1,8 @@
-"""Contract suites that a policy, a baseline or a shift written anywhere can run on itself.
+"""Contract suites that a policy, a baseline, a shift or a store written anywhere can run on itself.
 
 Each check raises :class:`AssertionError` with the clause that is broken. ``check_policy``,
-``check_forecaster`` and ``check_shift`` run all checks of their kind, which can also be run one by one.
+``check_forecaster``, ``check_shift`` and ``check_store`` run all checks of their kind; all but those of
+stores can also be run one by one.
 """
 
 from orthobandit.testing._play import Setting
@@ -22,6 +23,7 @@ from orthobandit.testing.policies import (
     check_round_trip,
 )
 from orthobandit.testing.shifts import SHIFT_CHECKS, ShiftSetting, check_shift
+from orthobandit.testing.stores import check_store
 
 __all__ = [
     "CHECKS",
@@ -44,4 +46,5 @@ __all__ = [
     "check_replay",
     "check_round_trip",
     "check_shift",
+    "check_store",
 ]

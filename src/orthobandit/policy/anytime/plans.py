@@ -14,7 +14,7 @@ from orthobandit.policy.anytime.delta import TINY
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
 # Least cost of a round, relative to the median gap. Where an arm is played rarely, regret per decision hardly
-# depends on how rarely, but the time to the decision does: this ends experiments three times sooner.
+# depends on how rarely, but the time to the decision does: this ends experiments several times sooner.
 LEADER_COST = 0.3
 FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
 

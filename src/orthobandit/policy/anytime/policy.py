@@ -15,7 +15,8 @@ from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
-from orthobandit.policy.anytime.run import EVIDENCE, Run, rivals_of
+from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
+from orthobandit.policy.anytime.run import Run
 from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
 from orthobandit.policy.base import FOREVER, Decision
 

@@ -10,7 +10,8 @@ from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
-from orthobandit.policy.anytime.run import EVIDENCE, Run
+from orthobandit.policy.anytime.rounds import EVIDENCE
+from orthobandit.policy.anytime.run import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,246 @@
+"""One replication of anytime elimination: what rounds teach, in time or late."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orthobandit._linalg import solve_ridge
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.evidence import (
+    HIDDEN,
+    Batch,
+    Evidence,
+    Sizes,
+    Tuning,
+    expected_shares,
+    hardly_drawn,
+    relative_squares,
+)
+from orthobandit.estimate.orthogonal import centred_sums
+from orthobandit.policy.anytime.delta import TINY
+from orthobandit.policy.anytime.settings import Settings
+
+SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
+RIDGE = 0.1  # of the regression, in units of one round's information
+EARLIER, NEWEST = 0.7, 0.3  # weights of the batches before and of the newest in the variance of a residual
+# Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
+EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """The state of one replication, without its tally; names and shapes as in the policy's state.
+
+    Evidence on the pair (i, j) bounds (x_i − x_j)ᵀθ. On the diagonal it is a test of the claim that arm i is
+    best: in every batch against one rival, fixed before, than which it would be no worse. So arm i needs no
+    union over rivals, whichever they are.
+    """
+
+    active: NDArray[np.bool_]
+    retired: NDArray[np.bool_]
+    stage: int
+    length: int
+    late: int
+    rounds: int
+    designed: int
+    plans: int
+    probabilities: Array
+    values: Array
+    gram: Array
+    moment: Array
+    noise: float
+    watched: int
+    drawn: Array
+    relative: Array
+    squared: float
+    scattered: float
+    largest: float
+    excess: float
+    informed: float
+    totals: Array
+    weights: Array
+    variances: Array
+    slack: Array
+    pooled: Array
+    peaks: Array
+    alpha: Array
+    rho: Array
+    scale: Array
+    left: Array
+    met: NDArray[np.bool_]
+    leader: int
+    declared: int
+    epsilon: float
+
+    def with_evidence(self, change: Callable[[Array], Array]) -> Self:
+        """Return the run with every array of evidence changed in the same way."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in EVIDENCE}
+        return replace(self, **changed)
+
+    @classmethod
+    def of(cls, state: Any, place: tuple[int, ...]) -> Self:
+        """Take one replication out of a batch."""
+        return cls(**{field.name: getattr(state, field.name)[place] for field in fields(cls)})
+
+    def absorbed(
+        self,
+        confidence: Confidence,
+        arms: ArmSet,
+        geometry: PairGeometry,
+        tally: Tally,
+        rivals: Whole | None = None,
+    ) -> Self:
+        """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
+        run = self._watched(tally)
+        if self.stage == 2:
+            against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
+            run = run._counted(confidence, geometry, tally, against)
+        return run._regressed(arms, tally)
+
+    def with_late(self, policy: Settings, arms: ArmSet, plan: Plan, tally: Tally) -> Self:
+        """Return the run with rounds of an earlier plan, or of one restricted to some arms.
+
+        They count as they would have done in time: with the geometry, the values and the rivals that were
+        fixed before their draws. What they may be counted for does not depend on how many they are.
+        """
+        then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
+        rivals = plan.rivals
+        if rivals is None or np.any(rivals < 0):
+            run, count = replace(then._regressed(arms, tally), noise=self.noise), 0
+        else:
+            geometry = PairGeometry.of(arms.positions, plan.probabilities)
+            run = then.absorbed(policy.confidence, arms, geometry, tally, rivals)
+            count = int(tally.rounds)
+        return replace(
+            run,
+            probabilities=self.probabilities,
+            values=self.values,
+            length=self.length,
+            late=self.late + count,
+        )
+
+    def _sizes(self) -> Sizes:
+        return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
+
+    def _watched(self, tally: Tally) -> Self:
+        """Note how large residuals are; of the warm-up, only how large one can be.
+
+        The first round of all, whose forecast knows nothing of the level, is left out.
+        """
+        drawn = self.drawn + tally.counts
+        if not self.stage:
+            most = float(tally.largest.max()) if self.rounds > tally.rounds else 0.0
+            return replace(self, largest=max(self.largest, most), drawn=drawn, relative=drawn)
+        alone, before, informed = Sizes().and_of(tally), self._sizes(), self.informed
+        if SETTLED * alone.largest < before.largest <= 2.0 * float(np.ptp(self.values)):
+            # What was large were differences between arms, before they were known: nothing that noise did.
+            before, informed = Sizes(), 0.0
+        sizes = before.and_of(tally)
+        return replace(
+            self,
+            drawn=drawn,
+            relative=self.relative + relative_squares(tally),
+            watched=sizes.rounds,
+            squared=sizes.squared,
+            scattered=sizes.scattered,
+            largest=sizes.largest,
+            excess=sizes.excess,
+            informed=informed + alone.events,
+        )
+
+    def _counted(self, confidence: Confidence, geometry: PairGeometry, tally: Tally, rivals: Whole) -> Self:
+        """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
+        counts = np.asarray(tally.counts, dtype=np.float64)
+        sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
+        variance = geometry.variance
+        pooled = np.zeros_like(variance)
+        if not confidence.is_exact:
+            pooled = float(tally.squares.sum()) * self._expected_factor(geometry)
+            # Decided by the plan and what came before it, so that no draw can choose what is counted.
+            unseen = hardly_drawn(self.probabilities, self.length, self.drawn - counts)
+            hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
+            variance = np.where(hidden, np.inf, variance)
+        # A test against an arm that has been retired since is no matter any more.
+        every, kept = np.arange(len(rivals)), ~self.retired[rivals]
+        factor, reach, estimates, squares, pooled = (
+            with_rivals(pairs, rivals)
+            for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
+        )
+        factor[every[~kept], every[~kept]] = np.inf
+        batch = Batch(
+            rounds=float(counts.sum()),
+            excess=self.excess,
+            factor=factor,
+            reach=reach,
+            estimates=estimates,
+            squares=squares,
+            pooled=pooled,
+        )
+        now = self.evidence().and_of(batch, self.tuning(), confidence)
+        met = self.met.copy()
+        met[every[kept], rivals[kept]] = True
+        return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
+
+    def _expected_factor(self, geometry: PairGeometry) -> Array:
+        """Return E g²·u² (K, K) of all pairs in units of E u²; v, or more if arms that weigh scatter more."""
+        shares = expected_shares(self.probabilities, self.relative, self.drawn)
+        known = np.where(np.isfinite(geometry.variance), geometry.variance, 0.0)
+        return np.maximum(known, geometry.carried(shares))
+
+    def _regressed(self, arms: ArmSet, tally: Tally) -> Self:
+        """Add a batch to the regression, weighted by what its residuals scatter.
+
+        A quiet batch counts no more than the batches before: where events are rare it has seen none.
+        """
+        sums = tally.sums + tally.counts * self.values
+        gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
+        scatter = float(tally.squares.sum() / tally.rounds)
+        noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
+        if self.stage == 1 and self.watched:  # not yet, where rounds of the warm-up come late
+            noise = self.squared / self.watched
+        unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
+        return replace(
+            self,
+            gram=self.gram + gram / unit,
+            moment=self.moment + moment / unit,
+            noise=noise,
+        )
+
+    def estimates(self, arms: ArmSet) -> Array:
+        """Return estimated rewards (K,), up to a common level."""
+        return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, self.ridge))
+
+    @property
+    def ridge(self) -> float:
+        """Ridge of the regression."""
+        return RIDGE * (float(np.trace(self.gram)) / max(self.rounds, 1) or TINY)
+
+    def evidence(self) -> Evidence:
+        """Return the evidence for i over j in entry (i, j)."""
+        events = np.asarray(self._sizes().events)
+        return Evidence(**{name: getattr(self, name) for name in EVIDENCE}, events=events)
+
+    def tuning(self) -> Tuning:
+        """Return the tuning of all entries."""
+        return Tuning(self.alpha, self.rho, self.scale)
+
+
+def rivals_of(active: Mask, leader: ArrayLike, values: Array) -> Whole:
+    """Return the arm (..., K) that each is tested against: the leader, and the leader its runner-up."""
+    is_leader = np.arange(active.shape[-1]) == np.asarray(leader)[..., np.newaxis]
+    second = np.argmax(np.where(active & ~is_leader, values, -np.inf), axis=-1)
+    return np.where(is_leader, second[..., np.newaxis], np.asarray(leader)[..., np.newaxis])
+
+
+def with_rivals(pairs: Array, rivals: Whole) -> Array:
+    """Return entries (K, K) of pairs with those of each arm and its rival (K,) on the diagonal."""
+    out = pairs.copy()
+    np.fill_diagonal(out, pairs[np.arange(len(pairs)), rivals])
+    return out
