@@ -115,7 +115,9 @@ class Track:
         for sequence, others in zip(self._with_pending(plans), self._others, strict=True):
             estimate[others] = sequence.evidence.estimates
             low[others], high[others] = sequence.intervals()
-        return estimate, low, high
+        least, most = self.confidence.range
+        widest = most - least  # no two means are further apart
+        return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
 
     def extend(self, arms: ArmSet) -> None:
         """Add arms; the sequences so far go on."""

@@ -496,6 +496,18 @@ def test_one_wrong_reward_of_many_leaves_all_untold(make):
     assert experiment.report().settled == 2
 
 
+@pytest.mark.parametrize("key", ["short", "zz" * 16, "AB" * 16])
+def test_a_key_that_is_none_is_refused(make, key):
+    with pytest.raises(ParameterError, match="32 hexadecimal digits"):
+        make(key=key)
+
+
+def test_gaps_of_bounded_rewards_are_not_wider_than_their_range(make):
+    experiment = make()
+    experiment.tell(experiment.ask().id, 1.0)
+    assert [(arm.low, arm.high) for arm in experiment.report().arms[1:]] == [(-1.0, 1.0)] * 2
+
+
 def test_an_unknown_metric_and_an_unknown_setting_are_named(make):
     experiment = make()
     with pytest.raises(RewardError, match="'clicks' is not a metric of this experiment; its metrics: reward"):
