@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._files import optional_package
 from orthobandit._types import Array
-from orthobandit.experiment.report import Report
+from orthobandit.experiment.report import MetricReport, Report
 
 
 def text_of(report: Report) -> str:
@@ -37,37 +37,77 @@ def text_of(report: Report) -> str:
     return "\n".join(out)
 
 
-def _span(low: float | None, high: float | None) -> str:
+def _span(low: float | None, high: float | None, digits: int = 4) -> str:
     if low is None and high is None:
         return "not known yet"
-    return f"{'−∞' if low is None else f'{low:+.4g}'} to {'∞' if high is None else f'{high:+.4g}'}"
+    left = "−∞" if low is None else f"{low:+.{digits}g}"
+    return f"{left} to {'∞' if high is None else f'{high:+.{digits}g}'}"
 
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;width:100%}td,th{padding:.3rem .6rem;text-align:right;}
-td,th{border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}
-.advice{font-size:1.3rem}.note{color:#a40000}.out{color:#888}
-@media(max-width:480px){td,th{padding:.3rem .2rem;font-size:.85rem}}"""
+table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;font-weight:600}
+td,th{padding:.3rem .4rem;text-align:right;border-bottom:1px solid #ddd;vertical-align:top}
+td:first-child,th:first-child{text-align:left;overflow-wrap:break-word}td:last-child{min-width:9rem}
+.advice{font-size:1.3rem}.note{color:#a40000}.out{color:#767676}small{display:block;color:#555}
+svg{width:100%;height:1rem;display:block}@media(max-width:480px){.wide{display:none}}"""
 
 
 def page_of(report: Report) -> str:
-    """Return the report as a page of its own."""
-    rows = []
-    for arm in report.arms:
-        span = "reference" if arm.label == report.reference else _span(arm.low, arm.high)
-        gap = "" if arm.gap is None else f"{arm.gap:+.4g}"
-        cells = (escape(arm.label), f"{arm.settled}", f"{arm.probability:.1%}", gap, span)
-        kind = "" if arm.is_active else ' class="out"'
-        rows.append(f"<tr{kind}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    """Return the report as a page of its own, which needs nothing from anywhere."""
+    tables = "".join(_table(report, metric) for metric in report.metrics)
     notes = "".join(f'<p class="note">{escape(text)}</p>' for text in report.warnings)
+    held = "".join(
+        f"<p>Holdout: {escape(name)} {mean:.4g} in the mean of {count}.</p>"
+        for name, count, mean in report.holdout
+        if mean is not None
+    )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Experiment</title><style>{STYLE}</style><p class='advice'>{escape(report.advice)}</p>"
-        f"<p>{report.proposals} proposals, {report.settled} settled, {report.awaited} awaited.</p>"
-        "<table><tr><th>arm</th><th>settled</th><th>share now</th><th>gap</th><th>interval</th></tr>"
-        f"{''.join(rows)}</table>{notes}<p>Gaps to {escape(report.reference)}; intervals hold at all times at"
-        f" once ({escape(report.metrics[0].mode)}).</p></html>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{escape(report.advice)}</title><style>{STYLE}</style><p class="advice">'
+        f"{escape(report.advice)}</p><p>{report.proposals} proposals, {report.settled} settled,"
+        f" {report.awaited} awaited.</p>{notes}{tables}{held}<p>Gaps are to {escape(report.reference)!r};"
+        " intervals hold at all times at once, however often you look.</p></html>"
+    )
+
+
+def _table(report: Report, metric: MetricReport) -> str:
+    """Return the gaps of one metric as a table, with a bar for each interval."""
+    ends = [end for gap in metric.gaps for end in gap[1:] if end is not None] or [0.0]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    rows = []
+    for arm, gap in zip(report.arms, metric.gaps, strict=True):
+        shown = "reference" if arm.label == report.reference else _bar(gap, low, high)
+        state = "" if arm.is_active else "retired" if arm.is_retired else "dropped"
+        kind = "" if arm.is_active else ' class="out"'
+        rows.append(
+            f'<tr{kind}><td>{escape(arm.label)}<small>{state}</small></td><td class="wide">{arm.settled}</td>'
+            f"<td>{arm.probability:.1%}</td><td>{shown}</td></tr>"
+        )
+    return (
+        f"<table><caption>{escape(metric.name)} <small>{escape(metric.mode)}, with probability"
+        f" {metric.certainty:g}</small></caption>"
+        '<tr><th>arm</th><th class="wide">settled</th><th>share now</th><th>gap</th></tr>'
+        f"{''.join(rows)}</table>"
+    )
+
+
+def _bar(gap: tuple[float | None, float | None, float | None], low: float, high: float) -> str:
+    """Return an interval as a bar on a common scale, with its ends in words."""
+    middle, least, most = gap
+    if least is None and most is None:
+        return "not known yet"
+    room = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return round(2.0 + 96.0 * (value - low) / room, 2)
+
+    left, right = at(low if least is None else least), at(high if most is None else most)
+    point = "" if middle is None else f'<circle cx="{at(middle)}%" cy="8" r="4" fill="#1f77b4"/>'
+    return (
+        f'<svg role="img"><line x1="{at(0.0)}%" x2="{at(0.0)}%" y1="0" y2="16" stroke="#555"/>'
+        f'<line x1="{left}%" x2="{right}%" y1="8" y2="8" stroke="#1f77b4" stroke-width="4"/>{point}</svg>'
+        f"<small>{_span(least, most, 3)}</small>"
     )
 
 
@@ -86,6 +126,7 @@ def figure_of(report: Report) -> Any:
         if arm.gap is not None:
             axes.plot([arm.gap], [place], "o", color=colour)
     axes.set_yticks(range(len(shown)), [arm.label for arm in reversed(shown)])
+    axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.axvline(0.0, color="0.3", linewidth=1)
     axes.set_xlabel(
         f"gap to {report.reference}, {report.metrics[0].name}; intervals hold at all times at once"
