@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import log, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,8 +74,8 @@ class Sizes:
         scattered = self.scattered + max(squared - float(tally.sums.sum()) ** 2 / count, 0.0)
         rounds, total = self.rounds + count, self.squared + squared
         mean = max(squared / count, total / rounds)
-        beyond = max(largest**2 - mean * (2.0 * np.log(rounds) + USUAL), 0.0)
-        excess = min(2.0 * np.sqrt(beyond), largest)
+        beyond = max(largest**2 - mean * (2.0 * log(rounds) + USUAL), 0.0)
+        excess = min(2.0 * sqrt(beyond), largest)
         return Sizes(rounds, total, scattered, max(self.largest, largest), max(self.excess, excess))
 
     @property

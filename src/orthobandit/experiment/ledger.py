@@ -9,7 +9,6 @@ The policy is fed the longest settled prefix, and nothing else.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
 # Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic
 # mode: before that it is far off the level, and one such residual outweighs a thousand others.
 WARM_UP = 20
+LARGEST = 1e100  # magnitude of a reward: squares of larger ones, and their sums, may be no numbers any more
 
 
 class Ledger(Accounts):
@@ -258,16 +258,17 @@ class Ledger(Accounts):
             )
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
-        low, high = self.mode(place).reward_range
+        declared = self.mode(place).reward_range
+        low, high = max(declared[0], -LARGEST), min(declared[1], LARGEST)
         least, most = _ends(values)
-        if low <= least and most <= high and isfinite(least) and isfinite(most):
+        if low <= least and most <= high:
             return
-        bad = ~((values >= low) & (values <= high) & np.isfinite(values))
+        bad = ~((values >= low) & (values <= high))
         if bad.any():
             row = int(np.argmax(bad))
             raise RewardError(
                 f"{self.settings.names[place]}={values[row]} of proposal {numbers[row]} must be a finite"
-                f" number in the declared range [{low:g}, {high:g}]"
+                f" number in the {'declared ' * ((low, high) == declared)}range [{low:g}, {high:g}]"
             )
 
     # As JSON

@@ -36,9 +36,9 @@ def seconds(window: str | float | None) -> float:
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|min|h|d|w)\s*", window)
         if match is None:
             raise ParameterError(f"window={window!r} must be a number with one of {', '.join(UNITS)}: '7d'")
-        return float(match[1]) * UNITS[match[2]]
-    if isinstance(window, bool) or not 0 <= window < np.inf:
-        raise ParameterError(f"window={window!r} must be seconds, or text such as '7d'")
+        window = float(match[1]) * UNITS[match[2]]
+    if isinstance(window, bool) or not 0 < window < np.inf:
+        raise ParameterError(f"window={window!r} must be seconds, more than 0, or text such as '7d'")
     return float(window)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.experiment.fed import MODES, PLANE, fed
 
-from orthobandit import AnytimeElimination, ArmSet, Tally
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Tally
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.feeds import Feed, since_of
@@ -160,3 +160,20 @@ def test_entries_begin_with_their_arms_and_tests_with_their_first_rival():
     since = since_of(run.since, grown, 9)
     assert since[:4, :4][~np.eye(4, dtype=bool)].max() == 0
     assert since[4].tolist() == since[:, 4].tolist() == [9] * 5
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_rounds_restricted_to_some_arms_are_in_the_certificate(rewards):
+    # They are fed before the other rounds of the plan in force, which completes the batch.
+    rng = np.random.default_rng(3)
+    experiment = Experiment.memory(ArmSet.one_hot(3), AnytimeElimination(rewards=rewards), key="5" * 32)
+    for k in range(400):
+        proposals = experiment.ask(3, available=[k % 3, (k + 1) % 3] if k % 2 else None)
+        chances = np.array([0.2, 0.3, 0.7])[[one.arm for one in proposals]]
+        experiment.tell_many([one.id for one in proposals], (rng.random(3) < chances).astype(float))
+    certificate = experiment.certificate()
+    document = certificate.to_json()
+    assert certificate.verdict.valid
+    assert document["claim"]["dropped"]
+    plans = [(feed["plan"], feed["length"] > 0) for feed in document["feeds"]]
+    assert any((plan, False) in plans[: plans.index((plan, True))] for plan, timely in plans if timely)

@@ -3,7 +3,7 @@
 import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
-from orthobandit.errors import ClosedError, ExperimentError, InputError
+from orthobandit.errors import ClosedError, ExperimentError, InputError, ParameterError, RewardError
 from orthobandit.estimate import CovariateRegression
 
 HOUR = CovariateRegression(names=("hour",))
@@ -54,3 +54,19 @@ def test_retiring_an_arm_again_changes_nothing(make):
     experiment.retire(1)
     assert experiment.report() == once
     assert experiment.replay().is_equal
+
+
+@pytest.mark.parametrize("reward", [1e101, -1e300])
+def test_a_reward_whose_square_may_overflow_is_refused(make, reward):
+    experiment = make(AnytimeElimination())
+    first, second = experiment.ask(2)
+    with pytest.raises(RewardError, match=r"must be a finite number in the range \[-1e\+100, 1e\+100\]"):
+        experiment.tell(first.id, reward)
+    experiment.tell_many([first.id, second.id], [1e100, -1e100])
+    assert experiment.report().settled == 2
+
+
+@pytest.mark.parametrize("window", [0, 0.0, "0d", -1])
+def test_a_window_that_leaves_no_time_is_refused(make, window):
+    with pytest.raises(ParameterError, match="must be seconds, more than 0"):
+        make(window=window)
