@@ -193,7 +193,7 @@ class Book:
         self._feed()
         new = len(arms) - len(self.arms)
         self.arms, self.retired = arms, np.pad(self.retired, (0, new))
-        self.plans = {number: _widened(plan, new) for number, plan in self.plans.items()}
+        self.plans = {number: _widened(plan, arms) for number, plan in self.plans.items()}
         self._sums = (0, np.zeros(0))
         self._go_on(changed)
 
@@ -248,11 +248,18 @@ def _with_probabilities(plan: Plan, weights: Array) -> Plan:
     return Plan(weights / weights.sum(), plan.rounds, plan.centre, plan.number, plan.rivals)
 
 
-def _widened(plan: Plan, new: int) -> Plan:
-    """Return a plan with `new` more arms, which it never plays."""
-    centre = plan.centre
+def _widened(plan: Plan, arms: ArmSet) -> Plan:
+    """Return a plan with the arms after its own, which it never plays.
+
+    Their values follow from those of its own arms by the features that they share: estimates of gaps to them
+    are unbiased only if values are linear in the features.
+    """
+    centre, before = plan.centre, plan.count
+    new = len(arms) - before
     if centre is not None:
-        values = np.pad(centre.values, (0, new))
+        x = arms.features - arms.features[0]
+        slope = np.linalg.lstsq(x[:before], centre.values - centre.values[0], rcond=None)[0]
+        values = np.append(centre.values, centre.values[0] + x[before:] @ slope)
         centre = Centre(values, centre.low, centre.high, centre.limit, centre.rewards)
     rivals = None if plan.rivals is None else np.pad(plan.rivals, (0, new))
     return Plan(np.pad(plan.probabilities, (0, new)), plan.rounds, centre, plan.number, rivals)

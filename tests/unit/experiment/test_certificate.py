@@ -177,3 +177,49 @@ def test_rounds_restricted_to_some_arms_are_in_the_certificate(rewards):
     assert document["claim"]["dropped"]
     plans = [(feed["plan"], feed["length"] > 0) for feed in document["feeds"]]
     assert any((plan, False) in plans[: plans.index((plan, True))] for plan, timely in plans if timely)
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_rounds_in_flight_are_unbiased_for_an_arm_that_shares_their_features(rewards):
+    # Values of earlier plans must be linear in the features of the new arm too, or gaps to it are biased.
+    rng, points = np.random.default_rng(4), np.array([[0.0], [1.0], [2.0], [6.0]])
+    experiment = Experiment.memory(
+        ArmSet(points[:3], list("abc")), AnytimeElimination(rewards=rewards), key="6" * 32
+    )
+
+    def tell(proposals):
+        chances = 0.2 + 0.1 * points[[one.arm for one in proposals], 0]
+        rewards = (rng.random(len(proposals)) < chances).astype(float)
+        experiment.tell_many([one.id for one in proposals], rewards)
+
+    for _ in range(12):
+        tell(experiment.ask(25))
+    in_flight = experiment.ask(400)
+    experiment.extend(ArmSet(points, list("abcd")))
+    tell(in_flight)
+    late = [feed for feed in experiment._now().book.feeds if feed.counted and feed.plan.count == 4]
+    assert any(np.ptp(feed.plan.values) > 0.01 for feed in late)
+    for feed in late:
+        slope = feed.plan.values[1] - feed.plan.values[0]
+        np.testing.assert_allclose(feed.plan.values - feed.plan.values[0], slope * points[:, 0], atol=1e-9)
+    assert experiment.certificate().verdict.valid
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_rounds_of_a_declared_arm_in_flight_when_arms_are_added_are_no_evidence(rewards):
+    rng = np.random.default_rng(5)
+    experiment = Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=rewards), key="7" * 32)
+
+    def tell(proposals):
+        chances = np.array([0.9, 0.1, 0.5])[[one.arm for one in proposals]]
+        rewards = (rng.random(len(proposals)) < chances).astype(float)
+        experiment.tell_many([one.id for one in proposals], rewards)
+
+    for _ in range(20):
+        tell(experiment.ask(50))
+    assert experiment.report().declared == "0"
+    in_flight = experiment.ask(100)
+    experiment.extend(ArmSet.one_hot(3))
+    tell(in_flight)
+    assert experiment.certificate().verdict.valid
+    assert experiment.replay().is_equal

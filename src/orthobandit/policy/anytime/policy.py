@@ -128,6 +128,8 @@ class AnytimeElimination:
         if not self.confidence.is_exact:
             # What the level is like is not known before the warm-up; such rounds are no evidence.
             rivals = np.where(state.stage[..., np.newaxis] > 0, rivals, -1)
+        # One arm alone teaches nothing about others, should an arm be added while such rounds are in flight.
+        rivals = np.where(np.asarray(state.declared >= 0)[..., np.newaxis], -1, rivals)
         return Plan(state.probabilities, left, centre, state.plans, rivals)
 
     def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
