@@ -166,6 +166,7 @@ def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]
         verdict.need(good, f"feed {n}: {f['use']} of plan {f['plan']} after {USES[stage]} of plan {newest}")
         if stage < use == 1:  # the gaps, now known, are taken off what the warm-up saw
             now.largest = max(now.largest - 2 * (known or [0.0])[0], 0.0)
+        now.scattered *= not stage < use == 2  # whether it may speak is for rounds that count to say
         stage, newest = use, f["plan"] if f["length"] else newest  # those restricted to some arms come first
         now.watch(f, n == 0)
         if stage == 2:

@@ -44,11 +44,14 @@ class Audit:
 def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
     """Compute every draw of a log again."""
     plans: dict[int, Plan] = {}
+    without = set[int]()  # distributions that the reference arm was not available to
     count = 0
     for seq, entry in entries:
         if not isinstance(entry, Asked):
             if isinstance(entry, Noted) and entry.kind in NUMBERED:
                 plans[int(entry.data["number"])] = Plan.from_json(entry.data["plan"])
+                if settings.reference not in entry.data.get("available", [settings.reference]):
+                    without.add(int(entry.data["number"]))
             continue
         plan = plans.get(entry.distribution)
         if plan is None:
@@ -56,7 +59,7 @@ def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
         if int(plan.number) != entry.plan:
             return Audit(count, f"entry {seq} names plan {entry.plan}, its distribution {int(plan.number)}")
         names = names_of(entry.units, np.arange(entry.count) + entry.first, sticky=settings.sticky)
-        held = held_out(settings.key, settings.holdout, names)
+        held = held_out(settings.key, settings.holdout, names) & (entry.distribution not in without)
         arms = drawn(settings.key, entry.plan, cumulative_probabilities(plan.probabilities), names)
         arms = np.where(held, settings.reference, arms)
         wrong = (arms != entry.arms) | (held != entry.held)

@@ -1,5 +1,6 @@
 """Is the experiment run as planned? Tests that hold at all times at once, from counts alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,23 +68,41 @@ class SampleRatio:
         counts : array-like (K,) of int
             How often each arm came up.
         """
+        return self.and_all([(probabilities, counts)])
+
+    def and_all(self, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> "SampleRatio":
+        """Return the test with a bucket of rounds from several distributions, drawn in any order.
+
+        None of them bets on what the others saw: which distribution a round has may depend on them.
+
+        Parameters
+        ----------
+        parts : sequence of (probabilities, counts)
+            As for :meth:`and_of`, one a distribution.
+        """
+        now = self
+        for probabilities, counts in parts:
+            now = now._with_part(self, probabilities, counts)
+        mean = float(np.logaddexp.reduce(now.wealth)) - np.log(len(BELIEF))
+        return replace(now, largest=float(max(now.largest, mean)))
+
+    def _with_part(self, before: "SampleRatio", probabilities: ArrayLike, counts: ArrayLike) -> "SampleRatio":
         p = checked_probabilities(probabilities)
         n = _checked_counts("counts", counts, len(p))
         if p.ndim != 1 or len(p) < len(self.observed):
             raise TallyError(f"probabilities have shape {p.shape}; ({len(self.observed)},) or more is needed")
-        new = len(p) - len(self.observed)
-        observed, expected = np.pad(self.observed, (0, new)), np.pad(self.expected, (0, new))
+        observed, expected = (
+            np.pad(part, (0, len(p) - len(part))) for part in (before.observed, before.expected)
+        )
         ratio = (observed + BELIEF[:, np.newaxis]) / (expected + BELIEF[:, np.newaxis])
-        wealth = self.wealth + np.log(ratio) @ n - n.sum() * np.log(ratio @ p)
-        mean = float(np.logaddexp.reduce(wealth)) - np.log(len(BELIEF))
-        if np.any((n > 0) & (p == 0)):
-            mean = np.inf  # what cannot happen has happened
+        new = len(p) - len(self.observed)
         return replace(
             self,
-            observed=observed + n,
-            expected=expected + n.sum() * p,
-            wealth=wealth,
-            largest=float(max(self.largest, mean)),
+            observed=np.pad(self.observed, (0, new)) + n,
+            expected=np.pad(self.expected, (0, new)) + n.sum() * p,
+            wealth=self.wealth + np.log(ratio) @ n - n.sum() * np.log(ratio @ p),
+            # What cannot happen has happened.
+            largest=np.inf if np.any((n > 0) & (p == 0)) else self.largest,
         )
 
     @property
@@ -158,15 +177,21 @@ class Missing:
         drawn, silent : array-like (K,) of int
             Rounds of each arm, and how many of them never got a reward.
         """
-        all_rounds = _checked_counts("drawn", drawn, np.size(drawn))
-        quiet = _checked_counts("silent", silent, len(all_rounds))
-        if np.any(quiet > all_rounds):
-            arm = int(np.argmax(quiet > all_rounds))
-            raise TallyError(f"silent[{arm}]={quiet[arm]} is more than the {all_rounds[arm]} that were drawn")
-        if not all_rounds.sum():
-            return self
-        ratio = self.ratio.and_of(all_rounds / all_rounds.sum(), quiet)
-        return Missing(np.pad(self.drawn, (0, len(all_rounds) - len(self.drawn))) + all_rounds, ratio)
+        return self.and_all([(drawn, silent)])
+
+    def and_all(self, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> "Missing":
+        """Return the test with a bucket of rounds from several distributions: (drawn, silent) of each."""
+        total, bets = self.drawn, []
+        for drawn, silent in parts:
+            rounds = _checked_counts("drawn", drawn, np.size(drawn))
+            quiet = _checked_counts("silent", silent, len(rounds))
+            if np.any(quiet > rounds):
+                arm = int(np.argmax(quiet > rounds))
+                raise TallyError(f"silent[{arm}]={quiet[arm]} is more than the {rounds[arm]} that were drawn")
+            if rounds.sum():
+                total = np.pad(total, (0, len(rounds) - len(total))) + rounds
+                bets.append((rounds / rounds.sum(), quiet))
+        return Missing(total, self.ratio.and_all(bets)) if bets else self
 
     @property
     def shares(self) -> Array:

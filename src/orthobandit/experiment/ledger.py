@@ -90,6 +90,8 @@ class Ledger(Accounts):
         plan, cumulative = self.book.plans[number], self.book.cumulative(number)
         names = names_of(units, numbers, sticky=settings.sticky)
         held = held_out(settings.key, settings.holdout, names)
+        if available is not None and settings.reference not in available:
+            held = np.zeros_like(held)  # what cannot be shown cannot be held to
         check_asked(units, covariates or (), count)
         for level in self.levels:
             level.check(covariates)

@@ -65,9 +65,10 @@ class Track:
 
     def _begin(self, others: list[int]) -> None:
         pairs = [[arm, self.reference] for arm in others]
-        level = self.metric.delta / len(pairs)
-        if self._sequences:
-            level /= 2.0 ** len(self._sequences)
+        later = len(
+            self._sequences
+        )  # arms that come later share a twentieth of δ, half of what is left each time
+        level = self.metric.delta * (0.05 / 2.0**later if later else 0.95) / len(pairs)
         self._sequences.append(
             ContrastSequence.start(
                 self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS

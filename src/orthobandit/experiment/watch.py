@@ -80,10 +80,9 @@ class Watch:
         taken : sequence of (Plan, Tally)
             Residuals of the objective, for the test of constancy.
         """
-        for number in sorted(self._bucket):
-            drawn, quiet = self._bucket[number]
-            self.ratio = self.ratio.and_of(plans[number].probabilities, drawn)
-            self.missing = self.missing.and_of(drawn, quiet)
+        parts = [(plans[number].probabilities, *self._bucket[number]) for number in sorted(self._bucket)]
+        self.ratio = self.ratio.and_all([(p, drawn) for p, drawn, _ in parts])
+        self.missing = self.missing.and_all([(drawn, quiet) for _, drawn, quiet in parts])
         for plan, tally in taken:
             if self.constancy is not None:
                 self.constancy = self.constancy.and_of(plan, tally)

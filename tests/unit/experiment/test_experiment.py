@@ -185,6 +185,14 @@ def test_the_holdout_is_shown_the_reference_arm_and_kept_apart(make):
     assert sum(arm.settled for arm in report.arms) == 4000 - len(held)
 
 
+def test_nobody_is_held_to_an_arm_that_is_not_available(make):
+    experiment = make(UniformAllocation(), holdout=0.5)
+    proposals = experiment.ask(50, available=[1, 2])
+    assert not any(one.held for one in proposals)
+    assert {one.arm for one in proposals} == {1, 2}
+    assert experiment.audit().passed
+
+
 # Availability
 
 

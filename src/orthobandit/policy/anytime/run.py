@@ -76,7 +76,7 @@ class Run(Rounds):
         geometry = PairGeometry.of(arms.positions, self.probabilities)
         run = self.absorbed(policy.confidence, arms, geometry, tally) if tally.rounds else self
         run = replace(run, plans=self.plans + 1, late=0)
-        if run.rounds == 1:
+        if not self.drawn.any():
             return replace(run, length=max(warm_up(policy, arms) - 1, 1))
         if run.stage == 0:
             return run._warmed(policy, arms)
@@ -88,7 +88,10 @@ class Run(Rounds):
             for_arms, for_pairs = shares(policy)
             alpha = split_delta(for_pairs, gaps, geometry.variance, run.noise)
             np.fill_diagonal(alpha, for_arms)
-            run = replace(run, alpha=alpha, left=run.left - for_arms - for_pairs, stage=2)
+            # Whether the asymptotic mode may speak is for rounds that count to say: the pilot's may have been
+            # of another kind, as when all was quiet after a burst.
+            left = run.left - for_arms - for_pairs
+            run = replace(run, alpha=alpha, left=left, stage=2, scattered=0.0)
         else:
             run = run._eliminated(policy.confidence)
         run = run.led(arms, policy)

@@ -39,7 +39,8 @@ class AnytimeState:
     noise : (...) array
         Variance of a residual.
     watched, squared, scattered, largest, excess : (...) arrays
-        Sizes of residuals from the pilot on; see :class:`~orthobandit.estimate.evidence.Sizes`.
+        Sizes of residuals from the pilot on, `scattered` after it from then on; see
+        :class:`~orthobandit.estimate.evidence.Sizes`.
     drawn, relative : (..., K) arrays
         Rounds of each arm, and its squared residuals in units of the others'; see
         :func:`~orthobandit.estimate.evidence.relative_squares`.
