@@ -1,7 +1,7 @@
 """A plan: the distribution over arms that is in force for a number of rounds."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,19 +82,29 @@ class Centre:
         >>> centre.residuals(np.array([0, 1, 1]), [2.0, 2.0, 9.0], [-1.0, 1.0, 1.0]).tolist()
         [2.0, 2.0, 3.0]
         """
-        given = np.asarray(rewards, dtype=np.float64)
+        given, made = np.asarray(rewards, dtype=np.float64), np.asarray(forecasts, dtype=np.float64)
+        if made.shape != given.shape:
+            if made.shape:
+                raise ParameterError(
+                    f"forecasts have shape {made.shape} for rewards of shape {given.shape}; one a round"
+                )
+            made = np.full(given.shape, made)
+        bounds, out = (float(self.low), float(self.high)), np.empty(given.size)
+        flat = (given.ravel(), made.ravel(), self.values[arms].ravel())
+        wrong = _fill_residuals(*flat, bounds, float(self.limit), self.rewards, out)
+        if wrong >= 0:
+            self._refuse(wrong, flat[0][wrong], flat[1][wrong])
+        return out.reshape(given.shape)
+
+    def _refuse(self, row: int, reward: float, forecast: float) -> NoReturn:
+        """Say what is wrong with a round."""
         low, high = self.rewards
-        outside = ~((given >= low) & (given <= high))
-        if outside.any():
-            row = int(np.argmax(outside))
+        if not low <= reward <= high:
             raise RewardError(
-                f"rewards row {row} is {given.flat[row]:g}, outside the declared range [{low:g}, {high:g}];"
-                " declare a range that holds all rewards"
+                f"rewards row {row} is {reward:g}, outside the declared range [{low:g}, {high:g}]; declare a"
+                " range that holds all rewards"
             )
-        made = np.broadcast_to(_checked_forecasts(forecasts, given.shape), given.shape)
-        values, bounds = self.values[arms], (float(self.low), float(self.high))
-        flat = (given.ravel(), made.ravel(), values.ravel())
-        return _residuals(*flat, bounds, float(self.limit)).reshape(given.shape)
+        raise ParameterError(f"forecasts row {row} is {forecast}; every forecast must be finite")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,24 +239,21 @@ def residual_of(
 
 
 @compiled
-def _residuals(
-    rewards: Array, forecasts: Array, values: Array, bounds: tuple[float, float], limit: float
-) -> Array:
-    out = np.empty(rewards.size)
+def _fill_residuals(
+    rewards: Array,
+    forecasts: Array,
+    values: Array,
+    bounds: tuple[float, float],
+    limit: float,
+    declared: tuple[float, float],
+    out: Array,
+) -> int:
+    """Fill `out` (n,); return the first round whose reward or forecast must be refused, −1 if none."""
     for i in range(rewards.size):
+        if not declared[0] <= rewards[i] <= declared[1] or not np.isfinite(forecasts[i]):
+            return i
         out[i] = residual_of(rewards[i], forecasts[i], values[i], bounds, limit)
-    return out
-
-
-def _checked_forecasts(forecasts: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return one finite forecast a round, or one for all."""
-    made = np.asarray(forecasts, dtype=np.float64)
-    if made.shape not in ((), shape):
-        raise ParameterError(f"forecasts have shape {made.shape} for rewards of shape {shape}; one a round")
-    if not np.all(np.isfinite(made)):
-        row = int(np.argmin(np.isfinite(made)))
-        raise ParameterError(f"forecasts row {row} is {made.flat[row]}; every forecast must be finite")
-    return made
+    return -1
 
 
 def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
