@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orthobandit._plain import numbers_of, plain
 from orthobandit._types import Array, Mask
 from orthobandit.estimate.tally import Tally
 
@@ -199,19 +200,12 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly; events that are infinite as null."""
         shape = np.broadcast_shapes(*(np.shape(getattr(self, part.name)) for part in fields(self)))
-        out: dict[str, Any] = {}
-        for part in fields(self):
-            given = np.broadcast_to(getattr(self, part.name), shape)
-            kept = given.astype(np.object_)
-            kept[np.isinf(given)] = None
-            out[part.name] = kept.tolist()
-        return out
+        return {part.name: plain(np.broadcast_to(getattr(self, part.name), shape)) for part in fields(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Evidence":
         """Invert :meth:`to_json`."""
-        arrays = {part.name: np.array(data[part.name], dtype=np.float64) for part in fields(cls)}
-        return cls(**{name: np.where(np.isnan(array), np.inf, array) for name, array in arrays.items()})
+        return cls(**{part.name: numbers_of(data[part.name]) for part in fields(cls)})
 
     @property
     def estimates(self) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._compile import compiled
+from orthobandit._plain import numbers_of, plain
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
@@ -47,23 +48,23 @@ class Centre:
         """Return plain lists that survive ``json.dumps`` exactly; ±inf, which JSON has not, as null."""
         return {
             "values": self.values.tolist(),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
-            "limit": _finite(self.limit),
-            "rewards": _finite(self.rewards),
+            "low": plain(self.low),
+            "high": plain(self.high),
+            "limit": plain(self.limit),
+            "rewards": plain(self.rewards),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Centre":
         """Invert :meth:`to_json`."""
-        low, high = (_ends(data[name], sign) for name, sign in (("low", -np.inf), ("high", np.inf)))
+        low, high = (numbers_of(data[name], sign) for name, sign in (("low", -np.inf), ("high", np.inf)))
         least, most = data["rewards"]
         return cls(
             values=np.array(data["values"], dtype=np.float64),
             low=low,
             high=high,
-            limit=float(_ends(data["limit"], np.inf)),
-            rewards=(float(_ends(least, -np.inf)), float(_ends(most, np.inf))),
+            limit=float(numbers_of(data["limit"], np.inf)),
+            rewards=(float(numbers_of(least, -np.inf)), float(numbers_of(most, np.inf))),
         )
 
     def residuals(
@@ -213,20 +214,6 @@ class Plan:
             data.get("number", 0),
             data.get("rivals"),
         )
-
-
-def _finite(ends: ArrayLike) -> Any:
-    """Return numbers as plain lists, None where they are infinite."""
-    given = np.asarray(ends, dtype=np.float64)
-    kept = given.astype(np.object_)
-    kept[~np.isfinite(given)] = None
-    return kept.tolist()
-
-
-def _ends(data: Any, missing: float) -> NDArray[np.float64]:
-    """Return numbers that :func:`_finite` has written, `missing` where it wrote None."""
-    given = np.array(data, dtype=np.float64)
-    return np.asarray(np.where(np.isnan(given), missing, given))
 
 
 @compiled

@@ -12,7 +12,7 @@ from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.plan import Centre
 from orthobandit.experiment.feeds import Feed, since_of
-from orthobandit.experiment.tracks import Sums
+from orthobandit.experiment.tracks import Sums, dump_pending, load_pending
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
 
@@ -212,7 +212,7 @@ class Book:
             "current": self.current,
             "numbers": self._numbers,
             "restricted": [[list(key), number] for key, number in self._restricted.items()],
-            "pending": {str(number): sums.tally.to_json() for number, sums in self._pending.items()},
+            "pending": dump_pending(self._pending),
             "total": self._total,
             "feeds": [feed.to_json() for feed in self.feeds],
             "since": self.since.tolist(),
@@ -229,9 +229,7 @@ class Book:
         out.current, out._numbers, out._sums = data["current"], data["numbers"], (0, np.zeros(0))
         out._restricted = {tuple(key): number for key, number in data["restricted"]}
         out.plan, out.news = policy.plan(out.state), []
-        out._pending = {
-            int(number): Sums(len(arms), Tally.from_json(tally)) for number, tally in data["pending"].items()
-        }
+        out._pending = load_pending(data["pending"], len(arms))
         out._total, out.unused = data["total"], data["unused"]
         out.feeds = [Feed.from_json(feed) for feed in data["feeds"]]
         out.since = np.array(data["since"], dtype=np.int64).reshape(len(arms), len(arms))

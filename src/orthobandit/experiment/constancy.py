@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_fraction
+from orthobandit._plain import numbers_of, plain
 from orthobandit._types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -208,8 +209,8 @@ class Constancy:
             "sequence": self.sequence.to_json(),
             "splits": [
                 vars(split)
-                | {name: _plain(getattr(split, name)) for name in ("rho", "low", "high")}
-                | {"parts": {name: _plain(part) for name, part in split.parts.items()}}
+                | {name: plain(getattr(split, name)) for name in ("rho", "low", "high")}
+                | {"parts": {name: plain(part) for name, part in split.parts.items()}}
                 for split in self.splits
             ],
             "found": None if self.found is None else vars(self.found),
@@ -223,30 +224,14 @@ class Constancy:
         splits = tuple(
             Split(
                 rounds=given["rounds"],
-                parts={name: _array(part) for name, part in given["parts"].items()},
+                parts={name: numbers_of(part) for name, part in given["parts"].items()},
                 scattered=given["scattered"],
-                rho=_array(given["rho"]),
-                low=-_array(_negated(given["low"])),
-                high=_array(given["high"]),
+                rho=numbers_of(given["rho"]),
+                low=numbers_of(given["low"], -np.inf),
+                high=numbers_of(given["high"]),
                 largest=given["largest"],
             )
             for given in data["splits"]
         )
         found = None if data["found"] is None else Drift.from_json(data["found"])
         return replace(fresh, sequence=sequence, rounds=data["rounds"], splits=splits, found=found)
-
-
-def _plain(given: Array) -> Any:
-    """Return an array as lists, None where it is infinite."""
-    kept = np.asarray(given).astype(np.object_)
-    return np.where(np.isfinite(given), kept, np.array(None)).tolist()
-
-
-def _array(given: Any) -> Array:
-    """Return what :func:`_plain` wrote, +inf where it wrote None."""
-    read = np.array(given, dtype=np.float64)
-    return np.asarray(np.where(np.isnan(read), np.inf, read))
-
-
-def _negated(given: list[float | None]) -> list[float | None]:
-    return [None if one is None else -one for one in given]

@@ -38,8 +38,9 @@ LARGEST = 1e100  # magnitude of a reward: squares of larger ones, and their sums
 class Ledger(Accounts):
     """The state of an experiment after some entries of its log.
 
-    The same entries give the same state, bit by bit. Entries that :meth:`ask`, :meth:`tell` and :meth:`note`
-    make, and notes of the plans and distributions that follow, are put into :attr:`outbox` for the log.
+    The same entries give the same state, bit by bit. Entries that :meth:`ask`, :meth:`tell_checked` and
+    :meth:`note` make, and notes of the plans and distributions that follow, are put into :attr:`outbox`, for
+    the log.
 
     Parameters
     ----------
@@ -113,19 +114,6 @@ class Ledger(Accounts):
         self.outbox.append(entry)
         self._register(entry)
         return entry
-
-    def tell(self, at: float, metric: str, numbers: Whole, values: Array) -> None:
-        """Take in rewards of proposals that wait for them; what is known already changes nothing.
-
-        Raises
-        ------
-        ConflictError
-            If another value was told before.
-        """
-        self.settle(at)
-        new = self.check_told(metric, numbers, values)
-        if new.any():
-            self.tell_checked(metric, numbers[new], values[new])
 
     def tell_checked(self, metric: str, numbers: Whole, values: Array) -> None:
         """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._plain import numbers_of, plain
 from orthobandit._types import Array, Mask, Whole
 
 LONGEST = 4096  # proposals that are settled at a time
@@ -139,10 +140,6 @@ class Waiting:
         """Return the values (n,) of proposals so far, NaN where nothing was told; numbers must be open."""
         return np.asarray(self._values[metric, numbers + (self._head - self.first)])
 
-    def arms_of(self, numbers: Whole) -> Whole:
-        """Return the arms (n,) of open proposals."""
-        return np.asarray(self._arms[self._head + numbers - self.first])
-
     def tell(self, metric: int, numbers: Whole, values: Array) -> None:
         """Set the values of open proposals (n,)."""
         self._values[metric, numbers + (self._head - self.first)] = values
@@ -209,18 +206,15 @@ class Waiting:
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers; None where nothing was told."""
         rows = slice(self._head, self._end)
-        values = self._values[:, rows].astype(np.object_)
-        values[np.isnan(self._values[:, rows])] = None
-        deadlines = self._deadlines[rows]
         return {
             "first": self.first,
             "arms": self._arms[rows].tolist(),
             "distributions": self._distributions[rows].tolist(),
-            "deadlines": [end if np.isfinite(end) else None for end in deadlines.tolist()],
+            "deadlines": plain(self._deadlines[rows]),
             "held": self._held[rows].tolist(),
             "informed": self._informed[:, rows].tolist(),
             "forecasts": self._forecasts[:, rows].tolist(),
-            "values": values.tolist(),
+            "values": plain(self._values[:, rows]),
         }
 
     @classmethod
@@ -230,10 +224,10 @@ class Waiting:
         count = len(data["arms"])
         out._make_room(count)
         out._arms[:count], out._distributions[:count] = data["arms"], data["distributions"]
-        out._deadlines[:count] = [np.inf if end is None else end for end in data["deadlines"]]
+        out._deadlines[:count] = numbers_of(data["deadlines"])
         out._held[:count] = data["held"]
         out._informed[:, :count] = np.array(data["informed"], dtype=np.bool_).reshape(metrics, count)
         out._forecasts[:, :count] = np.array(data["forecasts"], dtype=np.float64).reshape(metrics, count)
-        out._values[:, :count] = np.array(data["values"], dtype=np.float64).reshape(metrics, count)
+        out._values[:, :count] = numbers_of(data["values"], np.nan).reshape(metrics, count)
         out._end = count
         return out

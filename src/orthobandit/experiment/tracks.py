@@ -64,17 +64,18 @@ class Track:
             self._begin([arm for arm in range(len(arms)) if arm != reference])
 
     def _begin(self, others: list[int]) -> None:
-        pairs = [[arm, self.reference] for arm in others]
-        later = len(
-            self._sequences
-        )  # arms that come later share a twentieth of δ, half of what is left each time
-        level = self.metric.delta * (0.05 / 2.0**later if later else 0.95) / len(pairs)
-        self._sequences.append(
-            ContrastSequence.start(
-                self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
-            )
-        )
+        # Arms that come later share a twentieth of δ: half of what is left, each time.
+        later = len(self._sequences)
+        share = 0.05 / 2.0**later if later else 0.95
+        self._sequences.append(self._started(others, self.metric.delta * share / len(others)))
         self._others.append(others)
+
+    def _started(self, others: list[int], level: float) -> ContrastSequence:
+        """Return a sequence of the gaps of some arms, each at a level, before its first round."""
+        pairs = [[arm, self.reference] for arm in others]
+        return ContrastSequence.start(
+            self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
+        )
 
     @cached_property
     def centre(self) -> Centre:
@@ -90,8 +91,8 @@ class Track:
 
     def flush(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
         """Take what is pending into the intervals, and return it."""
-        taken, self._sequences = self._taken(plans), self._with_pending(plans)
-        self._pending = {}
+        taken = self._taken(plans)
+        self._sequences, self._pending = self._with(taken), {}
         return taken
 
     def _taken(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
@@ -102,9 +103,9 @@ class Track:
             out.append((Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number), tally))
         return out
 
-    def _with_pending(self, plans: Mapping[int, Plan]) -> list[ContrastSequence]:
+    def _with(self, taken: list[tuple[Plan, Tally]]) -> list[ContrastSequence]:
         out = list(self._sequences)
-        for plan, tally in self._taken(plans):
+        for plan, tally in taken:
             out = [sequence.add(plan, tally) for sequence in out]
         return out
 
@@ -113,7 +114,7 @@ class Track:
         count = len(self.arms)
         estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
         low[self.reference] = high[self.reference] = 0.0
-        for sequence, others in zip(self._with_pending(plans), self._others, strict=True):
+        for sequence, others in zip(self._with(self._taken(plans)), self._others, strict=True):
             estimate[others] = sequence.evidence.estimates
             low[others], high[others] = sequence.intervals()
         least, most = self.confidence.range
@@ -143,24 +144,25 @@ class Track:
         return {
             "sequences": [sequence.to_json() for sequence in self._sequences],
             "others": self._others,
-            "pending": {str(number): sums.tally.to_json() for number, sums in self._pending.items()},
+            "pending": dump_pending(self._pending),
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from what :meth:`to_json` returned; the track must have the arms it had."""
         self._others = [list(others) for others in data["others"]]
-        level = self.metric.delta
-        self._sequences = []
-        for kept, others in zip(data["sequences"], self._others, strict=True):
-            pairs = [[arm, self.reference] for arm in others]
-            fresh = ContrastSequence.start(
-                self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
-            )
-            self._sequences.append(fresh.resumed(kept))
-        self._pending = {
-            int(number): Sums(len(self.arms), Tally.from_json(tally))
-            for number, tally in data["pending"].items()
-        }
+        kept = zip(self._others, data["sequences"], strict=True)
+        self._sequences = [self._started(others, self.metric.delta).resumed(one) for others, one in kept]
+        self._pending = load_pending(data["pending"], len(self.arms))
+
+
+def dump_pending(pending: Mapping[int, Sums]) -> dict[str, Any]:
+    """Return sums by distribution as plain lists and numbers."""
+    return {str(number): sums.tally.to_json() for number, sums in pending.items()}
+
+
+def load_pending(data: Mapping[str, Any], count: int) -> dict[int, Sums]:
+    """Invert :func:`dump_pending`, for so many arms."""
+    return {int(number): Sums(count, Tally.from_json(tally)) for number, tally in data.items()}
 
 
 def _scale(confidence: Confidence) -> float:

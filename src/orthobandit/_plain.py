@@ -1,0 +1,34 @@
+"""Arrays as plain lists that survive JSON, which has no infinity and no NaN."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._types import Array
+
+
+def plain(numbers: ArrayLike) -> Any:
+    """Return numbers as plain lists, None where they are not finite.
+
+    Examples
+    --------
+    >>> plain([1.5, float("inf")]), plain(2.0)
+    ([1.5, None], 2.0)
+    """
+    given = np.asarray(numbers, dtype=np.float64)
+    kept = given.astype(np.object_)
+    kept[~np.isfinite(given)] = None
+    return kept.tolist()
+
+
+def numbers_of(data: Any, missing: float = np.inf) -> Array:
+    """Return what :func:`plain` has written, `missing` where it wrote None.
+
+    Examples
+    --------
+    >>> numbers_of([1.5, None]).tolist()
+    [1.5, inf]
+    """
+    given = np.array(data, dtype=np.float64)
+    return np.asarray(np.where(np.isnan(given), missing, given))
