@@ -1,0 +1,112 @@
+"""What an engine returns of a log: counts, sums and products per time bucket, plan, arm and segment."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A log as a GROUP BY: one cell a (bucket, plan, arm, segment) that has rows; sorted by bucket.
+
+    All that is asked of a log follows from these few numbers (docs/logs.md), so a
+    billion rows are read once, by the engine that holds them. Values are counted from `offset`: a sum of
+    squares keeps its digits whatever the level of a column.
+
+    Attributes
+    ----------
+    arms : ArmSet
+        K arms; one-hot without a file of features.
+    plans : (P, K) array
+        The distributions that arms were drawn from.
+    times : (B,) array
+        When each bucket begins: seconds since 1970 (UTC), or in units of the time column; ascending.
+    width : float
+        Length of a bucket, in the units of `times`; 0 if there is a single one without time.
+    is_clock : bool
+        Whether `times` are seconds since 1970.
+    segments : tuple of str
+        Names; ``("",)`` without segments.
+    columns : tuple of str
+        The q columns whose moments are kept: metrics first, then covariates.
+    offset : (q,) array
+        What was taken from each column before it was added up.
+    bucket, plan, arm, segment : (G,) arrays of int
+        Which bucket, plan, arm and segment a cell is.
+    counts : (G,) array of int
+        Rows (or units) whose columns are all there; sums are over these.
+    missing : (G, q) array of int
+        Rows of which a column was missing or not finite. Where missing values count as zero, these rows are
+        in `counts` as well; where they are dropped, they are not.
+    dropped : (G,) array of int
+        Rows left out because a column was missing.
+    sums : (G, q) array
+        Σ(v − offset).
+    products : (G, q, q) array
+        Σ(v − offset)(v − offset)ᵀ; NaN for pairs that nobody asked for.
+    low, high : (G, q) arrays
+        Smallest and largest v − offset; 0 where `counts` is 0.
+    capped : (G, q) array of int
+        Rows whose value was cut to the cap.
+    """
+
+    arms: ArmSet
+    plans: Array
+    times: Array
+    width: float
+    is_clock: bool
+    segments: tuple[str, ...]
+    columns: tuple[str, ...]
+    offset: Array
+    bucket: Whole
+    plan: Whole
+    arm: Whole
+    segment: Whole
+    counts: Whole
+    missing: Whole
+    dropped: Whole
+    sums: Array
+    products: Array
+    low: Array
+    high: Array
+    capped: Whole
+
+    @property
+    def rows(self) -> int:
+        """Rows that count."""
+        return int(self.counts.sum())
+
+    def only(self, kept: Mask | slice) -> "Cells":
+        """Return some of the cells (G,)."""
+        return replace(self, **{name: getattr(self, name)[kept] for name in PER_CELL})
+
+    def of_segment(self, segment: int) -> "Cells":
+        """Return the cells of one segment."""
+        return self.only(self.segment == segment)
+
+    def by_bucket(self) -> Iterator[tuple[int, "Cells"]]:
+        """Yield each bucket that has cells, in time order, with them."""
+        edges = np.flatnonzero(np.diff(self.bucket, prepend=-1, append=-1))
+        for begin, end in pairwise(edges):
+            yield int(self.bucket[begin]), self.only(slice(begin, end))
+
+
+PER_CELL = (
+    "bucket",
+    "plan",
+    "arm",
+    "segment",
+    "counts",
+    "missing",
+    "dropped",
+    "sums",
+    "products",
+    "low",
+    "high",
+    "capped",
+)

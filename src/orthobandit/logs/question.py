@@ -1,0 +1,133 @@
+"""What is asked of a log: which columns are what, and what to make of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MISSING = ("refuse", "zero", "drop")
+BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """A metric that no arm may hurt by more than a margin; smaller values are worse.
+
+    Attributes
+    ----------
+    metric : str
+        Its column.
+    margin : float
+        The loss against the reference arm that is borne.
+    """
+
+    metric: str
+    margin: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A metric that is a sum over a sum, such as revenue per click."""
+
+    numerator: str
+    denominator: str
+
+    @property
+    def name(self) -> str:
+        """As it is shown."""
+        return f"{self.numerator}/{self.denominator}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which columns of a log are what, and what is asked of them.
+
+    Attributes
+    ----------
+    arm, reward : str
+        Columns: the arm that was played, and what came of it (the first metric).
+    time : str or None
+        When the arm was drawn: a timestamp, a date or a number. Without it the log is looked at as a whole,
+        once.
+    arms : str or None
+        A file of features (:meth:`~orthobandit.ArmSet.read`); without it arms have nothing in common.
+    probabilities : tuple of str
+        One column an arm, in the order of the arms or named after them (``p:label``, ``p_label``, ``label``);
+        or the one column with the probability of the arm that was drawn.
+    plan : str or None
+        Column that names the plan; with `plans`.
+    plans : str, mapping or None
+        File with the columns plan and one an arm; or {plan: {arm: probability}}.
+    split : mapping or "equal" or None
+        {arm: probability}, the same for all rows.
+    unit : str or None
+        Column that names the unit (user): its first row decides plan, arm, time and covariates, and what
+        follows within `window` of it adds up.
+    window : float or None
+        Seconds, or units of the time column; None for all that follows.
+    missing : {"refuse", "zero", "drop"}
+        What becomes of rows without a value, or with one that is not finite.
+    covariates : tuple of str
+        Numbers known before the arm was drawn.
+    segment : str or None
+        A column known before the arm was drawn.
+    metrics : tuple of str
+        Further columns, at a joint level.
+    guardrails : tuple of Guardrail
+    ratios : tuple of Ratio
+    caps : mapping of str to float
+        Largest value of a metric that counts, fixed beforehand.
+    bucket : str or float or None
+        "minute", "hour", "day", "week", a number of seconds or units of the time column, or None to choose.
+    reference : str or None
+        Arm that others are compared with; the first by default.
+    delta : float
+        Probability that any interval is ever wrong.
+    bounds : (float, float) or None
+        Where the values of `reward` must lie, for the exact mode. Columns of 0 and 1 alone need none.
+    asymptotic : bool
+        No exact mode even where there could be one.
+    baseline : {"auto", "mean", "last", "seasonal", "autoregressive", "none"}
+    fixed : bool
+        Ordinary fixed-sample intervals, for those who look once.
+    """
+
+    arm: str
+    reward: str
+    time: str | None = None
+    arms: str | Path | None = None
+    probabilities: tuple[str, ...] = ()
+    plan: str | None = None
+    plans: str | Path | Mapping[str, Mapping[str, float]] | None = None
+    split: Mapping[str, float] | str | None = None
+    unit: str | None = None
+    window: float | None = None
+    missing: str = "refuse"
+    covariates: tuple[str, ...] = ()
+    segment: str | None = None
+    metrics: tuple[str, ...] = ()
+    guardrails: tuple[Guardrail, ...] = ()
+    ratios: tuple[Ratio, ...] = ()
+    caps: Mapping[str, float] | None = None
+    bucket: str | float | None = None
+    reference: str | None = None
+    delta: float = 0.05
+    bounds: tuple[float, float] | None = None
+    asymptotic: bool = False
+    baseline: str = "auto"
+    fixed: bool = False
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """All columns of metrics, each once: reward, metrics, guardrails, both sides of ratios."""
+        names: Sequence[str] = (
+            self.reward,
+            *self.metrics,
+            *(guardrail.metric for guardrail in self.guardrails),
+            *(side for ratio in self.ratios for side in (ratio.numerator, ratio.denominator)),
+        )
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns whose moments are needed: metrics, then covariates."""
+        return (*self.measured, *(name for name in self.covariates if name not in self.measured))

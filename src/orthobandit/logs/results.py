@@ -1,0 +1,226 @@
+"""What an analysis found: effects, diagnostics and what to do, as plain data."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Interval = tuple[float | None, float | None]  # None for an end that is not known
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The gap of an arm over another.
+
+    Attributes
+    ----------
+    arm, over : str
+    estimate : float or None
+        None if the log cannot tell.
+    interval : (float or None, float or None)
+        Ends; see :attr:`Metric.mode` for when it holds.
+    fixed : (float or None, float or None)
+        The ordinary interval for one look.
+    lift : (float or None, float or None)
+        Relative to the average level of `over`; None where that may be 0.
+    verdict : {"better", "worse", "undecided", "reference"}
+    more_rows : (float, float, float) or None
+        For an undecided arm: further rows that would decide if the gap is as estimated, if it is one
+        standard error larger, and if it is one smaller (infinite if that is nothing).
+    """
+
+    arm: str
+    over: str
+    estimate: float | None
+    interval: Interval
+    fixed: Interval
+    lift: Interval
+    verdict: str
+    more_rows: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """Rows, share of rows, plain mean, and the share of capped and of missing values of an arm."""
+
+    arm: str
+    rows: int
+    share: float
+    planned: float
+    mean: float | None
+    capped: float
+    missing: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What was known at the end of a bucket: gaps over the reference arm, for the picture over time."""
+
+    time: float
+    rows: int
+    level: float | None
+    forecast: float | None
+    estimates: tuple[float | None, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MetricResult:
+    """One metric: effects against the reference arm and against the best.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"reward", "metric", "ratio", "guardrail"}
+    mode : str
+        In words: what the intervals rest on, and when they hold.
+    delta : float
+        Probability that any of its intervals is ever wrong.
+    margin : float or None
+        Of a guardrail; its verdicts are "safe", "harmed" or "undecided".
+    effects : tuple of Effect
+        Of every arm over the reference arm, itself included.
+    against_best : tuple of Effect
+        Of every arm over the arm with the largest estimate, jointly for all pairs.
+    droppable : tuple of str
+        Arms that are worse than another, for sure.
+    summaries : tuple of ArmSummary
+    saved : dict of str to float
+        Share of the variance around a running mean that each baseline saved, and "covariates".
+    baseline : str
+        The one that was used most.
+    level : (float or None, float or None)
+        Interval of the average level of the reference arm.
+    history : tuple of Moment
+    """
+
+    name: str
+    kind: str
+    mode: str
+    delta: float
+    margin: float | None
+    effects: tuple[Effect, ...]
+    against_best: tuple[Effect, ...]
+    droppable: tuple[str, ...]
+    summaries: tuple[ArmSummary, ...]
+    saved: dict[str, float]
+    baseline: str
+    level: Interval
+    history: tuple[Moment, ...]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One check of the log, made before any effect is shown.
+
+    Attributes
+    ----------
+    name : {"sample ratio", "missing", "constant gaps", "blind buckets", "units", "capped", ...}
+    status : {"fine", "note", "alarm"}
+    words : str
+        One sentence for a reader.
+    p_value : float or None
+    segment : str or None
+    details : dict
+        Plain numbers behind it.
+    """
+
+    name: str
+    status: str
+    words: str
+    p_value: float | None = None
+    segment: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What another method says of one gap: estimate, interval, and what it assumes."""
+
+    method: str
+    arm: str
+    over: str
+    estimate: float | None
+    interval: Interval
+    assumes: str
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """Effects within a segment, and the rows it has."""
+
+    segment: str
+    rows: int
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """Do segments differ in an arm's gap? A p-value for one look, and pairs of intervals that are apart."""
+
+    arm: str
+    over: str
+    p_value: float | None
+    apart: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """Reward of other probabilities minus that of the logged ones, per round."""
+
+    estimate: float
+    interval: Interval
+    mode: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that was found in a log. Prints as a table with one sentence; see also `to_json` and `html`.
+
+    Attributes
+    ----------
+    sentence : str
+        What to do, in one sentence.
+    rows : int
+    buckets : int
+    bucket : str
+        Their length, in words.
+    reference : str
+    labels : tuple of str
+    metrics : tuple of MetricResult
+        The reward first.
+    diagnostics : tuple of Diagnostic
+    segments : tuple of SegmentResult
+    heterogeneity : tuple of Heterogeneity
+    rivals : tuple of Rival
+        With ``compare=True``.
+    value : Value or None
+        With ``value=``.
+    notes : tuple of str
+    is_clock : bool
+        Whether times are seconds since 1970.
+    """
+
+    sentence: str
+    rows: int
+    buckets: int
+    bucket: str
+    reference: str
+    labels: tuple[str, ...]
+    metrics: tuple[MetricResult, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    segments: tuple[SegmentResult, ...] = ()
+    heterogeneity: tuple[Heterogeneity, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    value: Value | None = None
+    notes: tuple[str, ...] = ()
+    is_clock: bool = True
+
+    @property
+    def alarms(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics that say that effects must not be believed."""
+        return tuple(one for one in self.diagnostics if one.status == "alarm")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; ends that are not known are null."""
+        return asdict(self)
