@@ -20,6 +20,9 @@ USUAL = 6.0
 DRAWN, HIDDEN = 10.0, 0.25  # see hardly_drawn
 
 
+SUMMED = ("totals", "weights", "variances", "slack", "pooled")  # of the evidence; they add and subtract
+
+
 class Limits(Protocol):
     """What is read of a mode of confidence."""
 
@@ -99,18 +102,27 @@ def relative_squares(tally: Tally) -> Array:
     return np.asarray(tally.squares * (counts.sum() / total)) if total > 0 else counts
 
 
-def hardly_drawn(probabilities: Array, rounds: float, drawn: Array) -> Mask:
-    """Tell of which arms (K,) too little will be known after so many rounds of a plan; see DRAWN."""
-    return np.asarray((probabilities > 0) & (drawn + rounds * probabilities < DRAWN))
-
-
-def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Array:
-    """Return the share (K,) of a round's squared residual that each arm should carry, from what was seen.
+def hardly_drawn(probabilities: Array, expected: Array, drawn: Array) -> Mask:
+    """Tell of which arms (..., K) that can be drawn too little will be known; see DRAWN.
 
     Parameters
     ----------
-    probabilities, relative, drawn : (K,) arrays
-        The plan, sums of :func:`relative_squares`, rounds of each arm; one never drawn is taken as average.
+    probabilities : (..., K) array
+    expected, drawn : (K,) arrays
+        How often each should come up while the plans are in force, and how often it has before.
+    """
+    return np.asarray((probabilities > 0) & (drawn + expected < DRAWN))
+
+
+def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Array:
+    """Return the share (..., K) of a round's squared residual that each arm should carry, from what was seen.
+
+    Parameters
+    ----------
+    probabilities : (..., K) array
+        The plan, or several.
+    relative, drawn : (K,) arrays
+        Sums of :func:`relative_squares`, rounds of each arm; one never drawn is taken as average.
     """
     ratio = np.divide(relative, drawn, out=np.ones_like(relative), where=drawn > 0)
     return np.asarray(probabilities * ratio)
@@ -141,7 +153,7 @@ class Batch:
 
     Attributes
     ----------
-    rounds : float
+    rounds : float or array
     excess : float
         As in :class:`Sizes`, up to and with these rounds.
     factor : array
@@ -156,7 +168,7 @@ class Batch:
         What `squares` should be on average over the draws, as far as residuals tell.
     """
 
-    rounds: float
+    rounds: float | Array
     excess: float
     factor: Array
     reach: Array
@@ -212,6 +224,12 @@ class Evidence:
         """Weighted means of the contrast estimates; 0 without evidence."""
         out = np.zeros(np.broadcast(self.totals, self.weights).shape)
         return np.divide(self.totals, self.weights, out=out, where=self.weights > 0)
+
+    def and_all(self, batches: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
+        """Return the evidence with rounds under several plans, along a leading axis of the batch's arrays."""
+        parts = Evidence(*[np.zeros(())] * 4).and_of(batches, tuning, mode)
+        added = {name: getattr(self, name) + getattr(parts, name).sum(axis=0) for name in SUMMED}
+        return replace(self, **added, peaks=np.maximum(self.peaks, parts.peaks.max(axis=0, initial=0.0)))
 
     def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
         """Return the evidence with a batch of rounds, each weighted by 1/v.

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_fraction, check_pairs, check_positive, check_whole
-from orthobandit._linalg import whitened
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
@@ -25,6 +24,7 @@ from orthobandit.estimate.evidence import (
     relative_squares,
 )
 from orthobandit.estimate.plan import Centre, Plan
+from orthobandit.estimate.pulls import Pulls
 from orthobandit.estimate.tally import Tally
 
 SIDES = (1, 2)
@@ -147,67 +147,66 @@ class ContrastSequence:
             raise ParameterError(f"values spread by {np.ptp(given):g}, more than the declared range allows")
         return self.confidence.centre(given, np.ones(len(given), dtype=np.bool_))
 
-    def add(self, plan: Plan, tally: Tally) -> "ContrastSequence":
+    def add(self, plan: Plan, tally: Tally, pulls: Pulls | None = None) -> "ContrastSequence":
         """Return the sequence with these rounds; a contrast that the plan cannot estimate learns nothing.
 
         Parameters
         ----------
         plan : Plan
             Fixed before its rounds; exact modes need one with :meth:`centre`, or that of a policy in the same
-            mode.
+            mode. Or G plans (G, K) that were in force side by side, with one centre.
         tally : Tally
-            Of rewards or, if the plan has a centre, of ``plan.residuals``.
+            Of rewards or, if the plan has a centre, of ``plan.residuals``; (G, K) for G plans.
+        pulls : Pulls, optional
+            ``Pulls.of(arms.positions, coefficients, probabilities)`` of the plans, where they are at hand.
         """
-        count = len(self.arms)
-        if plan.probabilities.shape != (count,) or tally.counts.shape != (count,):
-            raise TallyError(
-                f"plan and tally have shapes {plan.probabilities.shape} and {tally.counts.shape};"
-                f" one replication of {count} arms, ({count},), is needed"
-            )
-        if tally.rounds > plan.rounds:
-            raise TallyError(
-                f"the tally has {tally.rounds} rounds but its plan is in force for {plan.rounds}; give each"
-                " plan the rounds that were played under it"
-            )
-        if np.any((tally.counts > 0) & (plan.probabilities == 0)):
-            raise TallyError("counts name an arm that the plan does not play")
+        _check_shapes(plan, tally, len(self.arms))
         values = _linear_values(self.arms, plan.centre)
         if self.confidence.is_exact:
             _check_centre(self.confidence, plan)
         self.confidence.check_residuals(tally)
-        white, factor = whitened(self.arms.positions, plan.probabilities)
-        played = plan.probabilities > 0
-        seen = factor.whiten(self.coefficients @ self.arms.positions)
-        known = np.isfinite(seen).all(axis=1) & np.any(seen != 0, axis=1)
-        seen = np.where(known[:, np.newaxis], seen, 0.0)
-        pull = seen @ white[played].T
-        variance = np.where(known, np.einsum("ij,ij->i", seen, seen), 1.0)
-        reach = np.maximum(np.abs(pull).max(axis=1, initial=0.0), 1e-300)
-        tuning, sizes = self._tuned(known, variance, reach), self.sizes.and_of(tally)
-        rounds, squared = float(tally.rounds), float(tally.squares.sum())
-        drawn, relative = self.drawn + tally.counts, self.relative + relative_squares(tally)
-        shares = expected_shares(plan.probabilities, relative, drawn)[played]
+        p = np.atleast_2d(plan.probabilities)
+        if pulls is None:
+            pulls = Pulls.of(self.arms.positions, self.coefficients, p)
+        parts = tally if tally.counts.ndim == 2 else tally[np.newaxis]
+        whole = Tally(
+            parts.counts.sum(axis=0),
+            parts.sums.sum(axis=0),
+            parts.squares.sum(axis=0),
+            parts.largest.max(axis=0),
+        )
+        tuning, sizes = self._tuned(pulls), self.sizes.and_of(whole)
+        drawn, relative = self.drawn + whole.counts, self.relative + relative_squares(whole)
+        shares = expected_shares(p, relative, drawn)
+        weighted = pulls.pull**2
+        rounds = parts.rounds[:, np.newaxis].astype(np.float64)
         batch = Batch(
             rounds=rounds,
             excess=sizes.excess,
-            factor=np.where(known, variance, np.inf),
-            reach=reach,
-            estimates=rounds * (self.coefficients @ values) + pull @ tally.sums[played],
-            squares=pull**2 @ tally.squares[played],
-            pooled=squared * np.maximum(variance, pull**2 @ shares),
+            factor=np.where(pulls.known, pulls.variance, np.inf),
+            reach=pulls.reach,
+            estimates=rounds * (self.coefficients @ values) + _rowwise(pulls.pull, parts.sums),
+            squares=_rowwise(weighted, parts.squares),
+            pooled=parts.squares.sum(axis=-1, keepdims=True)
+            * np.maximum(pulls.variance, _rowwise(weighted, shares)),
         )
         evidence = replace(
-            self.evidence.and_of(batch, tuning, self.confidence),
-            events=np.where(self._is_hidden(pull, variance, plan, known), 0.0, sizes.events),
+            self.evidence.and_all(batch, tuning, self.confidence),
+            events=np.where(self._is_hidden(pulls, plan), 0.0, sizes.events),
         )
         return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn, relative=relative)
 
-    def _is_hidden(self, pull: Array, variance: Array, plan: Plan, known: Mask) -> Mask:
+    def _is_hidden(self, pulls: Pulls, plan: Plan) -> Mask:
         """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""
-        p = plan.probabilities
-        hardly = hardly_drawn(p, float(plan.rounds), self.drawn)
-        carried = pull**2 @ np.where(hardly, p, 0.0)[p > 0]
-        return np.asarray(np.where(known, carried > HIDDEN * variance, self.evidence.events == 0))
+        p, rounds = np.atleast_2d(plan.probabilities), np.atleast_1d(plan.rounds).astype(np.float64)
+        hardly = hardly_drawn(p, rounds @ p, self.drawn)
+        # Both in the units of the evidence: rounds are weighted by 1/v.
+        weights = np.where(pulls.known, rounds[:, np.newaxis] / pulls.variance**2, 0.0)
+        carried = (weights * _rowwise(pulls.pull**2, np.where(hardly, p, 0.0))).sum(axis=0)
+        total = (weights * pulls.variance).sum(axis=0)
+        return np.asarray(
+            np.where(pulls.known.any(axis=0), carried > HIDDEN * total, self.evidence.events == 0)
+        )
 
     def intervals(self) -> tuple[Array, Array]:
         """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""
@@ -244,13 +243,39 @@ class ContrastSequence:
             relative=np.array(data["relative"], dtype=np.float64),
         )
 
-    def _tuned(self, known: Mask, variance: Array, reach: Array) -> Tuning:
+    def _tuned(self, pulls: Pulls) -> Tuning:
         """Fix the boundaries of contrasts whose first counted rounds these are."""
         old, (noise, rounds) = self.tuning, self.tightest
-        fresh = known & (old.rho == 0)
-        rho = tightest_rho(rounds * noise**2 / variance, old.alpha)
-        scale = self.confidence.limit * reach / variance if self.confidence.is_exact else np.ones(len(rho))
+        fresh = pulls.known.any(axis=0) & (old.rho == 0)
+        variance = np.where(pulls.known, pulls.variance, np.inf).min(axis=0)
+        rho = tightest_rho(rounds * noise**2 / np.where(fresh, variance, 1.0), old.alpha)
+        scale = np.ones(len(rho))
+        if self.confidence.is_exact:
+            scale = self.confidence.limit * (pulls.reach / pulls.variance).max(axis=0)
         return Tuning(old.alpha, np.where(fresh, rho, old.rho), np.where(fresh, scale, old.scale))
+
+
+def _rowwise(rows: Array, vectors: Array) -> Array:
+    """Return the products (G, m) of matrices (G, m, K) with one vector (G, K) each."""
+    return np.asarray((rows @ vectors[..., np.newaxis])[..., 0])
+
+
+def _check_shapes(plan: Plan, tally: Tally, count: int) -> None:
+    """Refuse tallies that do not fit their plans."""
+    p = plan.probabilities
+    if p.ndim > 2 or p.shape[-1] != count or tally.counts.shape != p.shape:
+        raise TallyError(
+            f"plan and tally have shapes {p.shape} and {tally.counts.shape};"
+            f" one replication of {count} arms, ({count},), is needed"
+        )
+    if np.any(tally.rounds > plan.rounds):
+        place = int(np.argmax(tally.rounds > plan.rounds))
+        raise TallyError(
+            f"the tally has {tally.rounds.flat[place]} rounds but its plan is in force for"
+            f" {plan.rounds.flat[place]}; give each plan the rounds that were played under it"
+        )
+    if np.any((tally.counts > 0) & (p == 0)):
+        raise TallyError("counts name an arm that the plan does not play")
 
 
 def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
@@ -273,7 +298,7 @@ def _check_centre(confidence: Confidence, plan: Plan) -> None:
     centre, (low, high) = plan.centre, confidence.range
     fits = centre is not None and centre.limit == confidence.limit
     if centre is not None:
-        values = centre.values[plan.probabilities > 0]
+        values = centre.values[np.atleast_2d(plan.probabilities > 0).any(axis=0)]
         room = 1e-9 * (high - low)
         fits = fits and bool(
             centre.low >= low - values.min() - room and centre.high <= high - values.max() + room

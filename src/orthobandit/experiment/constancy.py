@@ -13,10 +13,9 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Confidence, ContrastSequence, Evidence, Plan, Tally, Tuning
 from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.estimate.evidence import events
+from orthobandit.estimate.evidence import SUMMED, events
 
 FIRST = 64  # rounds before the first split; every further one has at least twice as many
-PARTS = ("totals", "weights", "variances", "slack", "pooled")  # of the evidence: sums, so that they subtract
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ class Constancy:
         low, high = self._interval(evidence, alpha, self.sequence.tuning.rho)
         split = Split(
             rounds=self.rounds,
-            parts={name: getattr(evidence, name) for name in PARTS},
+            parts={name: getattr(evidence, name) for name in SUMMED},
             scattered=self.sequence.sizes.scattered,
             rho=tightest_rho(evidence.variances, alpha),
             low=low,

@@ -112,7 +112,7 @@ def test_residuals_that_are_all_zero_say_that_arms_are_alike():
 
 def test_an_arm_is_known_once_it_should_have_been_drawn_ten_times():
     p, drawn = np.array([0.5, 0.25, 0.25, 0.0]), np.array([0.0, 5.0, 4.0, 0.0])
-    assert hardly_drawn(p, 20.0, drawn).tolist() == [False, False, True, False]
+    assert hardly_drawn(p, 20.0 * p, drawn).tolist() == [False, False, True, False]
 
 
 def test_sizes_of_residuals_are_plain_numbers_as_they_are_when_loaded():

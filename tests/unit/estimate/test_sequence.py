@@ -115,6 +115,28 @@ def test_wrong_settings_are_refused(pairs, settings, message):
         ContrastSequence.start(ARMS, pairs, **settings)
 
 
+@pytest.mark.parametrize("mode", [Asymptotic(), Bounded(0.0, 1.0)])
+def test_plans_side_by_side_count_as_one_after_the_other(mode):
+    rng = np.random.default_rng(3)
+    start = ContrastSequence.start(ARMS, PAIRS, mode)
+    first = Plan(np.full(5, 0.2), 200, start.centre())
+    known = start.add(first, Tally.of(rng.integers(0, 5, 200), rng.random(200) - 0.5, 5))
+    p = np.stack([rng.dirichlet(np.ones(5)), [0.5, 0.0, 0.3, 0.2, 0.0]])
+    drawn = [rng.choice(5, 80, p=row) for row in p]
+    tallies = [Tally.of(arms, rng.random(80) - 0.5, 5) for arms in drawn]
+    plan = Plan(p, [80, 80], known.centre())
+    parts = ("counts", "sums", "squares", "largest")
+    both = Tally(*(np.stack([getattr(one, name) for one in tallies]) for name in parts))
+    together, apart = known.add(plan, both), known
+    for row, tally in zip(p, tallies, strict=True):
+        apart = apart.add(Plan(row, 80, known.centre()), tally)
+    for name in ("totals", "weights", "variances"):
+        assert getattr(together.evidence, name) == pytest.approx(getattr(apart.evidence, name), rel=1e-12)
+    assert together.drawn.tolist() == apart.drawn.tolist()
+    # What the second plan should have drawn is judged with the first one's rounds known or not.
+    assert together.intervals()[0] == pytest.approx(apart.intervals()[0], rel=0.02)
+
+
 def test_wrong_rounds_are_refused():
     sequence = ContrastSequence.start(ARMS, PAIRS)
     with pytest.raises(TallyError, match="one replication of 5 arms"):

@@ -164,7 +164,7 @@ class Rounds:
         if not confidence.is_exact:
             pooled = float(tally.squares.sum()) * self._expected_factor(geometry)
             # Decided by the plan and what came before it, so that no draw can choose what is counted.
-            unseen = hardly_drawn(self.probabilities, self.length, self.drawn - counts)
+            unseen = hardly_drawn(self.probabilities, self.length * self.probabilities, self.drawn - counts)
             hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
             variance = np.where(hidden, np.inf, variance)
         # A test against an arm that has been retired since is no matter any more.
