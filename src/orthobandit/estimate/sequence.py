@@ -168,26 +168,21 @@ class ContrastSequence:
         p = np.atleast_2d(plan.probabilities)
         if pulls is None:
             pulls = Pulls.of(self.arms.positions, self.coefficients, p)
-        parts = tally if tally.counts.ndim == 2 else tally[np.newaxis]
-        whole = Tally(
-            parts.counts.sum(axis=0),
-            parts.sums.sum(axis=0),
-            parts.squares.sum(axis=0),
-            parts.largest.max(axis=0),
-        )
+        whole = tally if tally.counts.ndim == 1 else tally.merged()
+        sums, squares = np.atleast_2d(tally.sums), np.atleast_2d(tally.squares)
+        rounds = np.atleast_1d(tally.rounds)[:, np.newaxis].astype(np.float64)
         tuning, sizes = self._tuned(pulls), self.sizes.and_of(whole)
         drawn, relative = self.drawn + whole.counts, self.relative + relative_squares(whole)
         shares = expected_shares(p, relative, drawn)
         weighted = pulls.pull**2
-        rounds = parts.rounds[:, np.newaxis].astype(np.float64)
         batch = Batch(
             rounds=rounds,
             excess=sizes.excess,
             factor=np.where(pulls.known, pulls.variance, np.inf),
             reach=pulls.reach,
-            estimates=rounds * (self.coefficients @ values) + _rowwise(pulls.pull, parts.sums),
-            squares=_rowwise(weighted, parts.squares),
-            pooled=parts.squares.sum(axis=-1, keepdims=True)
+            estimates=rounds * (self.coefficients @ values) + _rowwise(pulls.pull, sums),
+            squares=_rowwise(weighted, squares),
+            pooled=squares.sum(axis=-1, keepdims=True)
             * np.maximum(pulls.variance, _rowwise(weighted, shares)),
         )
         evidence = replace(
@@ -195,6 +190,14 @@ class ContrastSequence:
             events=np.where(self._is_hidden(pulls, plan), 0.0, sizes.events),
         )
         return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn, relative=relative)
+
+    def tuned_by(self, probabilities: ArrayLike) -> "ContrastSequence":
+        """Return the sequence with boundaries fixed by distributions (G, K), before any round counts.
+
+        Otherwise the first plan that counts fixes them; it must then have been made before its rounds.
+        """
+        p = np.atleast_2d(np.asarray(probabilities, dtype=np.float64))
+        return replace(self, tuning=self._tuned(Pulls.of(self.arms.positions, self.coefficients, p)))
 
     def _is_hidden(self, pulls: Pulls, plan: Plan) -> Mask:
         """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""

@@ -128,6 +128,15 @@ class Tally:
             np.maximum(self.largest, other.largest),
         )
 
+    def merged(self) -> "Tally":
+        """Return one tally (K,) of all that are along a leading axis (G, K), of one plan or of several."""
+        return Tally(
+            self.counts.sum(axis=0),
+            self.sums.sum(axis=0),
+            self.squares.sum(axis=0),
+            self.largest.max(axis=0, initial=0.0),
+        )
+
     def __getitem__(self, place: Any) -> "Tally":
         """Return the tallies of some replications; `place` indexes the leading axes."""
         return Tally(self.counts[place], self.sums[place], self.squares[place], self.largest[place])

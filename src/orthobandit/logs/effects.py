@@ -1,0 +1,157 @@
+"""Gaps of arms with their intervals: at all times or for one look, with lift, verdict and rows to go."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from orthobandit._types import Array
+from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.evidence import Evidence, Tuning
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.results import Effect, Interval
+
+FAR = 1e9  # times the rows so far: what takes longer is never
+STEPS = 60  # of bisection on a logarithmic scale
+NOTHING: Interval = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Estimates (m,) of the pairs that were followed, standard errors, and ends of both kinds of interval.
+
+    Attributes
+    ----------
+    estimates, errors : (m,) arrays
+        NaN where the log cannot tell.
+    low, high : (m,) arrays
+        That hold at all times.
+    fixed_low, fixed_high : (m,) arrays
+        For one look.
+    """
+
+    estimates: Array
+    errors: Array
+    low: Array
+    high: Array
+    fixed_low: Array
+    fixed_high: Array
+
+
+def gaps_of(sequence: ContrastSequence, share: float = 1.0, scale: float = 1.0) -> Gaps:
+    """Return the gaps of a sequence at a share of its δ, divided by a scale."""
+    tuned = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
+    evidence = sequence.evidence
+    known = evidence.weights > 0
+    estimates = np.where(known, evidence.estimates, np.nan)
+    errors = np.full(len(estimates), np.nan)
+    np.divide(np.sqrt(evidence.variances), evidence.weights, out=errors, where=known)
+    low, high = tuned.intervals()
+    z = -ndtri(tuned.tuning.alpha)
+    widest = np.ptp(sequence.confidence.range)  # no two means are further apart
+    low, high = np.maximum(low, -widest), np.minimum(high, widest)
+    ends = (estimates, errors, low, high, estimates - z * errors, estimates + z * errors)
+    return Gaps(*(np.asarray(one / scale) for one in ends))
+
+
+def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bool) -> Effect:
+    """Return the effect of a pair, or of its reverse with sign −1.
+
+    Parameters
+    ----------
+    follower : Follower
+    gaps : Gaps
+        Of its sequence.
+    place : int
+        Of the pair.
+    sign : {1, −1}
+    fixed : bool
+        Whether the verdict rests on the interval for one look.
+    """
+    labels, pair = follower.cells.arms.labels, follower.pairs[place]
+    arm, over = (labels[int(one)] for one in (pair if sign > 0 else pair[::-1]))
+    interval = _signed(gaps.low[place], gaps.high[place], sign)
+    once = _signed(gaps.fixed_low[place], gaps.fixed_high[place], sign)
+    verdict = verdict_of(once if fixed else interval)
+    estimate = sign * float(gaps.estimates[place])
+    is_open = verdict == "undecided" and np.isfinite(estimate) and follower.sequence is not None
+    return Effect(
+        arm=arm,
+        over=over,
+        estimate=_finite(estimate),
+        interval=interval,
+        fixed=once,
+        lift=NOTHING,
+        verdict=verdict,
+        more_rows=more_rows(follower, place, fixed=fixed) if is_open else None,
+    )
+
+
+def verdict_of(interval: Interval) -> str:
+    """Say on which side of 0 an interval lies."""
+    low, high = interval
+    return (
+        "better" if low is not None and low > 0 else "worse" if high is not None and high < 0 else "undecided"
+    )
+
+
+def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
+    """Return what gap/level may be for a gap and a positive level in their intervals; None if it may be 0."""
+    (low, high), (least, most) = gap, level
+    if not (least > 0 and np.isfinite([low, high]).all()):
+        return NOTHING
+    return (low / (most if low >= 0 else least), high / (least if high >= 0 else most))
+
+
+def more_rows(follower: Follower, place: int, *, fixed: bool) -> tuple[float, float, float]:
+    """Return further rows that would decide on a gap: as estimated, one standard error larger, one smaller.
+
+    Evidence is taken to grow as it did so far: sums in proportion to rows, the largest residuals as they are.
+    """
+    sequence = follower.sequence
+    if sequence is None:
+        raise AssertionError("only what was counted can be undecided")
+    gaps = gaps_of(sequence)
+    size, error = abs(float(gaps.estimates[place])), float(gaps.errors[place])
+    sizes = (size, size + error, size - error)
+    if fixed:
+        z = -float(ndtri(sequence.tuning.alpha[place]))
+        times = [(z * error / one) ** 2 if one > 0 else np.inf for one in sizes]
+    else:
+        times = [_times(sequence, place, one) for one in sizes]
+    return tuple(max(one - 1.0, 0.0) * follower.rows for one in times)  # type: ignore[return-value]
+
+
+def _times(sequence: ContrastSequence, place: int, size: float) -> float:
+    """Return how many times the evidence the width falls below a size; infinite if that takes too long."""
+    e, one = sequence.evidence, slice(place, place + 1)
+    tuning = Tuning(sequence.tuning.alpha[one], sequence.tuning.rho[one], sequence.tuning.scale[one])
+
+    def width(times: float) -> float:
+        grown = Evidence(
+            totals=times * e.totals[one],
+            weights=times * e.weights[one],
+            variances=times * e.variances[one],
+            slack=times * e.slack[one],
+            pooled=times * e.pooled[one],
+            peaks=e.peaks[one],
+            events=times * e.events[one],
+        )
+        return float(sequence.confidence.width(grown, tuning)[0])
+
+    if not (size > 0 and width(FAR) < size):
+        return float(np.inf)
+    low, high = 0.0, float(np.log(FAR))
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if width(float(np.exp(middle))) < size else (middle, high)
+    return float(np.exp(high))
+
+
+def _signed(low: float, high: float, sign: float) -> Interval:
+    ends = (low, high) if sign > 0 else (-high, -low)
+    return (_finite(ends[0]), _finite(ends[1]))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,274 @@
+"""One metric of a log followed bucket by bucket: forecast, residuals, evidence on every gap."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthobandit._types import Array, Whole
+from orthobandit.estimate import Confidence, ContrastSequence, Plan
+from orthobandit.estimate.pulls import Pulls
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.levels import Chooser, Levels
+from orthobandit.logs.reference import ReferenceLevel
+from orthobandit.logs.residuals import Series, Slopes
+from orthobandit.logs.savings import Savings
+
+PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
+GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
+MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
+MOMENTS = 200  # at which the evidence is kept for the picture over time
+MOST_PULLS = 5_000_000  # numbers that the weights of all plans may take to be kept
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is followed.
+
+    Attributes
+    ----------
+    column : int
+        Of the metric, or of the numerator of a ratio.
+    denominator : int or None
+    covariates : tuple of int
+    confidence : Confidence
+        In units of the column as kept, less its offset.
+    delta : float
+        For all gaps of the metric to the reference arm together.
+    baseline : str
+    reference : int
+    """
+
+    column: int
+    denominator: int | None
+    covariates: tuple[int, ...]
+    confidence: Confidence
+    delta: float
+    baseline: str
+    reference: int
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What was known at the end of a bucket, and the shares (K,) of its rows that each arm had."""
+
+    bucket: int
+    rows: int
+    level: float
+    forecast: float | None
+    sequence: ContrastSequence
+    shares: Array
+
+
+@dataclass
+class _Line:
+    """A series with its forecasts: the metric less its covariates, or the plain metric beside it."""
+
+    levels: Levels
+    chooser: Chooser
+
+
+class Follower:
+    """Follows one metric through the buckets of a log.
+
+    For every bucket the coefficients of the series (metric less covariates, or linearised ratio), the
+    forecast of its level and the values of the arms come from earlier buckets: residuals are centred by what
+    was known before any of its arms was drawn. The first buckets, the pilot, are not counted: they say what
+    level and scatter are. The boundaries are fixed by the plans that the pilot had.
+
+    Attributes
+    ----------
+    pairs : (m, 2) array of int
+        Gaps that are followed: of every arm over the reference arm, then, unless there are many, of others.
+    sequence, level : ContrastSequence and ReferenceLevel, or None
+        The evidence; None if no bucket counted.
+    rows : int
+        That were counted.
+    snapshots : list of Snapshot
+    savings : Savings
+    """
+
+    def __init__(self, cells: Cells, measure: Measure) -> None:
+        self.cells, self.measure = cells, measure
+        self.pairs = pairs_of(len(cells.arms), measure.reference)
+        self.sequence: ContrastSequence | None = None
+        self.level: ReferenceLevel | None = None
+        self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
+        lines = 2 if measure.covariates else 1
+        self._lines = [
+            _Line(Levels(cells.width, cells.is_clock), Chooser(measure.baseline)) for _ in range(lines)
+        ]
+        self._slopes = Slopes(measure.column, np.array(measure.covariates, dtype=np.int64))
+        self._ratio = np.zeros(2)  # sums of numerator and denominator so far
+        self._values = np.zeros(len(cells.arms))
+        self._pilot_rows, self._pilot_squares, self._pilot_plans = 0, 0.0, set[int]()
+        self._pulls: Pulls | None = None
+
+    @property
+    def baseline(self) -> str:
+        """The baseline that was used for most rows."""
+        used = self._lines[0].chooser.used
+        return max(used, key=lambda name: used[name], default="mean")
+
+    def run(self) -> "Follower":
+        """Go through all buckets in the order of time."""
+        buckets = np.unique(self.cells.bucket)
+        kept = set(buckets[np.unique(np.linspace(0, len(buckets) - 1, MOMENTS).astype(int))].tolist())
+        for bucket, cells in self.cells.only(self.cells.counts > 0).by_bucket():
+            series = [Series(cells, c) for c in self._coefficients()]
+            forecast = None
+            if self._is_ready():
+                forecast = self._counted(bucket, series)
+            else:
+                self._pilot(series[0])
+            self._learn(float(self.cells.times[bucket]), series)
+            if bucket in kept and self.sequence is not None:
+                self._keep(bucket, series[0], forecast)
+        return self
+
+    def run_once(self) -> "Follower":
+        """Look at the log as a whole: what would come from earlier buckets comes from all rows.
+
+        Forecast and values are then not known before the draws. They are wrong by about 1/√n, and weights
+        g(a) have mean 0 whatever they are, so the estimates are off by about 1/n: no matter for an ordinary
+        interval, which holds for one look at many rows.
+        """
+        cells = self.cells.only(self.cells.counts > 0)
+        if not len(cells.counts):
+            return self
+        c = self._coefficients()
+        self._learn(float(self.cells.times[0]), [Series(cells, one) for one in c])
+        c = self._coefficients()
+        for _ in range(2):  # values of the arms are known the second time
+            series = Series(cells, c[0])
+            self._pilot_rows, self._pilot_squares, self.rows = 0, 0.0, 0
+            self._pilot(series)
+            self._begin()
+            forecast = series.level(self._values)
+            self._add(series, forecast)
+            if self.sequence is not None:
+                self._values = self._estimated(self.sequence)
+        return self
+
+    def _is_ready(self) -> bool:
+        return self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
+
+    def _coefficients(self) -> list[Array]:
+        """Return c (q,) of the series, and of the plain metric if covariates are taken from it."""
+        c = np.zeros(len(self.cells.columns))
+        c[self.measure.column] = 1.0
+        if self.measure.denominator is not None and self._ratio[1]:
+            c[self.measure.denominator] -= self._ratio[0] / self._ratio[1]
+        if not self.measure.covariates:
+            return [c]
+        adjusted = c.copy()
+        adjusted[list(self.measure.covariates)] -= self._slopes.beta
+        return [adjusted, c]
+
+    def _pilot(self, series: Series) -> None:
+        """Take in a bucket that does not count."""
+        self._pilot_rows += int(series.counts.sum())
+        self._pilot_squares += series.squared(series.level(self._values), self._values)
+        self._pilot_plans.update(np.unique(series.cells.plan).tolist())
+
+    def _counted(self, bucket: int, series: list[Series]) -> float:
+        """Add a bucket to the evidence; return the forecast that was used."""
+        if self.sequence is None:
+            self._begin()
+        time, rows = float(self.cells.times[bucket]), float(series[0].counts.sum())
+        ahead = [line.levels.forecasts(time) for line in self._lines]
+        chosen = [line.chooser.choose(one) for line, one in zip(self._lines, ahead, strict=True)]
+        self._lines[0].chooser.note(chosen[0], rows)
+        self.savings.add(series[0], ahead[0], self._values)
+        if len(series) == 2:
+            left, usual = (
+                one.squared(forecasts[name], self._values)
+                for one, forecasts, name in zip(series, ahead, chosen, strict=True)
+            )
+            self.savings.beside("covariates", left, usual)
+        return self._add(series[0], ahead[0][chosen[0]])
+
+    def _add(self, series: Series, forecast: float) -> float:
+        """Add residuals to the evidence; return the forecast, kept to the declared range."""
+        sequence, level, confidence = self.sequence, self.level, self.measure.confidence
+        if sequence is None or level is None:
+            raise AssertionError("the sequence was begun")
+        centre = confidence.centre(self._values, np.ones(len(self._values), dtype=np.bool_))
+        kept = float(np.clip(forecast, centre.low, centre.high))
+        plans, tally = series.tally(kept, self._values, confidence.limit)
+        p = self.cells.plans[plans]
+        pulls = None if self._pulls is None else self._pulls.of_plans(plans)
+        self.sequence = sequence.add(Plan(p, tally.rounds, centre), tally, pulls)
+        level.add(p, tally, kept + float(self._values[self.measure.reference]), self.sequence.sizes)
+        self.rows += int(series.counts.sum())
+        return kept
+
+    def _begin(self) -> None:
+        """Fix the boundaries, from the pilot."""
+        measure, count = self.measure, len(self.cells.arms)
+        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows)) or 1.0
+        plans = self.cells.plans[sorted(self._pilot_plans)]
+        sequence = ContrastSequence.start(
+            self.cells.arms,
+            self.pairs,
+            measure.confidence,
+            measure.delta / (count - 1),
+            noise=noise,
+            rounds=GUESSED_ROUNDS,
+        )
+        self.sequence = sequence.tuned_by(plans)
+        self.level = ReferenceLevel(
+            measure.confidence,
+            measure.reference,
+            measure.delta / (count - 1),
+            noise,
+            float(plans[:, measure.reference].min(initial=1.0, where=plans[:, measure.reference] > 0)),
+            GUESSED_ROUNDS,
+        )
+        if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
+            positions = self.cells.arms.positions
+            self._pulls = Pulls.of(positions, sequence.coefficients, self.cells.plans)
+
+    def _learn(self, time: float, series: list[Series]) -> None:
+        """Take in a bucket after it was counted: levels, slopes, ratio, values of the arms."""
+        cells, rows = series[0].cells, float(series[0].counts.sum())
+        for line, one in zip(self._lines, series, strict=True):
+            level = one.level(self._values)
+            line.chooser.learn(line.levels.forecasts(time), level, rows)
+            line.levels.learn(time, level, rows)
+        if self.measure.covariates:
+            self._slopes.learn(cells)
+        if self.measure.denominator is not None:
+            columns = [self.measure.column, self.measure.denominator]
+            self._ratio = self._ratio + cells.sums[:, columns].sum(axis=0) + rows * cells.offset[columns]
+        if self.sequence is not None:
+            self._values = self._estimated(self.sequence)
+
+    def _estimated(self, sequence: ContrastSequence) -> Array:
+        """Return values of the arms (K,): estimated gaps, each as far as it is known, linear in features."""
+        count, reference, e = len(self.cells.arms), self.measure.reference, sequence.evidence
+        estimates, weights = e.estimates[: count - 1], np.maximum(e.weights[: count - 1], 1e-300)
+        variance = np.maximum(e.variances, e.pooled)[: count - 1] / weights**2
+        total = estimates**2 + variance
+        shrunk = np.divide(estimates**3, total, out=np.zeros(count - 1), where=total > 0)
+        values = np.insert(shrunk, reference, 0.0)
+        positions = self.cells.arms.positions - self.cells.arms.positions[reference]
+        values = positions @ np.linalg.lstsq(positions, values, rcond=None)[0]
+        low, high = self.measure.confidence.range
+        return np.asarray(values if np.ptp(values) <= high - low else np.zeros(count))
+
+    def _keep(self, bucket: int, series: Series, forecast: float | None) -> None:
+        shares = np.bincount(series.cells.arm, series.counts, minlength=len(self._values))
+        level = series.level(self._values)
+        if self.sequence is not None:
+            self.snapshots.append(
+                Snapshot(bucket, self.rows, level, forecast, self.sequence, shares / series.counts.sum())
+            )
+
+
+def pairs_of(count: int, reference: int) -> Whole:
+    """Return the gaps (m, 2) that are followed: to the reference arm first, then all others if few."""
+    others = [arm for arm in range(count) if arm != reference]
+    rows = [(arm, reference) for arm in others]
+    if count <= MOST_PAIRED:
+        rows += [(i, j) for place, i in enumerate(others) for j in others[:place]]
+    return np.array(rows, dtype=np.int64)

@@ -1,0 +1,162 @@
+"""Forecasts of a bucket's level from earlier buckets: mean, last, seasonal, autoregressive, best so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orthobandit._types import Array
+
+DAY, WEEK = 86_400.0, 604_800.0
+FADE = 0.5  # what the weight of a bucket is multiplied by with every later one, in "last"
+REGRESSORS = 6  # of the autoregression
+
+
+@dataclass
+class Mean:
+    """A weighted mean that may fade."""
+
+    fade: float = 1.0
+    total: float = 0.0
+    weight: float = 0.0
+
+    def add(self, value: float, weight: float) -> None:
+        """Take in a value."""
+        self.total = self.fade * self.total + weight * value
+        self.weight = self.fade * self.weight + weight
+
+    def shrunk(self, by: float = 0.0) -> float:
+        """Return the mean as if a weight `by` of zeros were in it; 0 before anything was added."""
+        return self.total / (self.weight + by) if self.weight > 0 else 0.0
+
+
+@dataclass
+class Season:
+    """How far the level of each slot of a cycle is from the mean, shrunk by one bucket of average size."""
+
+    slot_of: Callable[[float], int]
+    slots: dict[int, Mean] = field(default_factory=dict)
+
+    def at(self, time: float, usual: float) -> float:
+        """Return the deviation at a time; `usual` is the average weight of a bucket."""
+        slot = self.slots.get(self.slot_of(time))
+        return slot.shrunk(usual) if slot else 0.0
+
+    def add(self, time: float, deviation: float, weight: float) -> None:
+        """Take in the deviation of a bucket."""
+        self.slots.setdefault(self.slot_of(time), Mean()).add(deviation, weight)
+
+
+class Levels:
+    """The level of one series, bucket by bucket: forecasts of the next from those before.
+
+    All forecasts keep to the range of past levels and change with the units of the series, so that rescaling
+    rewards changes no decision.
+
+    Parameters
+    ----------
+    width : float
+        Length of a bucket.
+    is_clock : bool
+        Whether times are seconds since 1970, so that there are days and weeks.
+
+    Examples
+    --------
+    >>> levels = Levels(width=1.0, is_clock=False)
+    >>> for time, level in enumerate([1.0, 3.0, 5.0]):
+    ...     levels.learn(float(time), level, 10.0)
+    >>> {name: round(value, 3) for name, value in levels.forecasts(3.0).items()}["mean"]
+    3.0
+    """
+
+    def __init__(self, width: float, is_clock: bool) -> None:
+        self._mean, self._last = Mean(), Mean(FADE)
+        self._low, self._high, self._count = np.inf, -np.inf, 0
+        self._width, self._seasons = width or 1.0, list[Season]()
+        self._day = DAY / self._width if is_clock and 0 < width <= DAY else 0.0
+        if is_clock and 0 < width < DAY:
+            self._seasons.append(Season(lambda time: int(time % DAY // width)))
+        if is_clock and 0 < width <= DAY:
+            self._seasons.append(Season(lambda time: int(time % WEEK // DAY)))
+        self._past: dict[int, float] = {}
+        self._gram, self._moment = np.zeros((REGRESSORS, REGRESSORS)), np.zeros(REGRESSORS)
+
+    def forecasts(self, time: float) -> dict[str, float]:
+        """Return every baseline's forecast for the bucket that begins at a time; empty before the first."""
+        if not self._count:
+            return {}
+        mean = self._mean.shrunk()
+        ahead = {"none": 0.0, "mean": mean, "last": self._last.shrunk()}
+        if self._seasons:
+            ahead["seasonal"] = self._clipped(mean + self._season(time))
+        if self._count > REGRESSORS:
+            ahead["autoregressive"] = self._clipped(mean + float(self._row(time) @ self._coefficients()))
+        return ahead
+
+    def learn(self, time: float, level: float, weight: float) -> None:
+        """Take in the level of a bucket, of so many rows; buckets come in the order of time."""
+        if self._count:
+            row = self._row(time)
+            deviation = level - self._mean.shrunk()
+            self._gram += weight * np.outer(row, row)
+            self._moment += weight * deviation * row
+            usual = self._mean.weight / self._count
+            parts = [season.at(time, usual) for season in self._seasons]
+            for place, season in enumerate(self._seasons):
+                season.add(time, deviation - sum(parts) + parts[place], weight)
+        self._mean.add(level, weight)
+        self._last.add(level, weight)
+        self._low, self._high = min(self._low, level), max(self._high, level)
+        self._past[self._ordinal(time)] = level
+        self._count += 1
+
+    def _ordinal(self, time: float) -> int:
+        return round(time / self._width)
+
+    def _season(self, time: float) -> float:
+        usual = self._mean.weight / self._count
+        return sum(season.at(time, usual) for season in self._seasons)
+
+    def _row(self, time: float) -> Array:
+        """Return regressors: recent levels, a day and a week before, the season; all around the mean."""
+        mean, now = self._mean.shrunk(), self._ordinal(time)
+        lags = [now - 1, now - 2]
+        lags += [now - round(days * self._day) for days in (1, 7)] if self._day else [now - 3, now - 4]
+        before = [self._past.get(lag, mean) - mean for lag in lags]
+        return np.array([*before, self._last.shrunk() - mean, self._season(time)])
+
+    def _coefficients(self) -> Array:
+        """Solve a ridge regression whose penalty is one bucket of usual size for each regressor."""
+        sizes = np.diagonal(self._gram) / self._count
+        floor = 1e-12 * sizes.max() + 1e-300
+        ridge = np.diag(np.maximum(sizes, floor))
+        return np.asarray(np.linalg.solve(self._gram + ridge, self._moment))
+
+    def _clipped(self, value: float) -> float:
+        return float(min(max(value, self._low), self._high))
+
+
+class Chooser:
+    """Which baseline to use: the one asked for or, for "auto", the one that missed least so far."""
+
+    def __init__(self, asked: str) -> None:
+        self._asked, self._losses, self.used = asked, dict[str, float](), dict[str, float]()
+
+    def choose(self, ahead: dict[str, float]) -> str:
+        """Return the name of the forecast to use; the running mean where the one asked for is not ready."""
+        if self._asked != "auto":
+            return self._asked if self._asked in ahead else "mean"
+        # What is not older than others has missed less only because it was not asked.
+        ready = [name for name in ahead if name in self._losses and name != "none"]
+        return min(ready, key=lambda name: self._losses[name], default="mean")
+
+    def learn(self, ahead: dict[str, float], level: float, weight: float) -> None:
+        """Take in what the level was."""
+        worst = max(self._losses.values(), default=0.0)
+        for name, value in ahead.items():
+            start = self._losses.get(name, worst)
+            self._losses[name] = start + weight * (level - value) ** 2
+
+    def note(self, name: str, weight: float) -> None:
+        """Count the rows that a baseline was used for."""
+        self.used[name] = self.used.get(name, 0.0) + weight

@@ -1,0 +1,244 @@
+"""What a log says of one metric: effects against the reference arm and the best, and how they came about."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.errors import InputError
+from orthobandit.estimate import Asymptotic, Bounded, Confidence
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.effects import NOTHING, Gaps, effect, gaps_of, lift_of
+from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure
+from orthobandit.logs.question import Question
+from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
+
+HALF = 0.5  # of δ, for each side of the box that a lift comes from
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A metric as it was asked for: a column, a ratio of two, or a guardrail with its margin."""
+
+    name: str
+    kind: str
+    column: int
+    denominator: int | None = None
+    margin: float | None = None
+
+
+def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
+    """Return all metrics of a question, the reward first."""
+    at = {name: place for place, name in enumerate(cells.columns)}
+    return (
+        Asked(question.reward, "reward", at[question.reward]),
+        *(Asked(name, "metric", at[name]) for name in question.metrics if name != question.reward),
+        *(Asked(one.name, "ratio", at[one.numerator], at[one.denominator]) for one in question.ratios),
+        *(Asked(one.metric, "guardrail", at[one.metric], None, one.margin) for one in question.guardrails),
+    )
+
+
+def confidence_of(asked: Asked, question: Question, cells: Cells, is_binary: Mask) -> Confidence:
+    """Return the mode: exact for what is bounded, by declaration or because it is 0 or 1."""
+    bounds = question.bounds if asked.kind == "reward" else None
+    if bounds is None and is_binary[asked.column]:
+        bounds = (0.0, 1.0)
+    if bounds is None or asked.denominator is not None or question.covariates or question.asymptotic:
+        return Asymptotic()
+    offset, some = cells.offset[asked.column], cells.counts > 0
+    least = float(cells.low[some, asked.column].min(initial=np.inf) + offset)
+    most = float(cells.high[some, asked.column].max(initial=-np.inf) + offset)
+    room = 1e-9 * (bounds[1] - bounds[0])
+    if least < bounds[0] - room or most > bounds[1] + room:
+        raise InputError(
+            f"bounds={bounds!r} do not hold column {asked.name!r}: its values run from {least:g} to {most:g};"
+            " declare a range that holds all of them, beforehand"
+        )
+    return Bounded(bounds[0] - offset, bounds[1] - offset)
+
+
+def followed(cells: Cells, measure: Measure, *, once: bool) -> Follower:
+    """Follow a measure through the buckets, or look at the log as a whole."""
+    follower = Follower(cells, measure)
+    return follower.run_once() if once else follower.run()
+
+
+def metric_result(
+    asked: Asked, follower: Follower, plain: Follower, *, once: bool, history: bool = True
+) -> MetricResult:
+    """Return all that is said of a metric.
+
+    Parameters
+    ----------
+    asked : Asked
+    follower, plain : Follower
+        Of the metric, and of the metric without its covariates (the same if it has none).
+    once : bool
+        Whether intervals are for one look.
+    history : bool
+        Whether to tell how it came about.
+    """
+    cells, measure = follower.cells, follower.measure
+    scale = _mean_of(cells, asked.denominator) if asked.denominator is not None else 1.0
+    effects, level = _effects(follower, plain, scale, once=once)
+    if asked.margin is not None:
+        effects = tuple(_guarded(one, asked.margin, once=once) for one in effects)
+    best, droppable = _against_best(follower, scale, once=once)
+    return MetricResult(
+        name=asked.name,
+        kind=asked.kind,
+        mode=mode_in_words(measure.confidence, cells.offset[asked.column], once=once),
+        delta=measure.delta,
+        margin=asked.margin,
+        effects=effects,
+        against_best=best,
+        droppable=droppable,
+        summaries=_summaries(cells, asked),
+        saved=follower.savings.shares(),
+        baseline=follower.baseline,
+        level=level,
+        history=_history(follower, scale) if history else (),
+    )
+
+
+def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
+    """Say what intervals rest on, and when they hold."""
+    if once:
+        return "ordinary fixed-sample intervals: they hold for one look, at a size fixed beforehand"
+    if confidence.is_exact:
+        low, high = (float(end + offset) for end in confidence.range)
+        return f"exact for values from {low:g} to {high:g}; the intervals hold at all times at once"
+    return "asymptotic, nothing to declare; the intervals hold at all times at once, once samples are large"
+
+
+def _effects(
+    follower: Follower, plain: Follower, scale: float, *, once: bool
+) -> tuple[tuple[Effect, ...], Interval]:
+    """Return the effect of every arm over the reference arm, and the level of that."""
+    reference, labels = follower.measure.reference, follower.cells.arms.labels
+    itself = Effect(
+        labels[reference], labels[reference], 0.0, (0.0, 0.0), (0.0, 0.0), NOTHING, "reference", None
+    )
+    if follower.sequence is None:
+        unknown = Effect("", labels[reference], None, NOTHING, NOTHING, NOTHING, "undecided", None)
+        return tuple(
+            itself if place == reference else replace(unknown, arm=label)
+            for place, label in enumerate(labels)
+        ), NOTHING
+    gaps, halved = gaps_of(follower.sequence, 1.0, scale), gaps_of(follower.sequence, HALF, scale)
+    offset = float(follower.cells.offset[follower.measure.column])
+    level = box = (-np.inf, np.inf)
+    if plain.level is not None and follower.measure.denominator is None:
+        level, box = plain.level.interval(), plain.level.interval(HALF)
+    out: list[Effect] = []
+    for place in range(len(labels) - 1):
+        one = effect(follower, gaps, place, 1.0, fixed=once)
+        ends = (halved.fixed_low, halved.fixed_high) if once else (halved.low, halved.high)
+        lift = lift_of((float(ends[0][place]), float(ends[1][place])), (box[0] + offset, box[1] + offset))
+        out.append(replace(one, lift=lift))
+    out.insert(reference, itself)
+    shown = tuple(end + offset if np.isfinite(end) else None for end in level)
+    return tuple(out), (shown[0], shown[1])
+
+
+def _guarded(one: Effect, margin: float, *, once: bool) -> Effect:
+    """Return the effect with the verdict of a guardrail."""
+    if one.verdict == "reference":
+        return one
+    low, high = one.fixed if once else one.interval
+    verdict = "safe" if low is not None and low > -margin else "undecided"
+    return replace(one, verdict="harmed" if high is not None and high < -margin else verdict)
+
+
+def _against_best(
+    follower: Follower, scale: float, *, once: bool
+) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+    """Return gaps over the arm with the largest estimate, jointly for all pairs; and arms below another."""
+    count, labels, sequence = len(follower.cells.arms), follower.cells.arms.labels, follower.sequence
+    if sequence is None:
+        return (), ()
+    is_paired = count <= MOST_PAIRED
+    gaps = gaps_of(sequence, 2.0 / count if is_paired else 1.0, scale)
+    worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
+    droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
+    if not is_paired:
+        return (), droppable
+    estimates = np.insert(np.nan_to_num(gaps.estimates[: count - 1]), follower.measure.reference, 0.0)
+    best = int(np.argmax(estimates))
+    at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
+    out: list[Effect] = []
+    for arm in range(count):
+        if arm != best:
+            place, sign = (at[arm, best], 1.0) if (arm, best) in at else (at[best, arm], -1.0)
+            out.append(effect(follower, gaps, place, sign, fixed=once))
+    return tuple(out), droppable
+
+
+def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
+    """Return the arm of a pair that is worse for sure, −1 if neither is known to be."""
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    i, j = (int(arm) for arm in follower.pairs[place])
+    return i if high[place] < 0 else j if low[place] > 0 else -1
+
+
+def _mean_of(cells: Cells, column: int) -> float:
+    total = cells.sums[:, column].sum() + cells.counts.sum() * cells.offset[column]
+    if not total:
+        raise InputError(
+            f"column {cells.columns[column]!r} sums to 0; a ratio needs a denominator that does not"
+        )
+    return float(total / cells.counts.sum())
+
+
+def _summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
+    count, all_rows = len(cells.arms), cells.counts + cells.dropped
+
+    def by_arm(values: Array | Whole) -> Array:
+        return np.asarray(np.bincount(cells.arm, values, minlength=count))
+
+    rows, seen = by_arm(cells.counts), by_arm(all_rows)
+    planned = np.bincount(cells.plan, all_rows, minlength=len(cells.plans)) @ cells.plans
+    sums = by_arm(cells.sums[:, asked.column]) + rows * cells.offset[asked.column]
+    below = rows
+    if asked.denominator is not None:
+        below = by_arm(cells.sums[:, asked.denominator]) + rows * cells.offset[asked.denominator]
+    capped, missing = by_arm(cells.capped[:, asked.column]), by_arm(cells.missing[:, asked.column])
+    return tuple(
+        ArmSummary(
+            arm=label,
+            rows=int(rows[arm]),
+            share=float(rows[arm] / max(rows.sum(), 1)),
+            planned=float(planned[arm] / max(planned.sum(), 1)),
+            mean=float(sums[arm] / below[arm]) if below[arm] else None,
+            capped=float(capped[arm] / max(rows[arm], 1)),
+            missing=float(missing[arm] / max(seen[arm], 1)),
+        )
+        for arm, label in enumerate(cells.arms.labels)
+    )
+
+
+def _history(follower: Follower, scale: float) -> tuple[Moment, ...]:
+    cells, reference = follower.cells, follower.measure.reference
+    count, offset = len(cells.arms), float(cells.offset[follower.measure.column])
+    out: list[Moment] = []
+    for one in follower.snapshots:
+        gaps = gaps_of(one.sequence, 1.0, scale)
+        rows = [
+            np.insert(part[: count - 1], reference, 0.0) for part in (gaps.estimates, gaps.low, gaps.high)
+        ]
+        estimates, lows, highs = (
+            tuple(float(value) if np.isfinite(value) else None for value in row) for row in rows
+        )
+        out.append(
+            Moment(
+                time=float(cells.times[one.bucket]),
+                rows=one.rows,
+                level=one.level + offset,
+                forecast=None if one.forecast is None else one.forecast + offset,
+                estimates=estimates,
+                lows=lows,
+                highs=highs,
+                shares=tuple(one.shares.tolist()),
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,70 @@
+"""Effects within segments, and whether they differ."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from scipy.special import chdtrc
+
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.metrics import Asked, followed, metric_result
+from orthobandit.logs.results import Heterogeneity, Interval, SegmentResult
+
+
+def by_segment(
+    cells: Cells, asked: Asked, measure: Measure, *, once: bool
+) -> tuple[tuple[SegmentResult, ...], tuple[Heterogeneity, ...]]:
+    """Return the effects of every segment, jointly at the measure's δ, and for every arm whether they differ.
+
+    Each segment has its own baseline. Intervals of two segments that do not overlap show at any time, with
+    probability 1 − δ, that the gap is not the same in both; the p-value (Cochran's Q) is for one look.
+    """
+    shared = replace(measure, delta=measure.delta / len(cells.segments))
+    found: list[tuple[SegmentResult, Follower]] = []
+    for place, name in enumerate(cells.segments):
+        part = cells.of_segment(place)
+        follower = followed(part, shared, once=once)
+        plain = (
+            follower if not measure.covariates else followed(part, replace(shared, covariates=()), once=once)
+        )
+        result = metric_result(asked, follower, plain, once=once, history=False)
+        found.append((SegmentResult(name, part.rows, result.effects), follower))
+    others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
+    differ = tuple(_differ(cells, found, arm, place, once=once) for place, arm in enumerate(others))
+    return tuple(result for result, _ in found), differ
+
+
+def _differ(
+    cells: Cells, found: Sequence[tuple[SegmentResult, Follower]], arm: int, place: int, *, once: bool
+) -> Heterogeneity:
+    """Compare the gap of one arm, which is at a place among the pairs, between segments."""
+    ends: list[tuple[str, Interval]] = []
+    estimates, precisions = list[float](), list[float]()
+    for result, follower in found:
+        one = result.effects[arm]
+        ends.append((result.segment, one.fixed if once else one.interval))
+        if follower.sequence is not None:
+            gaps = gaps_of(follower.sequence)
+            if np.isfinite(gaps.estimates[place]) and gaps.errors[place] > 0:
+                estimates.append(float(gaps.estimates[place]))
+                precisions.append(float(gaps.errors[place] ** -2.0))
+    apart = tuple((a, b) for (a, one), (b, two) in combinations(ends, 2) if _is_apart(one, two))
+    p_value = None
+    if len(estimates) > 1:
+        x, w = np.array(estimates), np.array(precisions)
+        q = float(w @ (x - w @ x / w.sum()) ** 2)
+        p_value = float(chdtrc(len(x) - 1, q))
+    labels = cells.arms.labels
+    reference = found[0][0].effects[arm].over if found else labels[0]
+    return Heterogeneity(labels[arm], reference, p_value, apart)
+
+
+def _is_apart(one: Interval, two: Interval) -> bool:
+    """Tell whether two intervals do not overlap."""
+    return any(
+        high is not None and low is not None and high < low
+        for high, low in ((one[1], two[0]), (two[1], one[0]))
+    )
