@@ -63,6 +63,10 @@ class SpecError(InputError):
         self.keys = keys
 
 
+class SourceError(OrthobanditError):
+    """A log cannot be reached or read to its end: the engine that holds it failed or went away."""
+
+
 class StudyError(OrthobanditError):
     """A study could not be finished; what was finished is kept."""
 
