@@ -86,9 +86,36 @@ class SampleRatio:
         mean = float(np.logaddexp.reduce(now.wealth)) - np.log(len(BELIEF))
         return replace(now, largest=float(max(now.largest, mean)))
 
+    def and_table(self, probabilities: ArrayLike, counts: ArrayLike) -> "SampleRatio":
+        """Return the test with a bucket of rounds from many distributions: :meth:`and_all`, at once.
+
+        Parameters
+        ----------
+        probabilities : array-like (n, K)
+            What they were drawn from, for the K arms so far.
+        counts : array-like (n, K) of int
+            How often each arm came up from each distribution.
+        """
+        p = checked_probabilities(probabilities)
+        if p.ndim != 2 or p.shape[1] != len(self.observed):
+            raise TallyError(f"probabilities have shape {p.shape}; (n, {len(self.observed)}) is needed")
+        n = _checked_counts("counts", counts, p.shape)
+        rounds = n.sum(axis=1)
+        ratio = (self.observed + BELIEF[:, np.newaxis]) / (self.expected + BELIEF[:, np.newaxis])
+        wealth = self.wealth + np.log(ratio) @ n.sum(axis=0) - np.log(ratio @ p.T) @ rounds
+        mean = float(np.logaddexp.reduce(wealth)) - np.log(len(BELIEF))
+        impossible = np.any((n > 0) & (p == 0))
+        return replace(
+            self,
+            observed=self.observed + n.sum(axis=0),
+            expected=self.expected + rounds @ p,
+            wealth=wealth,
+            largest=np.inf if impossible else float(max(self.largest, mean)),
+        )
+
     def _with_part(self, before: "SampleRatio", probabilities: ArrayLike, counts: ArrayLike) -> "SampleRatio":
         p = checked_probabilities(probabilities)
-        n = _checked_counts("counts", counts, len(p))
+        n = _checked_counts("counts", counts, (len(p),))
         if p.ndim != 1 or len(p) < len(self.observed):
             raise TallyError(f"probabilities have shape {p.shape}; ({len(self.observed)},) or more is needed")
         observed, expected = (
@@ -183,8 +210,8 @@ class Missing:
         """Return the test with a bucket of rounds from several distributions: (drawn, silent) of each."""
         total, bets = self.drawn, []
         for drawn, silent in parts:
-            rounds = _checked_counts("drawn", drawn, np.size(drawn))
-            quiet = _checked_counts("silent", silent, len(rounds))
+            rounds = _checked_counts("drawn", drawn, (np.size(drawn),))
+            quiet = _checked_counts("silent", silent, rounds.shape)
             if np.any(quiet > rounds):
                 arm = int(np.argmax(quiet > rounds))
                 raise TallyError(f"silent[{arm}]={quiet[arm]} is more than the {rounds[arm]} that were drawn")
@@ -192,6 +219,27 @@ class Missing:
                 total = np.pad(total, (0, len(rounds) - len(total))) + rounds
                 bets.append((rounds / rounds.sum(), quiet))
         return Missing(total, self.ratio.and_all(bets)) if bets else self
+
+    def and_table(self, drawn: ArrayLike, silent: ArrayLike) -> "Missing":
+        """Return the test with a bucket of rounds from many distributions: :meth:`and_all`, at once.
+
+        Parameters
+        ----------
+        drawn, silent : array-like (n, K) of int
+            Rounds of each of the K arms so far, one row a distribution, and how many were silent.
+        """
+        rounds = _checked_counts("drawn", drawn, (np.shape(drawn)[0], len(self.drawn)))
+        quiet = _checked_counts("silent", silent, rounds.shape)
+        if np.any(quiet > rounds):
+            row, arm = (int(i) for i in np.argwhere(quiet > rounds)[0])
+            raise TallyError(
+                f"silent[{row}, {arm}]={quiet[row, arm]} is more than the {rounds[row, arm]} that were drawn"
+            )
+        some = rounds.any(axis=1)
+        if not some.any():
+            return self
+        shares = rounds[some] / rounds[some].sum(axis=1, keepdims=True)
+        return Missing(self.drawn + rounds.sum(axis=0), self.ratio.and_table(shares, quiet[some]))
 
     @property
     def shares(self) -> Array:
@@ -218,8 +266,9 @@ class Missing:
         return cls(np.array(data["drawn"], dtype=np.int64), SampleRatio.from_json(data["ratio"]))
 
 
-def _checked_counts(name: str, counts: ArrayLike, length: int) -> Whole:
+def _checked_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> Whole:
     given = np.asarray(counts)
-    if given.shape != (length,) or given.dtype.kind not in "iu" or np.any(given < 0):
-        raise TallyError(f"{name}={counts!r} must be {length} whole numbers of at least 0, one an arm")
+    if given.shape != shape or given.dtype.kind not in "iu" or np.any(given < 0):
+        wanted = " × ".join(map(str, shape))
+        raise TallyError(f"{name}={counts!r} must be {wanted} whole numbers of at least 0, one an arm")
     return given.astype(np.int64)

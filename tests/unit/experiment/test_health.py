@@ -164,3 +164,33 @@ def test_settings_that_mean_nothing_are_refused():
         Constancy.start(ArmSet.one_hot(1))
     with pytest.raises(ParameterError, match="alpha=2"):
         Constancy.start(ArmSet.one_hot(2), alpha=2)
+
+
+def test_a_table_of_distributions_is_as_all_of_them():
+    rng = np.random.default_rng(3)
+    ratio = table = SampleRatio.start(3)
+    missing = quiet = Missing.start(3)
+    for rows in (5, 40, 1):
+        p = rng.dirichlet(np.ones(3), rows)
+        counts = np.array([rng.multinomial(rng.integers(1, 50), row) for row in p])
+        silent = rng.binomial(counts, 0.2)
+        ratio, table = ratio.and_all(list(zip(p, counts, strict=True))), table.and_table(p, counts)
+        missing = missing.and_all(list(zip(counts, silent, strict=True)))
+        quiet = quiet.and_table(counts, silent)
+    assert table.observed.tolist() == ratio.observed.tolist()
+    assert table.expected == pytest.approx(ratio.expected)
+    assert table.wealth == pytest.approx(ratio.wealth, rel=1e-9)
+    assert table.largest == pytest.approx(ratio.largest, rel=1e-9)
+    assert quiet.drawn.tolist() == missing.drawn.tolist()
+    assert quiet.ratio.wealth == pytest.approx(missing.ratio.wealth, rel=1e-9)
+
+
+def test_tables_that_cannot_be_are_named():
+    assert SampleRatio.start(2).and_table([[1.0, 0.0]], [[5, 1]]).p_value == 0.0
+    assert Missing.start(2).and_table([[0, 0]], [[0, 0]]).drawn.tolist() == [0, 0]
+    with pytest.raises(TallyError, match=r"probabilities have shape \(1, 3\); \(n, 2\) is needed"):
+        SampleRatio.start(2).and_table([[0.2, 0.3, 0.5]], [[1, 2, 3]])
+    with pytest.raises(TallyError, match="must be 1 × 2 whole numbers"):
+        SampleRatio.start(2).and_table([[0.5, 0.5]], [[1, -1]])
+    with pytest.raises(TallyError, match=r"silent\[0, 1\]=6 is more than the 5 that were drawn"):
+        Missing.start(2).and_table([[5, 5]], [[1, 6]])
