@@ -8,7 +8,8 @@ from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Asymptotic, Evidence, Tuning
 from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.experiment.constancy import FIRST, PARTS, Drift
+from orthobandit.estimate.evidence import SUMMED
+from orthobandit.experiment.constancy import FIRST, Drift
 from orthobandit.logs.gathered import Gathered, gather
 from orthobandit.logs.sizes import SizesInTime
 from orthobandit.logs.strata import Strata
@@ -49,7 +50,7 @@ class _Test:
     def after(self, number: int, split: int) -> tuple[Whole, Array, Array]:
         """Return later looks (L,), and the ends (L, m) of the intervals from the split up to each."""
         looks = self.looks[self.looks > split]
-        whole = {name: getattr(self.evidence, name) for name in PARTS}
+        whole = {name: getattr(self.evidence, name) for name in SUMMED}
         since = {name: part[looks] - part[split] for name, part in whole.items()}
         seen = self.sizes.events_since(split)[looks - split - 1][:, np.newaxis]
         now = _at(self.evidence, looks)

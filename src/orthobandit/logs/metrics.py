@@ -57,10 +57,10 @@ def confidence_of(asked: Asked, question: Question, cells: Cells, is_binary: Mas
     return Bounded(bounds[0] - offset, bounds[1] - offset)
 
 
-def followed(cells: Cells, measure: Measure, *, once: bool) -> Follower:
-    """Follow a measure through the buckets, or look at the log as a whole."""
+def followed(cells: Cells, measure: Measure) -> Follower:
+    """Follow a measure through the buckets, or look at the log as a whole if there is a single one."""
     follower = Follower(cells, measure)
-    return follower.run_once() if once else follower.run()
+    return follower.run_once() if len(cells.times) == 1 else follower.run()
 
 
 def metric_result(
@@ -147,7 +147,8 @@ def _guarded(one: Effect, margin: float, *, once: bool) -> Effect:
         return one
     low, high = one.fixed if once else one.interval
     verdict = "safe" if low is not None and low > -margin else "undecided"
-    return replace(one, verdict="harmed" if high is not None and high < -margin else verdict)
+    verdict = "harmed" if high is not None and high < -margin else verdict
+    return replace(one, verdict=verdict, more_rows=None)
 
 
 def _against_best(

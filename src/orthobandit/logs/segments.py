@@ -26,10 +26,8 @@ def by_segment(
     found: list[tuple[SegmentResult, Follower]] = []
     for place, name in enumerate(cells.segments):
         part = cells.of_segment(place)
-        follower = followed(part, shared, once=once)
-        plain = (
-            follower if not measure.covariates else followed(part, replace(shared, covariates=()), once=once)
-        )
+        follower = followed(part, shared)
+        plain = followed(part, replace(shared, covariates=())) if measure.covariates else follower
         result = metric_result(asked, follower, plain, once=once, history=False)
         found.append((SegmentResult(name, part.rows, result.effects), follower))
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
@@ -64,7 +62,5 @@ def _differ(
 
 def _is_apart(one: Interval, two: Interval) -> bool:
     """Tell whether two intervals do not overlap."""
-    return any(
-        high is not None and low is not None and high < low
-        for high, low in ((one[1], two[0]), (two[1], one[0]))
-    )
+    ends = ((one[1], two[0]), (two[1], one[0]))
+    return any(high is not None and low is not None and high < low for high, low in ends)

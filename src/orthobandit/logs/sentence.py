@@ -27,12 +27,13 @@ def _said(reward: MetricResult) -> str:
     left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
     how_sure = f"with probability {1 - reward.delta:g}"
     if len(left) == 1:
-        return f"{_named(left[0])} is the best arm by {reward.name!r}, {how_sure}.{_gain(reward, left[0])}"
+        return f"{left[0]!r} is the best arm by {reward.name!r}, {how_sure}.{_gain(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]
     if not known:
         return f"Nothing can be said of {reward.name!r} yet: too few rows count."
     if len(compared) == 1:
-        return f"{_named(compared[0].arm)} and {compared[0].over!r} cannot be told apart yet.{_wait(compared[0])}"
+        one = compared[0]
+        return f"{one.arm!r} and {one.over!r} cannot be told apart yet.{_wait(one)}"
     dropped = f" {_listed(reward.droppable)} can be dropped;" if reward.droppable else ""
     open_ones = [one for one in reward.against_best if one.verdict == "undecided"] or known
     nearest = min(open_ones, key=lambda one: abs(one.estimate or 0.0))
@@ -64,10 +65,6 @@ def rounded(number: float) -> str:
         return f"{number:.0f}"
     size = 10 ** (math.floor(math.log10(number)) - 1)
     return f"{round(number / size) * size:,}"
-
-
-def _named(label: str) -> str:
-    return f"{label!r}"
 
 
 def _listed(labels: tuple[str, ...], most: int = 5) -> str:

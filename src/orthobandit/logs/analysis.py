@@ -1,0 +1,194 @@
+"""Analyse a log: effects with honest intervals, whatever the baseline did, from one GROUP BY."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from orthobandit._checks import check_choice, check_fraction
+from orthobandit.errors import ParameterError
+from orthobandit.logs.buckets import Gathered, cells_of
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.compare import compare as compared_with
+from orthobandit.logs.diagnostics import diagnose
+from orthobandit.logs.follow import Measure
+from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
+from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.results import Analysis, MetricResult
+from orthobandit.logs.segments import by_segment
+from orthobandit.logs.sentence import sentence_of
+from orthobandit.logs.source import open_source
+
+UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
+
+
+def analyse(
+    source: Any,
+    *,
+    arm: str,
+    reward: str,
+    table: str | None = None,
+    compare: bool = False,
+    value: Mapping[str, float] | None = None,
+    **asked: Any,
+) -> Analysis:
+    """Return what a log of a randomised experiment says of its arms.
+
+    Parameters
+    ----------
+    source : path, frame, Experiment, Ibis table or URL
+        CSV or Parquet (one file, a folder or a pattern), a pandas, polars or pyarrow frame, a live
+        experiment, a table reached through Ibis, or the URL of a database with `table`.
+    arm, reward : str
+        Columns.
+    table : str, optional
+        The table of a database.
+    compare : bool
+        Whether to set other methods beside ours.
+    value : mapping of str to float, optional
+        Probabilities of the arms whose reward to compare with the logged ones'.
+    **asked
+        All other fields of :class:`~orthobandit.logs.question.Question`: time, split or probabilities or plan
+        with plans, unit, window, missing, covariates, segment, metrics, guardrails, ratios, caps, bucket,
+        reference, delta, bounds, asymptotic, baseline, fixed.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> rng = np.random.default_rng(0)
+    >>> hour, arms = np.repeat(np.arange(200), 50), rng.integers(0, 2, 10_000)
+    >>> rewards = 5.0 * np.sin(hour / 30.0) + 0.3 * arms + rng.normal(size=10_000)
+    >>> log = pyarrow.table({"hour": hour, "page": np.array(["old", "new"])[arms], "reward": rewards})
+    >>> found = analyse(log, arm="page", reward="reward", time="hour", split={"old": 0.5, "new": 0.5})
+    >>> found.sentence
+    "'new' is the best arm by 'reward', with probability 0.95. Its gap over 'old' is +0.2...."
+    """
+    question = Question(arm=arm, reward=reward, **_tuples(asked))
+    _check(question)
+    with open_source(source, table) as opened:
+        gathered = cells_of(opened, question)
+    return analysis_of(gathered, question, compare=compare, value=value)
+
+
+def analysis_of(
+    gathered: Gathered, question: Question, *, compare: bool = False, value: Mapping[str, float] | None = None
+) -> Analysis:
+    """Return what cells say; see :func:`analyse`."""
+    cells = gathered.cells
+    reference = _reference(question, cells)
+    once = question.fixed or len(cells.times) == 1
+    asked = asked_of(question, cells)
+    measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
+    results = tuple(
+        _result(cells, one, measure, once=once) for one, measure in zip(asked, measures, strict=True)
+    )
+    diagnostics = diagnose(cells, question, gathered.units)
+    alarms = tuple(one for one in diagnostics if one.status == "alarm")
+    segments, differ = (
+        by_segment(cells, asked[0], measures[0], once=once) if question.segment is not None else ((), ())
+    )
+    return Analysis(
+        sentence=sentence_of(results[0], results[1:], alarms),
+        rows=cells.rows,
+        buckets=len(np.unique(cells.bucket)),
+        bucket=bucket_in_words(cells),
+        reference=cells.arms.labels[reference],
+        labels=cells.arms.labels,
+        metrics=results,
+        diagnostics=diagnostics,
+        segments=segments,
+        heterogeneity=differ,
+        rivals=compared_with(cells, question) if compare else (),
+        notes=(*gathered.notes, *_notes(question, cells, measures)),
+        is_clock=cells.is_clock,
+    )
+
+
+def bucket_in_words(cells: Cells) -> str:
+    """Say how long a bucket is."""
+    if not cells.width:
+        return "the whole log"
+    if not cells.is_clock:
+        return f"{cells.width:g}"
+    for seconds, name in UNITS.items():
+        if cells.width % seconds == 0:
+            times = round(cells.width / seconds)
+            return name if times == 1 else f"{times} {name}s"
+    return f"{cells.width:g} seconds"
+
+
+def _tuples(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a question with lists, and single names, as tuples."""
+    several = {"probabilities", "covariates", "metrics", "guardrails", "ratios"}
+    unknown = [name for name in asked if name not in Question.__dataclass_fields__]
+    if unknown:
+        check_choice("argument", unknown[0], Question.__dataclass_fields__)
+    return {
+        name: (tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,))
+        if name in several and value is not None
+        else value
+        for name, value in asked.items()
+    }
+
+
+def _check(question: Question) -> None:
+    check_fraction("delta", question.delta)
+    check_choice("missing", question.missing, MISSING)
+    check_choice("baseline", question.baseline, BASELINES)
+    if question.bounds is not None:
+        low, high = question.bounds
+        if not -np.inf < low < high < np.inf:
+            raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
+        if question.covariates:
+            raise ParameterError(
+                f"bounds={question.bounds!r} and covariates: residuals from covariates need not keep to the"
+                " range, so the exact mode is not for them; leave out one of the two"
+            )
+
+
+def _reference(question: Question, cells: Cells) -> int:
+    return 0 if question.reference is None else cells.arms.index(question.reference)
+
+
+def _measure(asked: Asked, question: Question, gathered: Gathered, reference: int, count: int) -> Measure:
+    cells = gathered.cells
+    covariates = tuple(cells.columns.index(name) for name in question.covariates)
+    return Measure(
+        column=asked.column,
+        denominator=asked.denominator,
+        covariates=() if asked.denominator is not None else covariates,
+        confidence=confidence_of(asked, question, cells, gathered.is_binary),
+        delta=question.delta / count,
+        baseline=question.baseline,
+        reference=reference,
+    )
+
+
+def _result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) -> MetricResult:
+    follower = followed(cells, measure)
+    plain = followed(cells, replace(measure, covariates=())) if measure.covariates else follower
+    return metric_result(asked, follower, plain, once=once)
+
+
+def _probabilities(value: Mapping[str, float], cells: Cells) -> Any:
+    out = np.zeros(len(cells.arms))
+    for label, probability in value.items():
+        out[cells.arms.index(label)] = probability
+    return out
+
+
+def _notes(question: Question, cells: Cells, measures: Sequence[Measure]) -> list[str]:
+    """Say what a reader may not expect."""
+    out: list[str] = []
+    if len(cells.times) == 1 and not question.fixed:
+        why = "there is a single bucket" if question.time is not None else "no time column was named"
+        out.append(
+            f"{why}: the log is looked at as a whole, once, and a baseline that moved is noise; name the time"
+            " of each draw to take it out, and for intervals that hold at all times"
+        )
+    if question.covariates and question.ratios:
+        out.append("covariates are not taken from ratios")
+    if question.bounds is None and any(one.confidence.is_exact for one in measures):
+        out.append("columns that hold only 0 and 1 are taken as bounded; asymptotic=True to do without")
+    return out
