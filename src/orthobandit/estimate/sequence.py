@@ -286,6 +286,8 @@ def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
     if centre is None:
         return np.zeros(len(arms))
     values = np.asarray(centre.values, dtype=np.float64)
+    if arms.dimension == len(arms) - 1:
+        return values  # any values are a linear function of features in general position
     # A common level is no matter of linearity, and must not hide what is.
     spread, sizes = values - values.mean(), arms.positions - arms.positions.mean(axis=0)
     off = spread - sizes @ np.linalg.lstsq(sizes, spread, rcond=None)[0]

@@ -114,13 +114,15 @@ class Follower:
         buckets = np.unique(self.cells.bucket)
         kept = set(buckets[np.unique(np.linspace(0, len(buckets) - 1, MOMENTS).astype(int))].tolist())
         for bucket, cells in self.cells.only(self.cells.counts > 0).by_bucket():
+            time = float(self.cells.times[bucket])
             series = [Series(cells, c) for c in self._coefficients()]
+            ahead = [line.levels.forecasts(time) for line in self._lines]
             forecast = None
             if self._is_ready():
-                forecast = self._counted(bucket, series)
+                forecast = self._counted(series, ahead)
             else:
                 self._pilot(series[0])
-            self._learn(float(self.cells.times[bucket]), series)
+            self._learn(time, series, ahead)
             if bucket in kept and self.sequence is not None:
                 self._keep(bucket, series[0], forecast)
         return self
@@ -136,7 +138,7 @@ class Follower:
         if not len(cells.counts):
             return self
         c = self._coefficients()
-        self._learn(float(self.cells.times[0]), [Series(cells, one) for one in c])
+        self._learn(float(self.cells.times[0]), [Series(cells, one) for one in c], [{} for _ in c])
         c = self._coefficients()
         for _ in range(2):  # values of the arms are known the second time
             series = Series(cells, c[0])
@@ -170,14 +172,12 @@ class Follower:
         self._pilot_squares += series.squared(series.level(self._values), self._values)
         self._pilot_plans.update(np.unique(series.cells.plan).tolist())
 
-    def _counted(self, bucket: int, series: list[Series]) -> float:
+    def _counted(self, series: list[Series], ahead: list[dict[str, float]]) -> float:
         """Add a bucket to the evidence; return the forecast that was used."""
         if self.sequence is None:
             self._begin()
-        time, rows = float(self.cells.times[bucket]), float(series[0].counts.sum())
-        ahead = [line.levels.forecasts(time) for line in self._lines]
         chosen = [line.chooser.choose(one) for line, one in zip(self._lines, ahead, strict=True)]
-        self._lines[0].chooser.note(chosen[0], rows)
+        self._lines[0].chooser.note(chosen[0], float(series[0].counts.sum()))
         self.savings.add(series[0], ahead[0], self._values)
         if len(series) == 2:
             left, usual = (
@@ -228,12 +228,12 @@ class Follower:
             positions = self.cells.arms.positions
             self._pulls = Pulls.of(positions, sequence.coefficients, self.cells.plans)
 
-    def _learn(self, time: float, series: list[Series]) -> None:
+    def _learn(self, time: float, series: list[Series], ahead: list[dict[str, float]]) -> None:
         """Take in a bucket after it was counted: levels, slopes, ratio, values of the arms."""
         cells, rows = series[0].cells, float(series[0].counts.sum())
-        for line, one in zip(self._lines, series, strict=True):
+        for line, one, forecasts in zip(self._lines, series, ahead, strict=True):
             level = one.level(self._values)
-            line.chooser.learn(line.levels.forecasts(time), level, rows)
+            line.chooser.learn(forecasts, level, rows)
             line.levels.learn(time, level, rows)
         if self.measure.covariates:
             self._slopes.learn(cells)
@@ -251,8 +251,9 @@ class Follower:
         total = estimates**2 + variance
         shrunk = np.divide(estimates**3, total, out=np.zeros(count - 1), where=total > 0)
         values = np.insert(shrunk, reference, 0.0)
-        positions = self.cells.arms.positions - self.cells.arms.positions[reference]
-        values = positions @ np.linalg.lstsq(positions, values, rcond=None)[0]
+        if self.cells.arms.dimension < count - 1:  # not any values are linear in the features
+            positions = self.cells.arms.positions - self.cells.arms.positions[reference]
+            values = positions @ np.linalg.lstsq(positions, values, rcond=None)[0]
         low, high = self.measure.confidence.range
         return np.asarray(values if np.ptp(values) <= high - low else np.zeros(count))
 
