@@ -117,7 +117,7 @@ def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
 def _refuse_times(opened: Opened, name: str) -> None:
     when, is_clock = when_of(opened, name)
     bad = opened.table.filter(when.isnull())
-    total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int64").sum()))
+    total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
     count, empty = total["n"][0].as_py(), int(total["empty"][0].as_py())
     where = first_row(opened, when.isnull())
     if count == empty:

@@ -86,13 +86,13 @@ def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dic
         kept = table.m0 == 0
         for place in range(1, rows.columns):
             kept = kept & (table[f"m{place}"] == 0)
-        out["kept"] = kept.cast("int64").sum()
+        out["kept"] = kept.cast("int32").sum()
     values = []
     for place, name in enumerate(names):
         value = table[f"x{place}"]
         if name in caps:
             over = value > caps[name] if kept is None else (value > caps[name]) & kept
-            out[f"k{place}"] = over.cast("int64").sum()
+            out[f"k{place}"] = over.fill_null(False).cast("int32").sum()
             value = package.least(value, caps[name])
         value = value - offset[place] if offset[place] else value
         value = value if kept is None else package.ifelse(kept, value, None)

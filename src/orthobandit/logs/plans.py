@@ -279,8 +279,8 @@ def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple
 def _refuse_one_column(name: str, why: str) -> NoReturn:
     raise ProbabilityError(
         f"probabilities={name!r} has only the probability of the arm that was drawn, and {why}: with more"
-        " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the whole"
-        " distribution; log every arm's probability (one column an arm) or the plan"
+        " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the"
+        " whole distribution; log every arm's probability (one column an arm) or the plan"
     )
 
 
