@@ -7,7 +7,7 @@ import numpy as np
 from orthobandit.errors import InputError, RewardError
 from orthobandit.logs.clock import is_there
 from orthobandit.logs.engine import Opened
-from orthobandit.logs.plans import coded, first_row
+from orthobandit.logs.keys import coded, first_row
 from orthobandit.logs.question import Question
 from orthobandit.logs.rows import number
 

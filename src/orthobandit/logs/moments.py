@@ -56,7 +56,8 @@ def _totals(opened: Opened, unit: str, values: Array) -> Array:
 def _offset(values: Array) -> float:
     if not values.size or np.all((values == 0) | (values == 1)):
         return 0.0
-    middle, spread = float(np.median(values)), float(values.std())
+    with np.errstate(over="ignore"):
+        middle, spread = float(np.median(values)), float(values.std())
     if abs(middle) <= FAR * spread:
         return 0.0
     if spread == 0:
