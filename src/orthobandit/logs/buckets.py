@@ -10,10 +10,11 @@ from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.arguments import check_question
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.clock import Clock, clock_of, when_of
-from orthobandit.logs.engine import Opened, engine
+from orthobandit.logs.engine import Opened
+from orthobandit.logs.keys import coded, first_row
 from orthobandit.logs.missing import refuse_missing
 from orthobandit.logs.moments import Moments, aggregates, moments, offsets
-from orthobandit.logs.plans import Drawn, coded, drawn, first_row
+from orthobandit.logs.plans import Drawn, drawn
 from orthobandit.logs.question import Question
 from orthobandit.logs.rows import Rows, rows_of
 from orthobandit.logs.units import UnitCounts, repeating_unit, units_of
@@ -62,21 +63,20 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     >>> found.cells.counts.tolist(), found.cells.sums[:, 0].tolist(), found.is_binary.tolist()
     ([2, 1], [1.0, 1.0], [True])
     """
-    with engine(opened.name):
-        check_question(opened, question)
-        clock = clock_of(opened, question)
-        offset = offsets(opened, question)
-        groups, rows = _grouped(opened, question, clock, offset)
+    check_question(opened, question)
+    clock = clock_of(opened, question)
+    offset = offsets(opened, question)
+    groups, rows = _grouped(opened, question, clock, offset)
+    found = moments(groups, rows, question)
+    _check_groups(opened, question, groups)
+    origin = drawn(opened, question, groups, found.rows)
+    if not found.is_whole:
+        refuse_missing(opened, question)
+        groups, rows = _grouped(opened, question, clock, offset, is_masked=True)
         found = moments(groups, rows, question)
-        _check_groups(opened, question, groups)
         origin = drawn(opened, question, groups, found.rows)
-        if not found.is_whole:
-            refuse_missing(opened, question)
-            groups, rows = _grouped(opened, question, clock, offset, is_masked=True)
-            found = moments(groups, rows, question)
-            origin = drawn(opened, question, groups, found.rows)
-        _check_size(question, found)
-        cells = replace(_cells(question, clock, groups, found, origin), offset=offset)
+    _check_size(question, found)
+    cells = replace(_cells(question, clock, groups, found, origin), offset=offset)
     note = repeating_unit(opened, question)
     units = _unit_counts(question, groups, found)
     return Gathered(cells, units, origin.notes + ((note,) if note else ()), _are_binary(cells))
@@ -117,7 +117,7 @@ def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
 def _refuse_times(opened: Opened, name: str) -> None:
     when, is_clock = when_of(opened, name)
     bad = opened.table.filter(when.isnull())
-    total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int64").sum()))
+    total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
     count, empty = total["n"][0].as_py(), int(total["empty"][0].as_py())
     where = first_row(opened, when.isnull())
     if count == empty:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from orthobandit.errors import InputError, RewardError
+from orthobandit.logs.clock import is_there
 from orthobandit.logs.engine import Opened
-from orthobandit.logs.plans import coded, first_row
+from orthobandit.logs.keys import coded, first_row
 from orthobandit.logs.question import Question
-from orthobandit.logs.rows import is_there, number
+from orthobandit.logs.rows import number
 
 
 def refuse_missing(opened: Opened, question: Question) -> None:
@@ -20,7 +21,7 @@ def refuse_missing(opened: Opened, question: Question) -> None:
         return
     table = opened.table
     absent = {name: ~is_there(number(table[name], opened.schema[name])) for name in refused}
-    counted = {f"m{place}": one.cast("int64").sum() for place, one in enumerate(absent.values())}
+    counted = {f"m{place}": one.cast("int32").sum() for place, one in enumerate(absent.values())}
     groups = opened.fetch(
         table.group_by(arm=table[question.arm].cast("string")).aggregate(n=table.count(), **counted)
     )

@@ -56,7 +56,8 @@ def _totals(opened: Opened, unit: str, values: Array) -> Array:
 def _offset(values: Array) -> float:
     if not values.size or np.all((values == 0) | (values == 1)):
         return 0.0
-    middle, spread = float(np.median(values)), float(values.std())
+    with np.errstate(over="ignore"):
+        middle, spread = float(np.median(values)), float(values.std())
     if abs(middle) <= FAR * spread:
         return 0.0
     if spread == 0:
@@ -86,13 +87,13 @@ def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dic
         kept = table.m0 == 0
         for place in range(1, rows.columns):
             kept = kept & (table[f"m{place}"] == 0)
-        out["kept"] = kept.cast("int64").sum()
+        out["kept"] = kept.cast("int32").sum()
     values = []
     for place, name in enumerate(names):
         value = table[f"x{place}"]
         if name in caps:
             over = value > caps[name] if kept is None else (value > caps[name]) & kept
-            out[f"k{place}"] = over.cast("int64").sum()
+            out[f"k{place}"] = over.fill_null(False).cast("int32").sum()
             value = package.least(value, caps[name])
         value = value - offset[place] if offset[place] else value
         value = value if kept is None else package.ifelse(kept, value, None)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from orthobandit.logs.clock import FINITE, Clock, when_of
+from orthobandit.logs.clock import Clock, is_there, when_of
 from orthobandit.logs.engine import Opened, ibis
 from orthobandit.logs.question import Question
 
@@ -55,7 +55,7 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     for place, name in enumerate(question.columns):
         value = number(table[name], opened.schema[name])
         if is_masked:
-            parts[f"m{place}"] = (~is_there(value)).cast("int64")
+            parts[f"m{place}"] = (~is_there(value)).cast("int32")
             value = ibis().ifelse(is_there(value), value, 0.0)
         parts[f"x{place}"] = value
     return Rows(
@@ -66,10 +66,5 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
 def number(column: Any, kind: Any) -> Any:
     """Return a column of numbers or of booleans as floats."""
     if kind.is_boolean():
-        column = column.cast("int64")
+        column = column.cast("int32")
     return column if kind.is_float64() else column.cast("float64")
-
-
-def is_there(value: Any) -> Any:
-    """Return whether values are finite numbers. Engines hold NaN for larger than all others."""
-    return value.between(-FINITE, FINITE).fill_null(False)

@@ -44,9 +44,9 @@ def units_of(rows: Rows, window: float | None) -> Rows:
         **kept,
         **_totals(table, rows, counted),
         rows=table.count(),
-        several=(table.arm.max() != table.arm.min()).cast("int64"),
+        several=(table.arm.max() != table.arm.min()).cast("int32"),
     )
-    found = found.mutate(nameless=found.unit.isnull().cast("int64"))
+    found = found.mutate(nameless=found.unit.isnull().cast("int32"))
     return replace(rows, table=found, extra=("rows", "several", "nameless"))
 
 

@@ -1,0 +1,96 @@
+"""Times become buckets whose width the data choose."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pyarrow
+import pytest
+
+from logs_samples import gathered
+
+BEGIN = datetime(2024, 3, 1, 10, 30, tzinfo=UTC)
+
+
+def cells(times, **fields):
+    count = len(times)
+    log = pyarrow.table({"at": times, "arm": ["a", "b"] * (count // 2), "bought": np.ones(count)})
+    return gathered(log, time="at", split="equal", **fields).cells
+
+
+@pytest.mark.parametrize(("hours", "width"), [(23, 60.0), (25, 3600.0), (10_000, 3600.0), (10_001, 86400.0)])
+def test_the_width_follows_from_the_span(hours, width):
+    found = cells([BEGIN, BEGIN + timedelta(hours=hours)])
+    assert (found.width, found.is_clock) == (width, True)
+    begin = BEGIN.timestamp() // width * width
+    assert found.times[0] == begin
+
+
+@pytest.mark.parametrize(
+    ("bucket", "begin"), [("week", "2024-02-26"), ("day", "2024-03-01"), (1800, "2024-03-01T10:30")]
+)
+def test_a_given_width(bucket, begin):
+    found = cells([BEGIN, BEGIN + timedelta(seconds=30)], bucket=bucket)
+    assert found.times.tolist() == [datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp()]
+
+
+def test_times_of_every_kind_are_the_same():
+    naive = [
+        BEGIN.replace(tzinfo=None),
+        BEGIN.replace(tzinfo=None) + timedelta(hours=30, microseconds=999_999),
+    ]
+    kinds = [
+        naive,
+        [one.replace(tzinfo=UTC) for one in naive],
+        [one.isoformat() for one in naive],
+        [one.isoformat(" ") + "Z" for one in naive],
+        [(one + timedelta(hours=2)).isoformat() + "+02:00" for one in naive],
+    ]
+    expected = [
+        datetime(2024, 3, 1, 10, tzinfo=UTC).timestamp(),
+        datetime(2024, 3, 2, 16, tzinfo=UTC).timestamp(),
+    ]
+    for times in kinds:
+        assert cells(times).times.tolist() == expected
+
+
+def test_dates():
+    found = cells([date(2024, 1, 1), date(2024, 1, 9)], bucket="day")
+    assert (np.diff(found.times) / 86400).tolist() == [8.0]
+
+
+def test_times_before_1970():
+    found = cells([datetime(1969, 12, 31, 23, 59, 59, 500_000), datetime(1970, 1, 2, 3)])
+    assert found.times.tolist() == [-3600.0, 86400 + 3 * 3600.0]
+
+
+@pytest.mark.parametrize(
+    ("times", "begins", "width"),
+    [
+        ([7, 3, 3, 5], [3.0, 5.0, 7.0], 2.0),
+        ([0.5, 10.25], [0.5, 10.24], 0.02),
+        ([3, 3], [3.0], 1.0),
+        ([0, 10**6], [0.0, 10.0**6], 10.0**6),
+    ],
+)
+def test_numbers(times, begins, width):
+    found = cells(times)
+    assert (found.is_clock, found.width) == (False, width)
+    np.testing.assert_allclose(found.times, begins)
+
+
+def test_many_whole_numbers_are_cut_into_round_parts():
+    found = cells(np.arange(20_000))
+    assert (found.width, len(found.times), found.counts.sum()) == (50.0, 400, 20_000)
+
+
+def test_without_time_there_is_one_bucket():
+    log = pyarrow.table({"arm": ["a", "b", "a"], "bought": [1.0, 0.0, 1.0]})
+    found = gathered(log, split="equal").cells
+    assert (found.times.tolist(), found.width, found.bucket.tolist()) == ([0.0], 0.0, [0, 0])
+
+
+def test_infinite_times_are_refused():
+    with pytest.raises(
+        ValueError, match=r"time='at' cannot be read in 1 rows .*first in row 2, such as inf; finite"
+    ):
+        cells([1.0, np.inf])
