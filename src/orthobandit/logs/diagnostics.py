@@ -1,6 +1,5 @@
 """Is a log what an analysis takes it for? Checks that are made before any effect is shown."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from orthobandit.logs.pulls import cost, pulls_of
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import Diagnostic
 from orthobandit.logs.strata import Strata, levels_before
+from orthobandit.logs.when import when
 
 BLIND = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED = 0.01  # the same for rows that a cap has changed
@@ -80,8 +80,8 @@ def _drifted(cells: Cells, found: DriftFound) -> Diagnostic:
     (low, high), (later_low, later_high) = drift.before, drift.after
     words = (
         f"The model is violated: the gap of {labels[drift.arm]!r} over {labels[drift.reference]!r} was"
-        f" between {low:.4g} and {high:.4g} until {_moment(cells, split)}, and between {later_low:.4g} and"
-        f" {later_high:.4g} after it, as seen at {_moment(cells, seen)}. One number cannot stand for both."
+        f" between {low:.4g} and {high:.4g} until {when(cells, split)}, and between {later_low:.4g} and"
+        f" {later_high:.4g} after it, as seen at {when(cells, seen)}. One number cannot stand for both."
     )
     details = {
         "arm": labels[drift.arm],
@@ -94,10 +94,6 @@ def _drifted(cells: Cells, found: DriftFound) -> Diagnostic:
         "rows": drift.found,
     }
     return Diagnostic("constant gaps", "alarm", words, details=details)
-
-
-def _moment(cells: Cells, time: float) -> str:
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if cells.is_clock else f"{time:g}"
 
 
 def blind_buckets(cells: Cells, reference: int) -> Diagnostic:

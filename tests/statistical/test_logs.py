@@ -1,0 +1,78 @@
+"""Intervals from logs of a pooled Thompson sampler under a season: which of them hold the true gap."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from orthobandit.logs.compare import APART, MIXTURE, NAIVE
+from orthobandit.logs.diagnostics import diagnose
+from orthobandit.logs.question import Question
+from orthobandit.logs.value import value_of
+
+pytestmark = pytest.mark.statistical
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "log_coverage.py"
+FALSE_ALARM, RUNS = 1e-6, 40
+
+
+@pytest.fixture(scope="module")
+def script():
+    return runpy.run_path(str(SCRIPT))
+
+
+@pytest.fixture(scope="module")
+def scores(script):
+    found = script["measure"](script["World"](), RUNS, seed=7)
+    return found | {"ours": found[script["OURS"]]}
+
+
+def test_intervals_that_mix_times_do_not_hold(scores):
+    fewest = binom.ppf(FALSE_ALARM, RUNS, 0.95)
+    assert scores[NAIVE].last < fewest
+    assert scores[APART].last < fewest
+
+
+def test_ours_hold_at_all_looks_and_are_less_than_half_as_wide_as_those_of_mad(scores):
+    fewest = binom.ppf(FALSE_ALARM, RUNS, 0.95)
+    assert scores["ours"].always >= fewest
+    assert scores[MIXTURE].always >= fewest
+    assert scores["ours"].width < 0.5 * scores[MIXTURE].width
+
+
+def test_logs_as_planned_raise_alarms_as_rarely_as_stated(script):
+    runs, question = 100, Question("arm", "reward")
+    found = [diagnose(cells, question) for cells in script["logs"](script["World"](), runs, seed=8)]
+    assert sum(one.p_value <= 0.01 for one, *_ in found) <= binom.isf(FALSE_ALARM, runs, 0.01)
+    drifts = sum(one.status == "alarm" for log in found for one in log if one.name == "constant gaps")
+    assert drifts <= binom.isf(FALSE_ALARM, runs, 1e-3)
+
+
+def coins(rng, hours=60, rows=50):
+    """Return tables of an experiment whose probabilities follow its rewards, 0 or 1, under a season."""
+    counts, ones, shares, means = (np.zeros((hours, 2)) for _ in range(4))
+    for hour in range(hours):
+        seen = np.maximum(counts.sum(axis=0), 1.0)
+        share = np.clip(0.5 + 5.0 * np.diff(ones.sum(axis=0) / seen)[0], 0.05, 0.95)
+        shares[hour] = 1.0 - share, share
+        means[hour] = 0.4 + 0.3 * np.sin(hour / 8.0) + np.array([0.0, 0.1])
+        counts[hour] = np.bincount(rng.random(rows) < share, minlength=2)
+        ones[hour] = rng.binomial(counts[hour].astype(int), means[hour])
+    low = (ones == counts).astype(float)  # the smallest value is 1 where all are
+    return shares, means, [counts, ones, ones, low, (ones > 0).astype(float)]
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+def test_the_value_of_other_probabilities_is_covered(script, bounds):
+    rng, runs, wanted, covered, width = np.random.default_rng(9), 200, np.array([0.2, 0.8]), 0, 0.0
+    for _ in range(runs):
+        shares, means, tables = coins(rng)
+        counted = slice(1, None) if bounds is None else slice(None)  # hours
+        truth = np.mean(((wanted - shares) * means).sum(axis=1)[counted])
+        low, high = value_of(script["_cells"](shares[:, 1], tables), wanted, 0.1, bounds).interval
+        covered += low <= truth <= high
+        width += (high - low) / 2.0 / runs
+    assert covered >= binom.ppf(FALSE_ALARM, runs, 0.9)
+    assert width < 0.1
