@@ -44,14 +44,16 @@ def test_a_large_gap_is_decided_and_a_small_one_has_rows_to_go():
     found = effect(large, gaps_of(large.sequence), 0, 1.0, fixed=False)
     assert (found.verdict, found.more_rows, found.arm, found.over) == ("better", None, "1", "0")
     found = effect(small, gaps_of(small.sequence), 0, 1.0, fixed=False)
-    assert found.verdict == "undecided" and found.more_rows[1] < found.more_rows[0] < found.more_rows[2]
+    assert found.verdict == "undecided"
+    assert found.more_rows[1] < found.more_rows[0] < found.more_rows[2]
 
 
 def test_the_reverse_of_a_pair_is_its_mirror():
     one = follower(0.5)
     gaps = gaps_of(one.sequence)
     there, back = (effect(one, gaps, 0, sign, fixed=False) for sign in (1.0, -1.0))
-    assert back.interval == (-there.interval[1], -there.interval[0]) and back.verdict == "worse"
+    assert back.interval == (-there.interval[1], -there.interval[0])
+    assert back.verdict == "worse"
     assert (back.arm, back.over) == (there.over, there.arm)
 
 
@@ -69,7 +71,9 @@ def test_rows_to_go_are_about_what_it_takes():
 def test_ordinary_intervals_are_narrower_and_a_share_of_delta_widens():
     one = follower(0.1)
     gaps, halved = gaps_of(one.sequence), gaps_of(one.sequence, 0.5)
-    assert gaps.low < gaps.fixed_low and gaps.high > gaps.fixed_high
-    assert halved.low < gaps.low and halved.fixed_low < gaps.fixed_low
+    assert gaps.low < gaps.fixed_low
+    assert gaps.high > gaps.fixed_high
+    assert halved.low < gaps.low
+    assert halved.fixed_low < gaps.fixed_low
     scaled = gaps_of(one.sequence, 1.0, 4.0)
     assert scaled.low == pytest.approx(gaps.low / 4.0)

@@ -64,7 +64,8 @@ def test_a_moving_baseline_is_forecast_and_saves_variance():
     plain, best = (Follower(cells, measure(baseline=name)).run() for name in ("mean", "auto"))
     widths = [gaps_of(one.sequence).high - gaps_of(one.sequence).low for one in (plain, best)]
     assert np.all(widths[1] < 0.75 * widths[0])
-    assert best.baseline in ("last", "autoregressive") and plain.baseline == "mean"
+    assert best.baseline in ("last", "autoregressive")
+    assert plain.baseline == "mean"
     assert best.savings.shares()[best.baseline] > 0.5
 
 
@@ -76,7 +77,8 @@ def test_the_pilot_is_not_counted():
 
 def test_a_log_without_enough_rows_says_nothing():
     follower = Follower(cells_of(log(rows=15, hours=5)), measure()).run()
-    assert follower.sequence is None and not follower.snapshots
+    assert follower.sequence is None
+    assert not follower.snapshots
 
 
 def test_units_of_rewards_change_no_decision():
@@ -91,7 +93,8 @@ def test_the_level_of_the_reference_arm_is_its_mean_over_all_rounds():
     follower = Follower(cells_of(rows), measure()).run()
     low, high = follower.level.interval()
     truth = np.mean(3.0 * np.sin(rows.bucket[len(rows.arm) - follower.rows :] / 8.0))
-    assert low < truth < high and high - low < 0.5
+    assert low < truth < high
+    assert high - low < 0.5
 
 
 def test_rewards_of_0_and_1_in_the_exact_mode():
@@ -100,7 +103,8 @@ def test_rewards_of_0_and_1_in_the_exact_mode():
     rows = replace(rows, reward=(rng.random(9000) < np.array([0.1, 0.1, 0.3])[rows.arm]).astype(float))
     follower = Follower(cells_of(rows), measure(confidence=Bounded(0.0, 1.0))).run()
     gaps = gaps_of(follower.sequence)
-    assert gaps.low[1] > 0.0 and gaps.low[0] < 0.0 < gaps.high[0]
+    assert gaps.low[1] > 0.0
+    assert gaps.low[0] < 0.0 < gaps.high[0]
     assert gaps.high[1] < 0.35
 
 
@@ -131,4 +135,5 @@ def test_plans_of_their_own_for_every_row():
     p = rng.dirichlet(np.ones(2), 3000) * 0.9 + 0.05
     rows = drawn(rng, p, np.arange(3000), np.arange(3000) // 30, gaps=[0.0, 1.0])
     gaps = gaps_of(Follower(cells_of(rows), measure()).run().sequence)
-    assert gaps.low[0] < 1.0 < gaps.high[0] and gaps.high[0] - gaps.low[0] < 0.6
+    assert gaps.low[0] < 1.0 < gaps.high[0]
+    assert gaps.high[0] - gaps.low[0] < 0.6
