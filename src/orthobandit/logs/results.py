@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from orthobandit._plain import plain_values
+
 Interval = tuple[float | None, float | None]  # None for an end that is not known
 
 
@@ -223,4 +225,10 @@ class Analysis:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; ends that are not known are null."""
-        return asdict(self)
+        values: dict[str, Any] = plain_values(asdict(self))
+        return values
+
+    def __str__(self) -> str:
+        from orthobandit.logs.text import text_of
+
+        return text_of(self)

@@ -1,0 +1,206 @@
+"""An analysis for a terminal: the sentence, what is wrong with the log, then tables."""
+
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import fill
+
+from orthobandit._text import text_table
+from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
+from orthobandit.logs.words import (
+    certainty_words,
+    diagnostic_words,
+    gap_words,
+    half_width,
+    heterogeneity_words,
+    interval_words,
+    is_known,
+    lift_words,
+    mean_places,
+    method_rows,
+    more_words,
+    number,
+    places_of,
+    printable,
+    saved_words,
+    share_words,
+    size_words,
+    span_words,
+    title_words,
+)
+
+WIDE = 100  # characters, as far as labels allow
+NAMED = 12  # arms that are named in a line
+Column = tuple[str, Callable[[Effect], str]]
+
+
+def text_of(analysis: Analysis) -> str:
+    """Return an analysis as text for a terminal.
+
+    Parameters
+    ----------
+    analysis : Analysis
+
+    Returns
+    -------
+    str
+        The sentence first, then diagnostics that are not fine, then effects, segments, other methods,
+        the value of other probabilities, and notes.
+    """
+    parts = [
+        _wrapped(printable(analysis.sentence)),
+        _diagnostics(analysis),
+        *(_metric(analysis, metric) for metric in analysis.metrics),
+        _segments(analysis),
+        _rivals(analysis),
+        _value(analysis),
+        "\n".join(_wrapped(f"note: {printable(note)}") for note in analysis.notes),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _diagnostics(analysis: Analysis) -> str:
+    """Return alarms first, then notes; a line if all is fine."""
+    out = [_wrapped(f"ALARM {diagnostic_words(one)}") for one in analysis.alarms]
+    if out:
+        out.append("Effects below must not be believed before this is explained.")
+    out += [
+        _wrapped(f"check {diagnostic_words(one)}") for one in analysis.diagnostics if one.status == "note"
+    ]
+    fine = [one.name for one in analysis.diagnostics if one.status == "fine"]
+    if fine:
+        out.append(_wrapped(f"fine: {', '.join(dict.fromkeys(fine))}"))
+    return "\n".join(out)
+
+
+def _metric(analysis: Analysis, metric: MetricResult) -> str:
+    effects, counts = _effects(metric)
+    title = f"{title_words(metric)}: {size_words(analysis)}"
+    out = [_wrapped(title), effects, _wrapped(certainty_words(metric))]
+    if counts:
+        out += ["", counts]
+    if len(analysis.labels) > 2 and metric.against_best:
+        out += ["", *_against_best(metric)]
+    out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
+    return "\n".join(out)
+
+
+def _effects(metric: MetricResult) -> tuple[str, str]:
+    """Return one table and nothing, or two of the same arms where one would be too wide."""
+    arms = {one.arm: one for one in metric.summaries}
+    places = mean_places(metric)
+
+    def of_arm(shown: Callable[[ArmSummary], str]) -> Callable[[Effect], str]:
+        return lambda effect: shown(arms[effect.arm]) if effect.arm in arms else ""
+
+    name: Column = ("arm", lambda effect: printable(effect.arm))
+    counted: list[Column] = [
+        ("rows", of_arm(lambda one: f"{one.rows:,}")),
+        ("share", of_arm(lambda one: share_words(one.share))),
+        ("planned", of_arm(lambda one: share_words(one.planned))),
+    ]
+    found: list[Column] = [
+        ("mean", of_arm(lambda one: number(one.mean, places))),
+        ("gap", gap_words),
+        ("interval", interval_words),
+        ("lift", lambda effect: lift_words(effect.lift)),
+        ("verdict", lambda effect: effect.verdict),
+        ("more rows", lambda effect: more_words(effect.more_rows)),
+    ]
+    both = _table(metric.effects, [name, *counted, *found])
+    if max(map(len, both.splitlines())) <= WIDE:
+        return both, ""
+    return _table(metric.effects, [name, *found]), _table(metric.effects, [name, *counted])
+
+
+def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
+    """Return a table of effects; columns in which there is nothing are left out."""
+    filled = [(head, [shown(effect) for effect in effects]) for head, shown in columns]
+    kept = [(head, cells) for head, cells in filled if any(cells)]
+    return text_table([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
+
+
+def _against_best(metric: MetricResult) -> list[str]:
+    best = next((effect.over for effect in metric.against_best), "")
+    columns: list[Column] = [
+        ("arm", lambda effect: printable(effect.arm)),
+        ("gap", gap_words),
+        ("interval", interval_words),
+        ("verdict", lambda effect: effect.verdict),
+    ]
+    rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
+    out = [f"against {printable(best)!r}, which looks best (all pairs at once)", _table(rivals, columns)]
+    if metric.droppable:
+        return [*out, _wrapped(f"can be dropped, worse for sure: {_names(metric.droppable)}")]
+    return [*out, "no arm can be dropped yet"]
+
+
+def _unusual(metric: MetricResult) -> str:
+    """Return what was cut or missing, by arm."""
+    out = []
+    for what in ("capped", "missing"):
+        shares = [(one.arm, getattr(one, what)) for one in metric.summaries]
+        if any(share for _, share in shares):
+            named = ", ".join(f"{printable(arm)} {share_words(share)}" for arm, share in shares[:NAMED])
+            out.append(f"{what}: {named}{' …' if len(shares) > NAMED else ''}")
+    return "; ".join(out)
+
+
+def _segments(analysis: Analysis) -> str:
+    if not analysis.segments:
+        return ""
+    rows = [
+        [
+            printable(part.segment),
+            printable(effect.arm),
+            f"{part.rows:,}",
+            gap_words(effect),
+            interval_words(effect),
+            effect.verdict,
+        ]
+        for part in analysis.segments
+        for effect in part.effects
+        if effect.arm != effect.over
+    ]
+    table = text_table(["segment", "arm", "rows", "gap", "interval", "verdict"], rows, words=2)
+    differ = [_wrapped(heterogeneity_words(one)) for one in analysis.heterogeneity]
+    return "\n".join(["by segment", table, *differ])
+
+
+def _rivals(analysis: Analysis) -> str:
+    """Return what other methods say of the same gaps, ours first."""
+    if not analysis.rivals:
+        return ""
+    rows = [
+        [
+            rival.method,
+            printable(rival.arm),
+            number(rival.estimate, places_of(rival.interval), "+"),
+            span_words(rival.interval),
+            half_width(rival.interval),
+        ]
+        for rival in method_rows(analysis)
+    ]
+    table = text_table(["method", "arm", "gap", "interval", "half-width"], rows, words=2)
+    assumed = {rival.method: rival.assumes for rival in method_rows(analysis)}
+    lines = [_wrapped(f"{method}: {printable(words)}") for method, words in assumed.items() if words]
+    return "\n".join([f"other methods, gaps to {printable(analysis.reference)!r}", table, *lines])
+
+
+def _value(analysis: Analysis) -> str:
+    value = analysis.value
+    if value is None or not is_known(value.estimate):
+        return ""
+    shown = number(value.estimate, places_of(value.interval), "+")
+    return _wrapped(
+        f"other probabilities would have changed the mean reward of a row by {shown}"
+        f" ({span_words(value.interval)}); {value.mode}"
+    )
+
+
+def _names(labels: Iterable[str]) -> str:
+    shown = [printable(label) for label in labels]
+    rest = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+    return f"{', '.join(shown[:NAMED])}{rest}"
+
+
+def _wrapped(line: str) -> str:
+    return fill(line, WIDE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
