@@ -228,6 +228,18 @@ class Analysis:
         values: dict[str, Any] = plain_values(asdict(self))
         return values
 
+    def html(self) -> str:
+        """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""
+        from orthobandit.logs.page import page_of
+
+        return page_of(self)
+
+    def figure(self) -> Any:
+        """Return effects, and how they came about over time, as a matplotlib figure."""
+        from orthobandit.logs.figure import figure_of
+
+        return figure_of(self)
+
     def __str__(self) -> str:
         from orthobandit.logs.text import text_of
 

@@ -1,11 +1,12 @@
 """An analysis for a terminal: the sentence, what is wrong with the log, then tables."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from orthobandit._text import text_table
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
 from orthobandit.logs.words import (
+    NAMED,
     certainty_words,
     diagnostic_words,
     gap_words,
@@ -17,6 +18,7 @@ from orthobandit.logs.words import (
     mean_places,
     method_rows,
     more_words,
+    names_words,
     number,
     places_of,
     printable,
@@ -28,7 +30,6 @@ from orthobandit.logs.words import (
 )
 
 WIDE = 100  # characters, as far as labels allow
-NAMED = 12  # arms that are named in a line
 Column = tuple[str, Callable[[Effect], str]]
 
 
@@ -129,7 +130,7 @@ def _against_best(metric: MetricResult) -> list[str]:
     rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
     out = [f"against {printable(best)!r}, which looks best (all pairs at once)", _table(rivals, columns)]
     if metric.droppable:
-        return [*out, _wrapped(f"can be dropped, worse for sure: {_names(metric.droppable)}")]
+        return [*out, _wrapped(f"can be dropped, worse for sure: {names_words(metric.droppable)}")]
     return [*out, "no arm can be dropped yet"]
 
 
@@ -194,12 +195,6 @@ def _value(analysis: Analysis) -> str:
         f"other probabilities would have changed the mean reward of a row by {shown}"
         f" ({span_words(value.interval)}); {value.mode}"
     )
-
-
-def _names(labels: Iterable[str]) -> str:
-    shown = [printable(label) for label in labels]
-    rest = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
-    return f"{', '.join(shown[:NAMED])}{rest}"
 
 
 def _wrapped(line: str) -> str:

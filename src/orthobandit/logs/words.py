@@ -18,7 +18,8 @@ from orthobandit.logs.results import (
 
 FINEST = 7  # decimal places beyond which powers of ten are easier to read
 LARGE = 1e9  # as are numbers from here on
-DAY = 86400.0
+NAMED = 12  # arms that are named in a line
+HOUR, DAY = 3600.0, 86400.0
 
 
 def printable(text: str) -> str:
@@ -30,6 +31,19 @@ def printable(text: str) -> str:
     'blue�button'
     """
     return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def names_words(labels: Iterable[str]) -> str:
+    """Return labels in a line, not too many.
+
+    Examples
+    --------
+    >>> names_words("abc"), names_words("abcdefghijklmnop")
+    ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 4 more')
+    """
+    names = [printable(label) for label in labels]
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{rest}"
 
 
 def places_of(values: Iterable[float | None]) -> int | None:
@@ -47,8 +61,8 @@ def places_of(values: Iterable[float | None]) -> int | None:
     """
     known = [value for value in values if is_known(value)]
     apart = (max(known) - min(known) or max(map(abs, known))) if known else 0.0
-    if not apart:
-        return 0
+    if not apart or not math.isfinite(apart):
+        return None if apart else 0
     places = max(1 - int(f"{apart:.1e}".partition("e")[2]), 0)
     least = min(abs(value) for value in known if value)
     places = next((more for more in range(places, places + 3) if round(least, more)), places)
@@ -100,10 +114,10 @@ def interval_words(effect: Effect) -> str:
     return span(*_ends(effect.interval), lambda end: number(end, places, "+"))
 
 
-def span_words(interval: Interval) -> str:
+def span_words(interval: Interval, sign: str = "+") -> str:
     """Return an interval with digits of its own."""
     places = places_of(interval)
-    return span(*_ends(interval), lambda end: number(end, places, "+"))
+    return span(*_ends(interval), lambda end: number(end, places, sign))
 
 
 def lift_words(lift: Interval) -> str:
@@ -212,7 +226,7 @@ def time_words(time: float, room: float, is_clock: bool) -> str:
 
     Examples
     --------
-    >>> time_words(90_000.0, 3600.0, True), time_words(90_000.0, 1e7, True), time_words(3.0, 10.0, False)
+    >>> time_words(90_000.0, 4000.0, True), time_words(90_000.0, 1e7, True), time_words(3.0, 10.0, False)
     ('2 Jan 01:00', '2 Jan 1970', '3')
     """
     if not is_clock:
@@ -221,6 +235,8 @@ def time_words(time: float, room: float, is_clock: bool) -> str:
         moment = datetime.fromtimestamp(time, UTC)
     except (OverflowError, ValueError, OSError):  # before the year 1 or after 9999
         return f"{time:.6g}"
+    if room <= HOUR:
+        return f"{moment:%H:%M:%S}"
     day = f"{moment.day} {moment:%b}"
     return f"{day} {moment:%H:%M}" if room <= 3 * DAY else f"{day} {moment.year}"
 

@@ -170,7 +170,8 @@ def test_numbers_of_rows_are_short(rows, words):
 
 
 def test_times_are_dates_where_they_are_times_of_a_clock():
-    assert time_words(0.0, 3600.0, True) == "1 Jan 00:00"
+    assert time_words(61.0, 600.0, True) == "00:01:01"
+    assert time_words(0.0, 7200.0, True) == "1 Jan 00:00"
     assert time_words(0.0, 1e8, True) == "1 Jan 1970"
     assert time_words(1234567.0, 1e8, False) == "1,234,567"
     assert time_words(1e300, 1e8, True) == "1e+300"
