@@ -54,7 +54,7 @@ class Scale:
         """Return about `count` round values with their words."""
         rough = (self.high - self.low) / count
         power = 10.0 ** math.floor(math.log10(rough))
-        step = power * next((size for size in (1, 2, 5, 10) if size * power >= 0.999 * rough), 10)
+        step = min((power * size for size in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / rough)))
         places = max(-math.floor(math.log10(step) + 1e-9), 0)
         is_plain = places <= FINEST and max(abs(self.low), abs(self.high)) < LARGE
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)

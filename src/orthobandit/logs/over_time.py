@@ -15,7 +15,7 @@ FEW = 120  # points of each of many
 SHARED = 4  # arms that share a scale
 PANELS = 12  # pictures that are seen at once
 AREAS = 7  # arms with a colour of their own; the rest are one area
-EARLY = 3.0  # lengths of the last intervals to which earlier ones are shown
+EARLY = 1.0  # lengths of the last intervals to which earlier ones are shown
 Runs = Sequence[Sequence[Moment]]
 
 

@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 
 from orthobandit.logs.charts import Bar, forest, shown
-from orthobandit.logs.over_time import gaps_over_time, level_over_time, shares_over_time
+from orthobandit.logs.over_time import SHARED, gaps_over_time, level_over_time, shares_over_time
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.words import (
     certainty_words,
@@ -15,6 +15,7 @@ from orthobandit.logs.words import (
     half_width,
     heterogeneity_words,
     interval_words,
+    is_held_against_best,
     is_known,
     lift_words,
     mean_places,
@@ -31,10 +32,8 @@ from orthobandit.logs.words import (
 )
 
 STATUS = {"fine": "good", "note": "open", "alarm": "bad"}
-OVER_TIME = (
-    "Line: estimate; band: interval, cut off where it was much wider than now. Pictures of many arms have"
-    " scales of their own."
-)
+OVER_TIME = "Line: estimate; band: interval, cut off where it was much wider than now."
+OWN_SCALES = " Each arm has a scale of its own."
 PICTURED = 6  # arms whose rivals or segments are seen at once
 
 
@@ -111,7 +110,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     marks = (0.0,) if metric.margin is None else (0.0, -metric.margin)
     title = f"{title_words(metric)}, gap to {analysis.reference}"
     out = [forest(title, _bars(metric.effects), marks), _said(certainty_words(metric))]
-    if len(analysis.labels) > 2 and metric.against_best:
+    if is_held_against_best(analysis, metric):
         out.append(_against_best(metric))
     out.append(_folded("Rows, means and lifts by arm", _arms(metric)))
     return "".join(out)
@@ -147,8 +146,9 @@ def _over_time(analysis: Analysis) -> str:
     for metric in analysis.metrics:
         pictures = gaps_over_time(analysis, metric)
         if pictures:
-            title = f"Gap of {metric.name} to {analysis.reference}, as it was known at the time"
-            body = f"<p>{OVER_TIME}</p>{pictures}"
+            title = f"Gap of {title_words(metric)} to {analysis.reference}, as it was known at the time"
+            scales = OWN_SCALES if len(analysis.labels) - 1 > SHARED else ""
+            body = f"<p>{OVER_TIME}{scales}</p>{pictures}"
             is_first = metric is analysis.metrics[0]
             out.append(f"<h3>{shown(title)}</h3>{body}" if is_first else _folded(title, body))
     for metric in analysis.metrics[:1]:
@@ -226,9 +226,9 @@ def _computed(analysis: Analysis) -> str:
         saved = saved_words(metric) or "no baseline was tried"
         level = f"level of {analysis.reference}: {span_words(metric.level, sign='')}"
         rows.append([title_words(metric), certainty_words(metric), metric.baseline, f"{saved}; {level}"])
-    length = f" of {analysis.bucket}" if analysis.bucket else ""
+    length = f" ({analysis.bucket})" if analysis.bucket else ""
     said = (
-        f"Rows were added up in {analysis.buckets:,} buckets{length} of time; a forecast of a bucket's level"
+        f"Rows were added up in {analysis.buckets:,} buckets of time{length}; a forecast of a bucket's level"
         " uses earlier buckets alone, so that it can make intervals narrower but never wrong."
     )
     head = ("metric", "intervals", "baseline", "what it saved")

@@ -13,6 +13,7 @@ from orthobandit.logs.words import (
     half_width,
     heterogeneity_words,
     interval_words,
+    is_held_against_best,
     is_known,
     lift_words,
     mean_places,
@@ -73,18 +74,23 @@ def _diagnostics(analysis: Analysis) -> str:
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> str:
-    effects, counts = _effects(metric)
+    first = analysis.metrics[0]
+    effects, counts = _effects(metric, has_counts=metric is first or _counts(metric) != _counts(first))
     title = f"{title_words(metric)}: {size_words(analysis)}"
     out = [_wrapped(title), effects, _wrapped(certainty_words(metric))]
     if counts:
         out += ["", counts]
-    if len(analysis.labels) > 2 and metric.against_best:
+    if is_held_against_best(analysis, metric):
         out += ["", *_against_best(metric)]
     out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
     return "\n".join(out)
 
 
-def _effects(metric: MetricResult) -> tuple[str, str]:
+def _counts(metric: MetricResult) -> list[tuple[str, int, float]]:
+    return [(one.arm, one.rows, one.planned) for one in metric.summaries]
+
+
+def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
     """Return one table and nothing, or two of the same arms where one would be too wide."""
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
@@ -106,10 +112,13 @@ def _effects(metric: MetricResult) -> tuple[str, str]:
         ("verdict", lambda effect: effect.verdict),
         ("more rows", lambda effect: more_words(effect.more_rows)),
     ]
+    alone = _table(metric.effects, [name, *found])
+    if not has_counts:
+        return alone, ""
     both = _table(metric.effects, [name, *counted, *found])
-    if max(map(len, both.splitlines())) <= WIDE:
+    if max(map(len, both.splitlines()), default=0) <= WIDE:
         return both, ""
-    return _table(metric.effects, [name, *found]), _table(metric.effects, [name, *counted])
+    return alone, _table(metric.effects, [name, *counted])
 
 
 def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:

@@ -188,14 +188,21 @@ def share_words(share: float) -> str:
 def saved_words(metric: MetricResult) -> str:
     """Return what each baseline saved of the variance, in per cent; nothing if none was tried."""
     used = {metric.baseline: " (used)"}
-    named = [f"{name} {100.0 * share:.0f} %{used.get(name, '')}" for name, share in metric.saved.items()]
+    named = [
+        f"{name} {number(100.0 * share, 0)} %{used.get(name, '')}" for name, share in metric.saved.items()
+    ]
     return f"saved of the variance around a running mean: {', '.join(named)}" if named else ""
+
+
+def is_held_against_best(analysis: Analysis, metric: MetricResult) -> bool:
+    """Whether there are more arms than the reference arm and its rival, and more of the metric is better."""
+    return len(analysis.labels) > 2 and metric.kind != "guardrail" and bool(metric.against_best)
 
 
 def size_words(analysis: Analysis) -> str:
     """Return what gaps are to, and of how many rows."""
     buckets = "bucket" if analysis.buckets == 1 else "buckets"
-    length = f" of {analysis.bucket}" if analysis.bucket else ""
+    length = f" ({printable(analysis.bucket)})" if analysis.bucket else ""
     size = f"{analysis.rows:,} rows in {analysis.buckets:,} {buckets}{length}"
     return f"gaps to {printable(analysis.reference)!r}; {size}"
 

@@ -68,6 +68,19 @@ def test_arms_are_held_against_the_best_where_there_are_more_than_two():
     assert "no arm can be dropped yet" in text_of(none)
 
 
+def test_a_guardrail_chooses_no_arm():
+    labels = ("a", "b", "c")
+    assert "dropped" in text_of(found(labels))
+    assert "dropped" not in text_of(found(labels, metrics=(metric(labels, kind="guardrail"),)))
+
+
+def test_rows_are_told_once_where_metrics_have_the_same():
+    assert text_of(everything()).count("  planned") == 1
+    first, *others = everything().metrics
+    fewer = replace(others[0], summaries=tuple(replace(one, rows=7) for one in others[0].summaries))
+    assert text_of(replace(everything(), metrics=(first, fewer))).count("  planned") == 2
+
+
 def test_all_other_parts_are_there():
     text = " ".join(text_of(everything()).split())
     for words in (
