@@ -218,10 +218,10 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 def _check_output(options: argparse.Namespace) -> None:
     """Find out before a long run whether its results can be written."""
-    for flag in ("html", "save"):
+    for flag, example in (("html", "report.html"), ("save", "certificate.json")):
         path = getattr(options, flag)
         if path is not None and (not path or Path(path).is_dir()):
-            raise ParameterError(f"--{flag} {path!r} is not a file; name one, as in --{flag} report.{flag}")
+            raise ParameterError(f"--{flag} {path!r} is not a file; name one, as in --{flag} {example}")
         if path is not None:
             check_folder(f"--{flag}", Path(path).parent)
     if options.html is not None and options.html == options.save:

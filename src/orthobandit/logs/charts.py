@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from orthobandit.logs.numbers import FINEST, LARGE, is_known, number
 from orthobandit.logs.results import Interval
-from orthobandit.logs.words import FINEST, LARGE, is_known, number, printable
+from orthobandit.logs.words import printable
 
 FINE = 1000  # units of a picture's width and height
 HUGE = 1e300  # beyond it differences overflow

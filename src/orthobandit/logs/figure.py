@@ -4,9 +4,10 @@ from typing import Any
 
 from orthobandit._files import optional_package
 from orthobandit.logs.charts import COLOURS, Scale
+from orthobandit.logs.numbers import DAY, is_known
 from orthobandit.logs.over_time import FEW, thinned, value_scale
 from orthobandit.logs.results import Analysis, Effect, MetricResult
-from orthobandit.logs.words import DAY, is_known, printable
+from orthobandit.logs.words import printable
 
 LINES = 6  # arms that are drawn over time
 PAINT = {"good": "tab:green", "bad": "tab:red", "open": "tab:blue"}

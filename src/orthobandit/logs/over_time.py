@@ -7,8 +7,9 @@ import numpy as np
 
 from orthobandit._types import Array
 from orthobandit.logs.charts import Scale, Series, band, line, plot, shown, stack
+from orthobandit.logs.numbers import is_known, time_words
 from orthobandit.logs.results import Analysis, MetricResult, Moment
-from orthobandit.logs.words import gap_words, interval_words, is_known, time_words
+from orthobandit.logs.words import gap_words, interval_words
 
 MARKS = 400  # points of a picture
 FEW = 120  # points of each of many

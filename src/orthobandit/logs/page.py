@@ -6,28 +6,30 @@ from html import escape
 from importlib.resources import files
 
 from orthobandit.logs.charts import Bar, forest, shown
+from orthobandit.logs.numbers import (
+    estimate_words,
+    half_width,
+    is_known,
+    lift_words,
+    more_words,
+    number,
+    share_words,
+    span_words,
+)
 from orthobandit.logs.over_time import SHARED, gaps_over_time, level_over_time, shares_over_time
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.words import (
     certainty_words,
     diagnostic_words,
     gap_words,
-    half_width,
     heterogeneity_words,
     interval_words,
     is_held_against_best,
-    is_known,
-    lift_words,
     mean_places,
     method_rows,
-    more_words,
     names_words,
-    number,
-    places_of,
     saved_words,
-    share_words,
     size_words,
-    span_words,
     title_words,
 )
 
@@ -194,7 +196,7 @@ def _rivals(analysis: Analysis) -> str:
         for rival in methods:
             if rival.arm == arm:
                 ends = span_words(rival.interval)
-                words = f"{number(rival.estimate, places_of(rival.interval), '+')} ({ends})".strip()
+                words = f"{estimate_words(rival.estimate, rival.interval)} ({ends})".strip()
                 half = f"± {half_width(rival.interval)}".rstrip("± ")
                 bars.append(Bar(rival.method, rival.estimate, rival.interval, words, aside=half))
         out.append(forest(f"{arm}, gap to {analysis.reference} by method", bars))
@@ -206,7 +208,7 @@ def _value(analysis: Analysis) -> str:
     value = analysis.value
     if value is None or not is_known(value.estimate):
         return ""
-    words = f"{number(value.estimate, places_of(value.interval), '+')} ({span_words(value.interval)})"
+    words = f"{estimate_words(value.estimate, value.interval)} ({span_words(value.interval)})"
     bar = Bar("other probabilities", value.estimate, value.interval, words)
     return forest("Change of the mean reward of a row", [bar]) + _said(value.mode)
 

@@ -4,29 +4,31 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from orthobandit._text import text_table
+from orthobandit.logs.numbers import (
+    estimate_words,
+    half_width,
+    is_known,
+    lift_words,
+    more_words,
+    number,
+    share_words,
+    span_words,
+)
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
 from orthobandit.logs.words import (
     NAMED,
     certainty_words,
     diagnostic_words,
     gap_words,
-    half_width,
     heterogeneity_words,
     interval_words,
     is_held_against_best,
-    is_known,
-    lift_words,
     mean_places,
     method_rows,
-    more_words,
     names_words,
-    number,
-    places_of,
     printable,
     saved_words,
-    share_words,
     size_words,
-    span_words,
     title_words,
 )
 
@@ -183,7 +185,7 @@ def _rivals(analysis: Analysis) -> str:
         [
             rival.method,
             printable(rival.arm),
-            number(rival.estimate, places_of(rival.interval), "+"),
+            estimate_words(rival.estimate, rival.interval),
             span_words(rival.interval),
             half_width(rival.interval),
         ]
@@ -199,7 +201,7 @@ def _value(analysis: Analysis) -> str:
     value = analysis.value
     if value is None or not is_known(value.estimate):
         return ""
-    shown = number(value.estimate, places_of(value.interval), "+")
+    shown = estimate_words(value.estimate, value.interval)
     return _wrapped(
         f"other probabilities would have changed the mean reward of a row by {shown}"
         f" ({span_words(value.interval)}); {value.mode}"

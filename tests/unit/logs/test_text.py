@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.logs.found import NOTHING, effect, everything, found, metric, unknown
 
-from orthobandit.logs.results import Diagnostic
-from orthobandit.logs.text import text_of
-from orthobandit.logs.words import (
+from orthobandit.logs.numbers import (
     half_width,
-    interval_words,
     lift_words,
     more_words,
     number,
@@ -20,6 +17,9 @@ from orthobandit.logs.words import (
     span_words,
     time_words,
 )
+from orthobandit.logs.results import Diagnostic
+from orthobandit.logs.text import text_of
+from orthobandit.logs.words import interval_words
 
 
 def row_of(text, *words):
