@@ -12,7 +12,7 @@ from orthobandit.logs.gathered import BLOCK, MOST
 from orthobandit.logs.pulls import cost, pulls_of
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import Diagnostic
-from orthobandit.logs.strata import Strata, levels_before
+from orthobandit.logs.strata import Strata, forecasts_of
 from orthobandit.logs.when import when
 
 BLIND = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
@@ -20,7 +20,9 @@ CAPPED = 0.01  # the same for rows that a cap has changed
 SEVERAL, MANY = 0.001, 0.01  # shares of units in several arms: worth a note, and an alarm
 
 
-def diagnose(cells: Cells, question: Question, units: Any = None) -> tuple[Diagnostic, ...]:
+def diagnose(
+    cells: Cells, question: Question, units: Any = None, *, levels: Array | None = None
+) -> tuple[Diagnostic, ...]:
     """Check a log before effects are shown; each check has one sentence, a status and the numbers behind it.
 
     - Sample ratio: do arms come up as often as the probabilities say, overall and in each segment?
@@ -37,19 +39,24 @@ def diagnose(cells: Cells, question: Question, units: Any = None) -> tuple[Diagn
         Its `reference` and `caps` are used.
     units : object, optional
         With `units`, `rows` and `several`: how many units and rows there are, and units in several arms.
+    levels : (B,) array, optional
+        Forecasts of the reward's level in each bucket from earlier ones, NaN where there is none; the mean of
+        all earlier buckets by default. Better ones find smaller drifts.
     """
     reference = 0 if question.reference is None else cells.arms.index(question.reference)
     found = [*sample_ratios(cells), *missing_values(cells)]
     if len(cells.arms) > 1:
-        found += [constant_gaps(cells, reference), blind_buckets(cells, reference)]
+        found += [constant_gaps(cells, reference, levels=levels), blind_buckets(cells, reference)]
     found += _capped(cells, question)
     if units is not None:
         found.append(_units(int(units.units), int(units.rows), int(units.several)))
     return tuple(found)
 
 
-def constant_gaps(cells: Cells, reference: int, column: int = 0) -> Diagnostic:
-    """Tell whether gaps over the reference arm drift; rewards count from the mean of earlier buckets."""
+def constant_gaps(
+    cells: Cells, reference: int, column: int = 0, *, levels: Array | None = None
+) -> Diagnostic:
+    """Tell whether gaps over the reference arm drift; for `levels` see :func:`diagnose`."""
     name, strata = "constant gaps", Strata.of(cells, column)
     if len(np.unique(strata.bucket)) < 2:
         return Diagnostic(name, "note", "Whether gaps drift cannot be checked: all rows are in one bucket.")
@@ -62,7 +69,7 @@ def constant_gaps(cells: Cells, reference: int, column: int = 0) -> Diagnostic:
     first = strata.bucket[strata.stratum] == strata.bucket[0]
     n, s, q = (float(part[first].sum()) for part in (strata.counts, strata.sums, strata.squares))
     noise = float(np.sqrt(max(q / n - (s / n) ** 2, 0.0))) or 1.0
-    found, splits = find_drift(cells.arms, strata.minus(levels_before(strata)), reference, noise)
+    found, splits = find_drift(cells.arms, strata.minus(forecasts_of(strata, levels)), reference, noise)
     if found is not None:
         return _drifted(cells, found)
     if not splits:

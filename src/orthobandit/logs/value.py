@@ -11,18 +11,18 @@ from orthobandit._checks import check_fraction
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ProbabilityError, RewardError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, Tuning
-from orthobandit.estimate.boundaries import tightest_rho
+from orthobandit.estimate.boundaries import GRID, SHARE, gamma_mixture, tightest_rho
 from orthobandit.estimate.evidence import HIDDEN
 from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.results import Interval, Value
 from orthobandit.logs.sizes import SizesInTime
-from orthobandit.logs.strata import Strata, levels_before, totals_at
+from orthobandit.logs.strata import Strata, forecasts_of, totals_at
 from orthobandit.logs.when import when
 
 AHEAD = 100  # times the rows of the first bucket that an interval is made tightest for
 GUESS = 1000  # the same in rows, where bounds are known
-STEP = 4.0  # from one scale to the next that pulls are compared with
+STEP = 2.0  # from one scale to the next that pulls are compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,14 @@ def value_of(
     delta: float = 0.05,
     bounds: tuple[float, float] | None = None,
     metric: int = 0,
+    *,
+    levels: Array | None = None,
 ) -> Value:
     """Return the reward per round of other probabilities q minus that of the logged ones p.
 
     Of a row of arm a in a bucket whose level was forecast as m, ψ = (q_a/p_a − 1)(r − m) has the mean
     Σ_a (q_a − p_a)·(mean of a), whatever the baseline does and whatever m is, if it was known before. The
-    estimate is the plain average over rows; gaps need not be constant. m is the mean of earlier buckets.
+    estimate is the plain average over rows; gaps need not be constant.
 
     Parameters
     ----------
@@ -68,11 +70,14 @@ def value_of(
         Probability that the interval is ever wrong.
     bounds : (float, float), optional
         Where all values of the metric must lie, for an exact interval. Pulls q/p − 1 may grow as they like:
-        for each of the scales 1, 4, 16, … there is an interval that holds while they stay below it, and all
+        for each of the scales 1, 2, 4, … there is an interval that holds while they stay below it, and all
         of them share `delta`. Without bounds the interval is asymptotic, and the first bucket, which has no
         forecast, is left out.
     metric : int
         Which column of the cells.
+    levels : (B,) array, optional
+        m of each bucket, known before it; NaN where there is none. The mean of all earlier buckets by
+        default.
 
     Raises
     ------
@@ -85,10 +90,10 @@ def value_of(
     if not np.any(pulls.variance[strata.plan] > 0):
         return Value(0.0, (0.0, 0.0), "exact: these are the probabilities of the log")
     if bounds is not None:
-        return _exact(pulls, strata, delta, Bounded(*bounds), cells.columns[metric])
+        return _exact(pulls, strata, delta, Bounded(*bounds), forecasts_of(strata, levels))
     if len(np.unique(strata.bucket)) == 1:
         return _one_look(pulls, strata, delta)
-    return _asymptotic(pulls, strata, delta)
+    return _asymptotic(pulls, strata, delta, forecasts_of(strata, levels))
 
 
 def _checked(cells: Cells, probabilities: ArrayLike) -> Array:
@@ -121,11 +126,11 @@ def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
     )
 
 
-def _asymptotic(pulls: _Pulls, strata: Strata, delta: float) -> Value:
+def _asymptotic(pulls: _Pulls, strata: Strata, delta: float, levels: Array) -> Value:
     first = strata.bucket[strata.stratum] == strata.bucket[0]
     n, s, q = (float(part[first].sum()) for part in (strata.counts, strata.sums, strata.squares))
     noise = max(q / n - (s / n) ** 2, 0.0) or 1.0
-    left = strata.minus(levels_before(strata))
+    left = strata.minus(levels)
     start = int(np.argmax((strata.bucket > strata.bucket[0]) & (pulls.variance[strata.plan] > 0)))
     spread = float(pulls.variance[strata.plan[start]]) or 1.0
     alpha = np.array(delta / 2.0)
@@ -165,30 +170,24 @@ def _evidence(pulls: _Pulls, left: Strata) -> Evidence:
     )
 
 
-def _exact(pulls: _Pulls, strata: Strata, delta: float, mode: Bounded, name: str) -> Value:
+def _exact(pulls: _Pulls, strata: Strata, delta: float, mode: Bounded, levels: Array) -> Value:
     low, high = float(strata.low.min()) + strata.offset, float(strata.high.max()) + strata.offset
     if low < mode.low or high > mode.high:
         raise RewardError(
-            f"values of {name!r} reach from {low:g} to {high:g}, beyond bounds={(mode.low, mode.high)}; give"
-            " bounds that hold all values, or none"
+            f"values of the metric reach from {low:g} to {high:g}, beyond bounds={(mode.low, mode.high)};"
+            " give bounds that hold all values, or none"
         )
-    levels = levels_before(strata) + strata.offset
-    levels = np.clip(np.where(np.isnan(levels), (mode.low + mode.high) / 2.0, levels), mode.low, mode.high)
-    left = strata.minus(levels - strata.offset)
-    g, reach = pulls.of_cells(left), float(pulls.reach[left.plan].max())
-    step = max(ceil(log(reach, STEP) - 1e-12), 0)
-    alpha = np.array(delta / 2.0 / ((step + 1) * (step + 2)))
-    rho = tightest_rho(GUESS * (mode.limit / 2.0) ** 2, alpha)
-    evidence = Evidence(
-        totals=np.array(float(g @ left.sums)),
-        weights=np.array(float(left.counts.sum())),
-        variances=np.array(float(g**2 @ left.squares)),
-        slack=np.zeros(()),
-    )
-    width = float(mode.width(evidence, Tuning(alpha, rho, np.array(mode.limit * STEP**step))))
-    estimate = float(evidence.estimates)
+    middle = np.where(np.isnan(levels), (mode.low + mode.high) / 2.0 - strata.offset, levels)
+    left = strata.minus(np.clip(middle, mode.low - strata.offset, mode.high - strata.offset))
+    g, rows = pulls.of_cells(left), float(left.counts.sum())
+    step = max(ceil(log(float(pulls.reach[left.plan].max()), STEP) - 1e-12), 0)
+    scale, alpha = mode.limit * STEP**step, delta / 2.0 / ((step + 1) * (step + 2))
+    rho = tightest_rho(GUESS * (mode.limit / 2.0) ** 2, alpha) / scale**2
+    # Each ρ of the grid has its share of α and its own boundary; by a union, any of them may be used.
+    boundary = gamma_mixture(float(g**2 @ left.squares) / scale**2, SHARE * alpha, GRID * rho).min()
+    estimate = float(g @ left.sums) / rows
     words = f"exact: holds at all times at once, for values between {mode.low:g} and {mode.high:g}"
-    return Value(estimate, _interval(estimate, width), words)
+    return Value(estimate, _interval(estimate, scale * float(boundary) / rows), words)
 
 
 def _one_look(pulls: _Pulls, strata: Strata, delta: float) -> Value:
