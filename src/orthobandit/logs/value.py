@@ -87,6 +87,8 @@ def value_of(
     check_fraction("delta", delta)
     wanted = _checked(cells, probabilities)
     pulls, strata = _Pulls.of(cells.plans, wanted), Strata.of(cells, metric)
+    if not len(strata):
+        raise RewardError(f"the log has no row with a value of {cells.columns[metric]!r}; nothing to go by")
     if not np.any(pulls.variance[strata.plan] > 0):
         return Value(0.0, (0.0, 0.0), "exact: these are the probabilities of the log")
     if bounds is not None:

@@ -205,3 +205,12 @@ def test_better_forecasts_find_smaller_drifts():
         for given in (None, levels)
     ]
     assert statuses == ["fine", "alarm"]
+
+
+def test_a_log_without_values_is_described_and_not_a_crash():
+    rows = log(buckets=3)
+    rows.lost = np.ones(600, dtype=bool)
+    found = {one.name: one for one in diagnose(cells_of(rows), ASK)}
+    assert found["missing"].words.startswith("'reward' is missing in 600 of 600 rows")
+    assert found["constant gaps"].status == "note"
+    assert found["blind buckets"].status == "fine"

@@ -81,14 +81,9 @@ def test_bounds_make_it_exact():
     alpha = 0.1 / 2 / 6
     rho = tightest_rho(250.0, alpha) / 4.0
     variance = (psi**2).sum() / 4.0
-    width = (
-        4.0
-        / 2400
-        * min(
-            gamma_mixture(variance, share * alpha, factor * rho)
-            for factor, share in ((1e-6, 0.025), (1e-3, 0.025), (1.0, 0.9), (1e3, 0.025), (1e6, 0.025))
-        )
-    )
+    grid = ((1e-6, 0.025), (1e-3, 0.025), (1.0, 0.9), (1e3, 0.025), (1e6, 0.025))
+    boundaries = [gamma_mixture(variance, share * alpha, factor * rho) for factor, share in grid]
+    width = 2.0 * min(boundaries) / 2400
     assert value.interval == pytest.approx((psi.mean() - width, psi.mean() + width), rel=1e-9)
     assert value.mode == "exact: holds at all times at once, for values between 0 and 1"
     with pytest.raises(RewardError, match=r"metric reach from 0 to 1, beyond bounds=\(0.0, 0.9\)"):
@@ -153,3 +148,9 @@ def test_better_forecasts_make_it_narrower_and_do_not_depend_on_the_offset(bound
     assert np.diff(better.interval) < 0.9 * np.diff(plain.interval)
     moved = value_of(cells_of(rows, offset=4.0), WANTED, bounds=bounds, levels=levels)
     assert moved.interval == pytest.approx(better.interval, rel=1e-9)
+
+
+def test_a_log_without_values_is_refused():
+    cells = cells_of(log())
+    with pytest.raises(RewardError, match="the log has no row with a value of 'reward'"):
+        value_of(cells.only(cells.counts < 0), WANTED)
