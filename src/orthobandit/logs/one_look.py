@@ -1,0 +1,54 @@
+"""Ordinary chi-squared tests of balance, for logs of one bucket: there is no earlier one to learn from."""
+
+import numpy as np
+from scipy.stats import chi2
+
+from orthobandit._linalg import RangeFactor
+from orthobandit._types import Array, Whole
+
+RARE = 5.0  # rows that are expected of an arm, below which it is counted together with other rare ones
+
+
+def ratio_p_value(plans: Array, counts: Whole) -> float:
+    """Return the p-value of counts (n, K) of arms that were drawn from plans (n, K).
+
+    Deviations from Σ n·p have the covariance Σ n·(diag p − ppᵀ), whatever the plans.
+
+    Examples
+    --------
+    >>> round(ratio_p_value(np.array([[0.5, 0.5]]), np.array([[550, 450]])), 6)
+    0.001565
+    """
+    rows = counts.sum(axis=1).astype(np.float64)
+    if np.any((counts > 0) & (plans == 0)):
+        return 0.0  # what cannot happen has happened
+    expected = rows @ plans
+    spread = plans * np.sqrt(rows)[:, np.newaxis]
+    return _p_value(counts.sum(axis=0) - expected, np.diag(expected) - spread.T @ spread, expected)
+
+
+def missing_p_value(drawn: Whole, silent: Whole) -> float:
+    """Return the p-value of silent rounds (n, K) among those drawn (n, K), one row a distribution.
+
+    Given how many rounds of a distribution are silent, these are a sample without replacement of its
+    rounds; deviations and covariances are added up over distributions (Mantel & Haenszel).
+    """
+    some = drawn.sum(axis=1) > 0
+    rounds, quiet = drawn[some].astype(np.float64), silent[some].astype(np.float64)
+    total, lost = rounds.sum(axis=1), quiet.sum(axis=1)
+    shares = rounds / total[:, np.newaxis]
+    expected = lost @ shares
+    scale = lost * (total - lost) / np.maximum(total - 1.0, 1.0)
+    spread = shares * np.sqrt(scale)[:, np.newaxis]
+    return _p_value(quiet.sum(axis=0) - expected, np.diag(scale @ shares) - spread.T @ spread, expected)
+
+
+def _p_value(off: Array, covariance: Array, expected: Array) -> float:
+    """Return the chance of deviations (K,) as large, in units of their covariance; rare arms are one."""
+    groups = np.eye(len(off))[:, expected >= RARE]
+    groups = np.column_stack([groups, (expected < RARE).astype(np.float64)])
+    factor = RangeFactor.of(groups.T @ covariance @ groups)
+    # Deviations outside the range, as their sum, are 0 but for rounding.
+    along = (factor.vectors.T @ (groups.T @ off / factor.scale))[factor.inside]
+    distance = float(np.sum(along**2 / factor.values[factor.inside]))
+    return float(chi2.sf(distance, int(factor.rank))) if factor.rank else 1.0
