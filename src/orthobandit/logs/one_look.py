@@ -4,9 +4,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from orthobandit._linalg import RangeFactor
-from orthobandit._types import Array, Whole
+from orthobandit._types import Array, Mask, Whole
 
 RARE = 5.0  # rows that are expected of an arm, below which it is counted together with other rare ones
+ROUNDING = 1e-9  # part of a variance
+MANY = 1000  # arms, above which their covariances are left out: Pearson's statistic, exact for one plan
 
 
 def ratio_p_value(plans: Array, counts: Whole) -> float:
@@ -24,7 +26,7 @@ def ratio_p_value(plans: Array, counts: Whole) -> float:
         return 0.0  # what cannot happen has happened
     expected = rows @ plans
     spread = plans * np.sqrt(rows)[:, np.newaxis]
-    return _p_value(counts.sum(axis=0) - expected, np.diag(expected) - spread.T @ spread, expected)
+    return _p_value(counts.sum(axis=0) - expected, expected, spread, expected)
 
 
 def missing_p_value(drawn: Whole, silent: Whole) -> float:
@@ -40,15 +42,27 @@ def missing_p_value(drawn: Whole, silent: Whole) -> float:
     expected = lost @ shares
     scale = lost * (total - lost) / np.maximum(total - 1.0, 1.0)
     spread = shares * np.sqrt(scale)[:, np.newaxis]
-    return _p_value(quiet.sum(axis=0) - expected, np.diag(scale @ shares) - spread.T @ spread, expected)
+    return _p_value(quiet.sum(axis=0) - expected, scale @ shares, spread, expected)
 
 
-def _p_value(off: Array, covariance: Array, expected: Array) -> float:
-    """Return the chance of deviations (K,) as large, in units of their covariance; rare arms are one."""
-    groups = np.eye(len(off))[:, expected >= RARE]
-    groups = np.column_stack([groups, (expected < RARE).astype(np.float64)])
-    factor = RangeFactor.of(groups.T @ covariance @ groups)
+def _p_value(off: Array, variances: Array, spread: Array, expected: Array) -> float:
+    """Return the chance of deviations (K,) as large; their covariance is diag(variances) − spreadᵀspread."""
+    common = expected >= RARE
+    kept = int(common.sum())
+    off, variances = _grouped(off, common), _grouped(variances, common)
+    if kept > MANY:
+        some = variances > 0
+        return float(chi2.sf(float(np.sum(off[some] ** 2 / variances[some])), max(int(some.sum()) - 1, 1)))
+    spread = np.column_stack([spread[:, common], spread[:, ~common].sum(axis=1)])
+    covariance = np.diag(variances) - spread.T @ spread
+    # An arm that is always drawn has no variance; what rounding leaves of it may be below 0.
+    free = np.diagonal(covariance) > ROUNDING * variances
+    factor = RangeFactor.of(covariance * np.outer(free, free))
     # Deviations outside the range, as their sum, are 0 but for rounding.
-    along = (factor.vectors.T @ (groups.T @ off / factor.scale))[factor.inside]
+    along = (factor.vectors.T @ (off / factor.scale))[factor.inside]
     distance = float(np.sum(along**2 / factor.values[factor.inside]))
     return float(chi2.sf(distance, int(factor.rank))) if factor.rank else 1.0
+
+
+def _grouped(values: Array, common: Mask) -> Array:
+    return np.append(values[common], values[~common].sum())

@@ -36,6 +36,21 @@ def test_counts_that_are_as_expected_but_for_rounding_are_fine():
     assert ratio_p_value(apart, np.array([[30, 70, 0, 0], [0, 0, 10, 90]])) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("rows", range(50, 70))
+def test_an_arm_that_is_always_drawn_is_fine(rows):
+    assert ratio_p_value(np.array([[1.0, 0.0]]), np.array([[rows, 0]])) == 1.0
+    assert missing_p_value(np.array([[rows, 0]]), np.array([[rows // 3, 0]])) == 1.0
+
+
+def test_very_many_arms_need_no_covariances(monkeypatch):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.full(30, 5.0))[np.newaxis]
+    counts = rng.multinomial(5000, p)
+    want = ratio_p_value(p, counts)
+    monkeypatch.setattr("orthobandit.logs.one_look.MANY", 10)
+    assert ratio_p_value(p, counts) == pytest.approx(want, rel=1e-9)
+
+
 def test_p_values_are_uniform_whatever_the_plans():
     rng, runs, low = np.random.default_rng(1), 1000, np.zeros(2, dtype=int)
     plans = rng.dirichlet(np.ones(3), 50)
