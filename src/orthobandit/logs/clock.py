@@ -88,15 +88,20 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
-    when = opened.table.select(when=when).when
-    seconds = seconds_of(when, is_clock=is_clock)
-    ends = opened.fetch(when.as_table().aggregate(low=seconds.min(), high=seconds.max()))
-    low, high = ends["low"][0].as_py(), ends["high"][0].as_py()
+    times = opened.table.select(when=when)
+    # Of the times as they are stored: Parquet files state the first and the last.
+    ends = times.aggregate(low=times.when.min(), high=times.when.max())
+    found = opened.fetch(
+        ends.select(
+            low=seconds_of(ends.low, is_clock=is_clock), high=seconds_of(ends.high, is_clock=is_clock)
+        )
+    )
+    low, high = found["low"][0].as_py(), found["high"][0].as_py()
     if low is None:  # no time at all, which is refused when rows are counted
         return Clock(question.time, is_clock, HOUR)
     if is_clock:
         return Clock(question.time, True, _clock_width(high - low))
-    return _numbers(opened, question.time, when, low, high)
+    return _numbers(opened, question.time, times, (low, high))
 
 
 def _given_width(bucket: str | float, *, is_clock: bool) -> float:
@@ -116,10 +121,10 @@ def _clock_width(span: float) -> float:
     return DAY if span > MOST_HOURS * HOUR else HOUR
 
 
-def _numbers(opened: Opened, name: str, when: Any, low: float, high: float) -> Clock:
+def _numbers(opened: Opened, name: str, times: Any, ends: tuple[float, float]) -> Clock:
     """Cut numbers: one bucket a value if these are whole and few, else round parts of the span."""
-    whole = when.as_table().distinct().limit(MOST_VALUES + 1)
-    values = opened.fetch(whole)["when"].drop_null().to_numpy()
+    low, high = ends
+    values = opened.fetch(times.distinct().limit(MOST_VALUES + 1))["when"].drop_null().to_numpy()
     if len(values) <= MOST_VALUES and np.all(values == np.floor(values)) and np.abs(values).max() < 2**53:
         steps = np.unique(np.diff(np.sort(values)).astype(np.int64))
         width = float(np.gcd.reduce(steps)) if steps.size else 1.0

@@ -15,7 +15,7 @@ FAR = 100.0  # standard deviations from 0 at which a level is taken off before s
 
 @dataclass(frozen=True)
 class Moments:
-    """Aggregates of G groups; see :class:`~orthobandit.logs.cells.Cells`. `there` (G, q) counts values."""
+    """Aggregates of G groups, called as in :class:`Cells`; `there` (G,) are rows without NULL."""
 
     counts: Whole
     rows: Whole
@@ -30,7 +30,7 @@ class Moments:
     @property
     def is_whole(self) -> bool:
         """Whether no value was missing or not finite."""
-        is_there = np.array_equal(self.there, np.broadcast_to(self.counts[:, np.newaxis], self.there.shape))
+        is_there = np.array_equal(self.there, self.counts)
         ends = np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
         return bool(is_there and np.all(ends))
 
@@ -99,9 +99,10 @@ def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dic
         value = value if kept is None else package.ifelse(kept, value, None)
         values.append(value)
         out |= {f"s{place}": value.sum(), f"low{place}": value.min(), f"high{place}": value.max()}
-        out[f"m{place}" if rows.is_masked else f"c{place}"] = (
-            table[f"m{place}"].sum() if rows.is_masked else value.count()
-        )
+        if rows.is_masked:
+            out[f"m{place}"] = table[f"m{place}"].sum()
+    if not rows.is_masked:  # a sum with NULL is NULL
+        out["there"] = sum(values[1:], values[0]).count()
     out |= {f"q{i}_{j}": (values[i] * values[j]).sum() for i, j in pairs_of(question)}
     return out | {name: table[name].sum() for name in rows.extra}
 
@@ -127,13 +128,12 @@ def moments(groups: Any, rows: Rows, question: Question) -> Moments:
     for i, j in pairs_of(question):
         products[:, i, j] = products[:, j, i] = groups[f"q{i}_{j}"].cast("float64").to_numpy()
     counts = whole("kept") if "kept" in groups.column_names else whole("n")
-    there = np.broadcast_to(counts[:, np.newaxis], (len(counts), q)) if rows.is_masked else each("c", 0)
     empty = (counts == 0)[:, np.newaxis]  # sums over no rows are NULL
     products[(counts == 0)[:, np.newaxis, np.newaxis] & ~_unasked(question)] = 0.0
     return Moments(
         counts,
         whole("n"),
-        there.astype(np.int64),
+        counts if rows.is_masked else whole("there"),
         each("m", 0).astype(np.int64) if rows.is_masked else np.zeros((len(groups), q), dtype=np.int64),
         np.where(empty, 0.0, each("s", 0.0)),
         products,
