@@ -26,6 +26,8 @@ class Moments:
     low: Array
     high: Array
     capped: Whole
+    rest_low: Array | None
+    rest_high: Array | None
 
     @property
     def is_whole(self) -> bool:
@@ -66,6 +68,26 @@ def _offset(values: Array) -> float:
     return float(np.round(middle / unit) * unit)
 
 
+def slopes(opened: Opened, question: Question) -> Array | None:
+    """Return guesses (q, q) of how metrics go along with covariates, from the first rows; None without any.
+
+    Units are not gathered for it: their metrics are sums, and the guess is none.
+    """
+    if not question.covariates or question.unit is not None:
+        return None
+    q, measured = len(question.columns), len(question.measured)
+    values = np.stack([opened.sample[name].cast("float64").to_numpy() for name in question.columns], axis=1)
+    for place, name in enumerate(question.columns):
+        values[:, place] = np.minimum(values[:, place], (question.caps or {}).get(name, np.inf))
+    values = values[np.isfinite(values).all(axis=1)]
+    out = np.zeros((q, q))
+    if len(values) > q:
+        around = values - values.mean(axis=0)
+        found = np.linalg.lstsq(around[:, measured:], around[:, :measured], rcond=None)[0]
+        out[:measured, measured:] = np.where(np.isfinite(found), found, 0.0).T
+    return out
+
+
 def pairs_of(question: Question) -> list[tuple[int, int]]:
     """Return the pairs (i ≤ j) of columns whose products somebody needs."""
     names = question.columns
@@ -78,7 +100,9 @@ def pairs_of(question: Question) -> list[tuple[int, int]]:
     return pairs
 
 
-def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dict[str, Any]:
+def aggregates(
+    table: Any, rows: Rows, question: Question, offset: Array, guessed: Array | None
+) -> dict[str, Any]:
     """Return the expressions to aggregate, by the names under which :func:`moments` finds them."""
     package, out = ibis(), {"n": table.count()}
     caps, names = question.caps or {}, question.columns
@@ -104,6 +128,12 @@ def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dic
     if not rows.is_masked:  # a sum with NULL is NULL
         out["there"] = sum(values[1:], values[0]).count()
     out |= {f"q{i}_{j}": (values[i] * values[j]).sum() for i, j in pairs_of(question)}
+    if guessed is not None:
+        for i in range(len(question.measured)):
+            rest = values[i]
+            for j in np.flatnonzero(guessed[i]):
+                rest = rest - float(guessed[i, j]) * values[j]
+            out |= {f"restlow{i}": rest.min(), f"resthigh{i}": rest.max()}
     return out | {name: table[name].sum() for name in rows.extra}
 
 
@@ -140,6 +170,8 @@ def moments(groups: Any, rows: Rows, question: Question) -> Moments:
         np.where(empty, 0.0, each("low", 0.0)),
         np.where(empty, 0.0, each("high", 0.0)),
         each("k", 0).astype(np.int64),
+        np.where(empty, 0.0, each("restlow", 0.0)) if "restlow0" in groups.column_names else None,
+        np.where(empty, 0.0, each("resthigh", 0.0)) if "resthigh0" in groups.column_names else None,
     )
 
 
