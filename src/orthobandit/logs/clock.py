@@ -85,6 +85,8 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)
+    if is_clock and question.window is not None and question.window != int(question.window):
+        raise ParameterError(f"window={question.window!r} must be a whole number of seconds")
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)

@@ -75,6 +75,11 @@ def changed(name, place, value, log=None):
         ({"bucket": "hour"}, ParameterError, r"bucket='hour' needs a time column"),
         ({"bucket": "houre", "time": "at"}, ParameterError, r"bucket='houre' .* did you mean 'hour'"),
         ({"bucket": 0.5, "time": "at"}, ParameterError, r"bucket=0.5 must be a whole number of seconds"),
+        (
+            {"unit": "user", "time": "at", "window": 0.5},
+            ParameterError,
+            r"window=0.5 must be a whole number of seconds",
+        ),
         ({"unit": "user"}, ParameterError, r"\d+ units were seen in several arms, .* name it with time"),
         ({"segment": "user"}, InputError, r"segment='user' has \d+ values; at most 200"),
         ({"covariates": ("arm",)}, ParameterError, r"'arm' is named twice, as arm and as covariates"),
@@ -172,6 +177,25 @@ def test_questions(fields, error, message):
 def test_rows(name, value, fields, error, message):
     with pytest.raises(error, match=message):
         gathered(changed(name, 7, value), **fields)
+
+
+@pytest.mark.parametrize("value", [None, np.nan, np.inf])
+@pytest.mark.parametrize("unit", [None, "user"])
+def test_a_cap_hides_no_missing_value(value, unit):
+    log, fields = changed("revenue", 7, value), EQUAL | {"time": "at", "unit": unit, "caps": {"revenue": 5.0}}
+    with pytest.raises(RewardError, match=r"'revenue' is missing or not finite in 1 of 600 rows .* row 8"):
+        gathered(log, reward="revenue", **fields)
+    cells = gathered(log, reward="revenue", missing="drop", **fields).cells
+    assert (cells.missing.sum(), cells.dropped.sum()) == (1, 1)
+
+
+def test_numbers_and_text_in_one_column_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    log = pandas.DataFrame({"arm": ["a", "b"], "bought": [1, "many"]})
+    with pytest.raises(
+        (SourceError, InputError), match=r"several kinds of values|not a number, such as 'many'"
+    ):
+        gathered(log, **EQUAL)
 
 
 def test_a_played_arm_of_probability_zero_names_the_row():
