@@ -57,7 +57,8 @@ def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
     if kind.is_date():
         return column.cast("timestamp"), True
     if kind.is_string():
-        return column.try_cast("timestamp('UTC')"), True
+        # Stripped first: DuckDB has its reader of CSV do a bare cast, and that stops at text that is no time.
+        return column.strip().try_cast("timestamp('UTC')"), True
     if kind.is_floating():
         column = column.cast("float64")
         return ibis().ifelse(is_there(column), column, None), False

@@ -17,8 +17,8 @@ FAR = 100.0  # standard deviations from 0 at which a level is taken off before s
 class Moments:
     """Aggregates of G groups, called as in :class:`~orthobandit.logs.cells.Cells`.
 
-    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0 where
-    there is none.
+    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0
+    where there is no cap.
     """
 
     counts: Whole

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from logs_samples import LABELS, gathered, made
@@ -240,6 +242,7 @@ def test_probabilities_that_differ_need_a_time():
             InputError,
             r"'bought' holds text that is not a number, such as 'n/a', first in row 2",
         ),
+        ("arm,bought\na,\nb,\n", InputError, r"reward='bought' has no value in the first 2 rows"),
         ("arm,bought\na,1\na,0\n", InputError, r"only the arm 'a'; there is nothing to compare"),
         (
             "arm,bought\n" + "a,1\nb,0\n" * 20_000 + "a,many\n",
@@ -252,6 +255,23 @@ def test_text_files(text, error, message, tmp_path):
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(error, match=message):
         gathered(tmp_path / "log.csv", **EQUAL)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_text_that_is_no_time_is_counted(kind, tmp_path):
+    rows = {"arm": ["a", "b", "a"], "bought": [1, 0, 1], "at": ["2024-01-01 00:00:00", "yesterday", None]}
+    source = pyarrow.table(rows)
+    if kind == "csv":
+        source = tmp_path / "log.csv"
+        pyarrow.csv.write_csv(pyarrow.table(rows), source)
+    elif kind == "parquet":
+        source = tmp_path / "log.parquet"
+        pyarrow.parquet.write_table(pyarrow.table(rows), source)
+    message = (
+        r"cannot be read in 1 rows \(and is missing in 1\), first in row 2, such as 'yesterday'; ISO times"
+    )
+    with pytest.raises(InputError, match=message):
+        gathered(source, time="at", **EQUAL)
 
 
 def test_a_frame_that_was_read_with_the_wrong_separator():
