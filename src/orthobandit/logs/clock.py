@@ -57,7 +57,8 @@ def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
     if kind.is_date():
         return column.cast("timestamp"), True
     if kind.is_string():
-        return column.try_cast("timestamp('UTC')"), True
+        # Stripped first: DuckDB has its reader of CSV do a bare cast, and that stops at text that is no time.
+        return column.strip().try_cast("timestamp('UTC')"), True
     if kind.is_floating():
         column = column.cast("float64")
         return ibis().ifelse(is_there(column), column, None), False
@@ -85,6 +86,8 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)
+    if is_clock and question.window is not None and question.window != int(question.window):
+        raise ParameterError(f"window={question.window!r} must be a whole number of seconds")
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)

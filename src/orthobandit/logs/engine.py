@@ -82,8 +82,13 @@ class Opened:
 
     @cached_property
     def sample(self) -> Any:
-        """The first rows, as a pyarrow table."""
-        return self.fetch(self.table.limit(SAMPLE))
+        """The first rows of all columns of plain types, as a pyarrow table."""
+        plain = [
+            name
+            for name, kind in self.schema.items()
+            if kind.is_numeric() or kind.is_string() or kind.is_boolean() or kind.is_temporal()
+        ]
+        return self.fetch(self.table.select(plain).limit(SAMPLE))
 
     def close(self) -> None:
         """Leave the engine, and remove what was written for it."""

@@ -15,11 +15,16 @@ FAR = 100.0  # standard deviations from 0 at which a level is taken off before s
 
 @dataclass(frozen=True)
 class Moments:
-    """Aggregates of G groups, called as in :class:`Cells`; `there` (G,) are rows without NULL."""
+    """Aggregates of G groups, called as in :class:`~orthobandit.logs.cells.Cells`.
+
+    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0
+    where there is no cap.
+    """
 
     counts: Whole
     rows: Whole
     there: Whole
+    raw: Array
     missing: Whole
     sums: Array
     products: Array
@@ -33,7 +38,7 @@ class Moments:
     def is_whole(self) -> bool:
         """Whether no value was missing or not finite."""
         is_there = np.array_equal(self.there, self.counts)
-        ends = np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
+        ends = np.isfinite(self.raw) & np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
         return bool(is_there and np.all(ends))
 
 
@@ -41,7 +46,7 @@ def offsets(opened: Opened, question: Question) -> Array:
     """Return what to take off each column (q,), so that squares keep their digits: 0 unless far from 0."""
     found = np.zeros(len(question.columns))
     for place, name in enumerate(question.columns):
-        values = opened.sample[name].cast("float64").to_numpy()
+        values = opened.sample[name].cast("float64", safe=False).to_numpy()
         totals = question.unit is not None and name in question.measured
         values = _totals(opened, question.unit, values) if totals and question.unit else values
         found[place] = _offset(values[np.isfinite(values)])
@@ -118,7 +123,8 @@ def aggregates(
         if name in caps:
             over = value > caps[name] if kept is None else (value > caps[name]) & kept
             out[f"k{place}"] = over.fill_null(False).cast("int32").sum()
-            value = package.least(value, caps[name])
+            out[f"raw{place}"] = value.sum()  # NaN and infinite values show here alone
+            value = package.ifelse(value > caps[name], caps[name], value)
         value = value - offset[place] if offset[place] else value
         value = value if kept is None else package.ifelse(kept, value, None)
         values.append(value)
@@ -126,7 +132,7 @@ def aggregates(
         if rows.is_masked:
             out[f"m{place}"] = table[f"m{place}"].sum()
     if not rows.is_masked:  # a sum with NULL is NULL
-        out["there"] = sum(values[1:], values[0]).count()
+        out["there"] = sum((table[f"x{place}"] for place in range(1, rows.columns)), table.x0).count()
     out |= {f"q{i}_{j}": (values[i] * values[j]).sum() for i, j in pairs_of(question)}
     if guessed is not None:
         for i in range(len(question.measured)):
@@ -164,6 +170,7 @@ def moments(groups: Any, rows: Rows, question: Question) -> Moments:
         counts,
         whole("n"),
         counts if rows.is_masked else whole("there"),
+        each("raw", 0.0),
         each("m", 0).astype(np.int64) if rows.is_masked else np.zeros((len(groups), q), dtype=np.int64),
         np.where(empty, 0.0, each("s", 0.0)),
         products,
