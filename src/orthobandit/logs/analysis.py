@@ -145,8 +145,9 @@ def _question(asked: Mapping[str, Any]) -> Question:
         if asked.get(name) is None:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
     several = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
-    fields = {name: value for name, value in asked.items() if value is not None}
-    return Question(**{name: _tuple(value) if name in several else value for name, value in fields.items()})
+    fields: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    fields |= {name: _tuple(fields[name]) for name in several if name in fields}
+    return Question(**fields)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
