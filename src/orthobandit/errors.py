@@ -75,6 +75,10 @@ class OutputError(OrthobanditError):
     """A result could not be written; the message says where and why. No half of a file is left."""
 
 
+class CertificateError(InputError, OutputError):
+    """There is no certificate of what was asked for; the message says why, and what to ask for instead."""
+
+
 class ExperimentError(OrthobanditError):
     """Base of what can go wrong with a live experiment; it goes on as if the call had not been made."""
 

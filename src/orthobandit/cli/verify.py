@@ -1,20 +1,20 @@
-"""`orthobandit verify`: whether a certificate of decision is valid, or which number is wrong."""
+"""`orthobandit verify`: whether a certificate is valid, or which number is wrong."""
 
 import argparse
 import json
 
 from orthobandit.errors import FileFormatError
-from orthobandit.verify import verify_file
+from orthobandit.verify_log import verify_file
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
-        "Recompute every interval of a certificate of decision, and what follows from them, from its plans"
-        " and tallies. The exit code is 0 if it is valid and 1 if not."
+        "Recompute every interval of a certificate, of a decision or of a log, and what follows from them,"
+        " from its plans and tallies. The exit code is 0 if it is valid and 1 if not."
     )
     parser.epilog = "example: orthobandit verify decision.json"
-    parser.add_argument("file", metavar="FILE", help="what `Certificate.write` wrote")
+    parser.add_argument("file", metavar="FILE", help="what `Certificate.write` or `analyse --save` wrote")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise FileFormatError(f"{options.file} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise FileFormatError(f"{options.file} is not a certificate of decision: {error}") from None
+        raise FileFormatError(f"{options.file} is not a certificate: {error}") from None
     if options.json:
         report = {"valid": verdict.valid, "claim": verdict.claim, "problems": verdict.problems}
         print(json.dumps(report, indent=2, ensure_ascii=False))

@@ -10,6 +10,7 @@ from orthobandit._checks import check_choice, check_fraction
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.buckets import Gathered, cells_of
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.certificate import with_record
 from orthobandit.logs.compare import compare as compared_with
 from orthobandit.logs.diagnostics import diagnose
 from orthobandit.logs.follow import Follower, Measure
@@ -97,7 +98,8 @@ def analysis_of(
     asked = asked_of(question, cells)
     measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
     aims = [] if value is None else [aim_of(cells, value)]
-    followers = [followed(cells, one, () if place else aims) for place, one in enumerate(measures)]
+    reward = replace(measures[0], is_recorded=not once)
+    followers = [followed(cells, reward, aims), *(followed(cells, one) for one in measures[1:])]
     results = tuple(_result(*parts, once=once) for parts in zip(asked, followers, strict=True))
     diagnostics = diagnose(cells, question, followers[0], gathered.units)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
@@ -105,7 +107,7 @@ def analysis_of(
     differ: tuple[Heterogeneity, ...] = ()
     if question.segment is not None:
         segments, differ = by_segment(cells, asked[0], measures[0], once=once)
-    return Analysis(
+    found = Analysis(
         sentence=sentence_of(results[0], results[1:], alarms),
         rows=cells.rows,
         buckets=len(np.unique(cells.bucket)),
@@ -121,6 +123,7 @@ def analysis_of(
         notes=(*gathered.notes, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,
     )
+    return with_record(found, followers[0])
 
 
 def bucket_in_words(cells: Cells) -> str:

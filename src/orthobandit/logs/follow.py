@@ -9,6 +9,7 @@ from orthobandit._types import Array, Whole
 from orthobandit.estimate import Confidence, ContrastSequence, Plan
 from orthobandit.estimate.pulls import Pulls
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.feeds import Feeds
 from orthobandit.logs.levels import Chooser, Levels
 from orthobandit.logs.residuals import Series, Slopes
 from orthobandit.logs.savings import Savings
@@ -37,6 +38,8 @@ class Measure:
         For all gaps of the metric to the reference arm together.
     baseline : str
     reference : int
+    is_recorded : bool
+        Whether to keep what was counted, for a certificate.
     """
 
     column: int
@@ -46,6 +49,7 @@ class Measure:
     delta: float
     baseline: str
     reference: int
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,8 @@ class Follower:
         That were counted.
     snapshots : list of Snapshot
     savings : Savings
+    feeds : Feeds or None
+        What was counted, if it is recorded.
     """
 
     def __init__(self, cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> None:
@@ -97,6 +103,7 @@ class Follower:
         self.scores: tuple[Score, ...] = ()
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
+        self.feeds = Feeds() if measure.is_recorded else None
         lines = 2 if measure.covariates else 1
         self._lines = [
             _Line(Levels(cells.width, cells.is_clock), Chooser(measure.baseline)) for _ in range(lines)
@@ -208,6 +215,8 @@ class Follower:
         self.sequence = sequence.add(Plan(p, tally.rounds, centre), tally, pulls)
         for score in self.scores:
             score.add(plans, tally, kept, self._values, self.sequence)
+        if self.feeds is not None:
+            self.feeds.add(plans, self._values, tally)
         self.rows += int(series.counts.sum())
         return kept
 

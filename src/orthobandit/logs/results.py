@@ -1,7 +1,8 @@
 """What an analysis found: effects, diagnostics and what to do, as plain data."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from orthobandit._plain import plain_values
 
@@ -217,6 +218,8 @@ class Analysis:
     value: Value | None = None
     notes: tuple[str, ...] = ()
     is_clock: bool = True
+    # What a certificate rests on, of analyses that come from a log: no part of what was found.
+    _record: ClassVar[Any] = None
 
     @property
     def alarms(self) -> tuple[Diagnostic, ...]:
@@ -227,6 +230,18 @@ class Analysis:
         """Return plain values; ends that are not known are null."""
         values: dict[str, Any] = plain_values(asdict(self))
         return values
+
+    def save(self, path: str | Path) -> None:
+        """Write a certificate of the reward's gaps, for :func:`orthobandit.verify_log.verify_file`.
+
+        Raises
+        ------
+        CertificateError
+            If the intervals are for one look, nothing was counted, or there is too much to write down.
+        """
+        from orthobandit.logs.certificate import save
+
+        save(self, self._record, path)
 
     def html(self) -> str:
         """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""

@@ -44,7 +44,7 @@ def test_json_holds_verdict_claim_and_problems(path, capsys):
 def test_foreign_and_cut_files_are_named(tmp_path, capsys, text):
     (tmp_path / "other.json").write_text(text)
     assert main(["verify", str(tmp_path / "other.json")]) == 2
-    assert "other.json is not a certificate of decision" in capsys.readouterr().err
+    assert "other.json is not a certificate" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named(tmp_path, capsys):
