@@ -1,0 +1,131 @@
+"""Certificates of logs say what the analysis says, and are refused where there can be none."""
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from certified_logs import LOGS, analysed, certified, found_in, rows_of, saved
+from orthobandit.errors import CertificateError, InputError, OutputError
+from orthobandit.logs import feeds
+from orthobandit.verify_log import verify, verify_file
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_certificates_are_valid_and_say_what_the_analysis_says(name, tmp_path):
+    analysis = analysed(name)
+    analysis.save(tmp_path / "new" / "certificate.json")
+    verdict = verify_file(tmp_path / "new" / "certificate.json")
+    assert verdict.problems == []
+    document = json.loads((tmp_path / "new" / "certificate.json").read_text(encoding="utf-8"))
+    assert document == certified(name)
+    gaps = [one for one in analysis.metrics[0].effects if one.verdict != "reference"]
+    claim = document["claim"]
+    assert claim["estimates"] == [one.estimate for one in gaps]
+    assert [*zip(claim["low"], claim["high"], strict=True)] == [one.interval for one in gaps]
+    assert claim["verdicts"] == [one.verdict for one in gaps]
+    assert claim["mode"] == analysis.metrics[0].mode
+    assert document["labels"][document["reference"]] == analysis.reference
+    assert document["delta"] == analysis.metrics[0].delta
+
+
+def test_the_logs_are_as_different_as_they_are_meant_to_be():
+    modes = {name: certified(name)["confidence"]["name"] for name in LOGS}
+    assert set(modes.values()) == {"asymptotic", "bounded rewards"}
+    verdicts = {word for name in LOGS for word in certified(name)["claim"]["verdicts"]}
+    assert verdicts == {"better", "worse", "undecided"}
+    assert len(certified("probabilities of its own for every row")["distributions"]) > 2000
+    assert max(len(one["feeds"]) for one in certified("plans that change")["buckets"]) == 2
+    assert certified("an arm that is hardly drawn")["claim"]["low"][1] is None
+    assert certified("an arm that is hardly drawn")["claim"]["estimates"][1] is not None
+    assert certified("an arm that never comes")["claim"]["estimates"][1] is None
+    assert certified("an arm that never comes")["claim"]["low"][1] == -1.0
+    assert None not in certified("gaps told by other arms")["claim"]["low"][2:]
+    assert certified("arms with features")["reference"] == 1
+
+
+def test_the_claim_in_a_sentence():
+    claim = verify(certified("two arms of 0 and 1")).claim
+    low, high = (certified("two arms of 0 and 1")["claim"][end][0] for end in ("low", "high"))
+    assert claim == (
+        f"gaps of 'reward' over '0': '1' {low:.6g} to {high:.6g}, better; all with probability 0.95"
+        " (bounded rewards)"
+    )
+    assert "'2' -inf to inf, undecided" in verify(certified("an arm that is hardly drawn")).claim
+
+
+def test_many_arms_are_not_all_named():
+    found = found_in(rows_of(14, [[1 / 15] * 15]))
+    claim = verify(saved(found)).claim
+    assert "and 2 more; all with probability 0.95 (asymptotic)" in claim
+
+
+def test_alarms_are_part_of_what_is_said():
+    rows = rows_of(15, [[0.5, 0.5]])
+    found = found_in(replace(rows, plans=np.array([[0.9, 0.1]])))
+    assert verify(saved(found)).claim.endswith("alarms were raised: sample ratio")
+
+
+def test_no_row_is_in_it():
+    rows = rows_of(16, [[0.5, 0.5]])
+    text = json.dumps(saved(found_in(rows)))
+    assert not any(f"{reward!r}"[:8] in text for reward in rows.reward.tolist())
+    assert len(text) < 20_000
+
+
+def test_the_record_is_no_part_of_what_was_found(tmp_path):
+    found, again = (found_in(rows_of(17, [[0.5, 0.5]])) for _ in range(2))
+    assert found == again
+    assert "_record" not in repr(found)
+    assert "_record" not in asdict(found)
+    assert "_record" not in found.to_json()
+    changed = replace(found, reference="1")
+    with pytest.raises(CertificateError, match="save what `analyse` returned, unchanged"):
+        changed.save(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows", "words"),
+    [
+        ({"fixed": True}, 600, "looked at as a whole, once: an ordinary interval has no certificate"),
+        ({}, 10, "no bucket counted, so there is nothing to certify"),
+    ],
+)
+def test_what_has_no_certificate_is_refused_in_words(asked, rows, words, tmp_path):
+    found = found_in(rows_of(18, [[0.5, 0.5]], rows=rows), **asked)
+    with pytest.raises(CertificateError, match=words) as caught:
+        found.save(tmp_path / "c.json")
+    assert isinstance(caught.value, InputError)
+    assert isinstance(caught.value, OutputError)
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_single_bucket_has_none(tmp_path):
+    rows = rows_of(19, [[0.5, 0.5]])
+    found = found_in(replace(rows, bucket=np.zeros(len(rows.arm), dtype=int)))
+    with pytest.raises(CertificateError, match="name the time of each draw"):
+        found.save(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_FEEDS", 40), ("MOST_NUMBERS", 100)])
+def test_what_is_too_much_is_not_kept(limit, most, monkeypatch, tmp_path):
+    monkeypatch.setattr(feeds, limit, most)
+    found = found_in(rows_of(20, [[0.5, 0.5]]))
+    assert list(found._record.feeds) == []
+    with pytest.raises(CertificateError, match="there are 59 pairs of a bucket and a plan"):
+        found.save(tmp_path / "c.json")
+
+
+def test_a_certificate_that_cannot_be_recomputed_is_not_written(tmp_path):
+    found = found_in(rows_of(21, [[0.5, 0.5]]))
+    metric = found.metrics[0]
+    wrong = replace(metric.effects[1], estimate=7.0)
+    object.__setattr__(found, "metrics", (replace(metric, effects=(metric.effects[0], wrong)),))
+    with pytest.raises(CertificateError, match="would not be valid: estimates of '1' is claimed to be 7;"):
+        found.save(tmp_path / "c.json")
+
+
+def test_it_cannot_be_written_to_a_folder(tmp_path):
+    with pytest.raises(OutputError, match="cannot be written"):
+        analysed("two arms of 0 and 1").save(tmp_path)
