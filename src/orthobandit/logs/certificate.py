@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from orthobandit._files import write_text
-from orthobandit._types import Array
+from orthobandit._types import Array, Whole
 from orthobandit.errors import CertificateError
-from orthobandit.estimate import Confidence, ContrastSequence
+from orthobandit.estimate import Confidence, ContrastSequence, Tally
 from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Feeds
 from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.results import Analysis
@@ -114,16 +114,17 @@ def _basis(analysis: Analysis, record: Record, sequence: ContrastSequence, feeds
         },
         "distributions": record.plans[used].tolist(),
         "buckets": [
-            {
-                "values": values.tolist(),
-                "feeds": [
-                    {"distribution": place, **tally[row].to_json()}
-                    for row, place in enumerate(np.searchsorted(used, plans).tolist())
-                ],
-            }
+            {"values": values.tolist(), "feeds": _feeds(np.searchsorted(used, plans), tally)}
             for plans, values, tally in feeds
         ],
     }
+
+
+def _feeds(places: Whole, tally: Tally) -> list[dict[str, Any]]:
+    """Return the plans (G,) of a bucket, each with its row of the tally (G, K)."""
+    columns = tally.to_json()
+    rows = zip(places.tolist(), *columns.values(), strict=True)
+    return [dict(zip(("distribution", *columns), row, strict=True)) for row in rows]
 
 
 def _mode(confidence: Confidence, offset: float) -> dict[str, Any]:

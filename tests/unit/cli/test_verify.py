@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from tests.unit.experiment.fed import fed
 
@@ -50,3 +51,38 @@ def test_foreign_and_cut_files_are_named(tmp_path, capsys, text):
 def test_a_missing_file_is_named(tmp_path, capsys):
     assert main(["verify", str(tmp_path / "none.json")]) == 2
     assert "none.json cannot be read: No such file" in capsys.readouterr().err
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Return the flags that analyse a log of two arms, whose rewards are 0 or 1."""
+    rng = np.random.default_rng(4)
+    arm = rng.integers(0, 2, 3000)
+    won = rng.random(3000) < 0.2 + 0.2 * arm
+    lines = [f"{row // 50},{'ab'[arm[row]]},{int(won[row])}" for row in range(3000)]
+    (tmp_path / "log.csv").write_text("\n".join(["hour,page,won", *lines]))
+    return ["analyse", str(tmp_path / "log.csv"), "--arm", "page", "--reward", "won", "--split", "equal"]
+
+
+def test_what_analyse_saves_is_valid_and_says_the_same(log, tmp_path, capsys):
+    saved = tmp_path / "certificate.json"
+    assert main([*log, "--time", "hour", "--save", str(saved), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["files"] == [str(saved)]
+    low, high = found["metrics"][0]["effects"][1]["interval"]
+    assert main(["verify", str(saved)]) == 0
+    assert capsys.readouterr().out == (
+        f"valid: gaps of 'won' over 'a': 'b' {low:.6g} to {high:.6g}, better; all with probability 0.95"
+        " (bounded rewards)\n"
+    )
+    saved.write_text(saved.read_text().replace(f'"high": [{high}', '"high": [0.9'))
+    assert main(["verify", str(saved)]) == 1
+    assert "high of 'b' is claimed to be 0.9; recomputed it is" in capsys.readouterr().out
+
+
+def test_what_cannot_be_saved_is_shown_with_the_reason(log, tmp_path, capsys):
+    assert main([*log, "--save", str(tmp_path / "certificate.json")]) == 2
+    shown = capsys.readouterr()
+    assert "'b' is the best arm by 'won'" in shown.out
+    assert "an ordinary interval has no certificate; name the time of each draw" in shown.err
+    assert not (tmp_path / "certificate.json").exists()
