@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from certified_logs import LOGS, analysed, certified, found_in, rows_of, saved
+from logs_samples import LABELS, made
 from orthobandit.errors import CertificateError, InputError, OutputError
-from orthobandit.logs import feeds
+from orthobandit.logs import Ratio, analyse, feeds
 from orthobandit.verify_log import verify, verify_file
 
 
@@ -129,3 +130,22 @@ def test_a_certificate_that_cannot_be_recomputed_is_not_written(tmp_path):
 def test_it_cannot_be_written_to_a_folder(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         analysed("two arms of 0 and 1").save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"reward": "revenue", "covariates": ("age", "clicks")},
+        {"reward": "bought", "metrics": ("revenue",), "caps": {"revenue": 20.0}, "segment": "country"},
+        {"reward": "revenue", "unit": "user", "bucket": 1800.0, "bounds": (0.0, 1000.0)},
+        {"reward": "clicks", "missing": "drop", "ratios": (Ratio("revenue", "clicks"),)},
+    ],
+    ids=["covariates", "metrics and segments", "units", "ratios"],
+)
+def test_whatever_is_asked_of_a_log_its_certificate_is_valid(asked):
+    log, columns = made(3000, holes="missing" in asked), tuple(f"p:{label}" for label in LABELS)
+    found = analyse(log, arm="arm", time="at", probabilities=columns, **asked)
+    document = saved(found)
+    assert document["metric"] == asked["reward"]
+    assert document["delta"] == found.metrics[0].delta == 0.05 / len(found.metrics)
+    assert verify(document).valid
