@@ -116,7 +116,7 @@ def analysis_of(
         diagnostics=diagnostics,
         segments=segments,
         heterogeneity=differ,
-        rivals=compared_with(cells, question) if compare else (),
+        rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
         value=_value(followers[0], results[0], once=once) if aims else None,
         notes=(*gathered.notes, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,
