@@ -81,7 +81,9 @@ def slopes(opened: Opened, question: Question) -> Array | None:
     if not question.covariates or question.unit is not None:
         return None
     q, measured = len(question.columns), len(question.measured)
-    values = np.stack([opened.sample[name].cast("float64").to_numpy() for name in question.columns], axis=1)
+    values = np.stack(
+        [opened.sample[name].cast("float64", safe=False).to_numpy() for name in question.columns], axis=1
+    )
     for place, name in enumerate(question.columns):
         values[:, place] = np.minimum(values[:, place], (question.caps or {}).get(name, np.inf))
     values = values[np.isfinite(values).all(axis=1)]

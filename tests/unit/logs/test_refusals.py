@@ -320,6 +320,21 @@ def test_databases(tmp_path):
         gathered("postgres://me:secret@127.0.0.1:1/x", "log", **EQUAL)
 
 
+def test_what_an_engine_cannot_do(tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE log (arm TEXT, bought REAL, at TEXT)")
+        connection.execute("INSERT INTO log VALUES ('a', 1, '2024-01-01'), ('b', 2, '2024-01-02')")
+    connection.close()
+    url = f"sqlite://{tmp_path / 'log.db'}"
+    assert gathered(url, "log", **EQUAL).cells.sums[:, 0].tolist() == [1.0, 2.0]
+    with pytest.raises(
+        SourceError, match=r"engine lacks what is needed .*TryCast.*; copy the table to a Parquet"
+    ):
+        gathered(url, "log", time="at", **EQUAL)
+
+
 def test_a_database_that_goes_away_half_way(postgres):
     import psycopg
 
