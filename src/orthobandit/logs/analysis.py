@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import ParameterError
 from orthobandit.logs.buckets import Gathered, cells_of
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.compare import compare as compared_with
@@ -88,10 +88,6 @@ def analysis_of(
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
     cells = gathered.cells
-    if len(cells.arms) < 2:
-        raise InputError(
-            f"arm={question.arm!r} has the single value {cells.arms.labels[0]!r}; compare two arms"
-        )
     reference = _reference(question, cells)
     once = question.fixed or len(cells.times) == 1
     asked = asked_of(question, cells)

@@ -40,13 +40,13 @@ def diagnose(
     follower : Follower
         Of the reward.
     units : object, optional
-        With `units`, `rows` and `several`: how many units and rows there are, and units in several arms.
+        With `units`, `rows` and `in_several_arms`: how many there are, and units that were in several arms.
     """
     found = [*sample_ratios(cells), *missing_values(cells)]
     found += [constant_gaps(cells, follower), blind_buckets(cells, follower.measure.reference)]
     found += _capped(cells, question)
     if units is not None:
-        found.append(_units(int(units.units), int(units.rows), int(units.several)))
+        found.append(_units(int(units.units), int(units.rows), int(units.in_several_arms)))
     return tuple(found)
 
 

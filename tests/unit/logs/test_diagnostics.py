@@ -38,7 +38,7 @@ def skewed(rows, keep, seed=9):
 
 
 def test_a_log_as_planned_is_fine_in_every_respect():
-    found = checked(cells_of(log()), ASK, SimpleNamespace(units=4000, rows=4000, several=1))
+    found = checked(cells_of(log()), ASK, SimpleNamespace(units=4000, rows=4000, in_several_arms=1))
     assert [one.name for one in found] == [
         "sample ratio",
         "missing",
@@ -188,7 +188,9 @@ def test_capped_values_are_shown_by_arm():
 
 @pytest.mark.parametrize(("several", "status"), [(0, "fine"), (5, "note"), (50, "alarm")])
 def test_units_in_several_arms(several, status):
-    (found,) = only(cells_of(log()), "units", units=SimpleNamespace(units=1000, rows=4000, several=several))
+    (found,) = only(
+        cells_of(log()), "units", units=SimpleNamespace(units=1000, rows=4000, in_several_arms=several)
+    )
     assert found.status == status
     assert found.details == {"units": 1000, "rows": 4000, "several": several}
 
