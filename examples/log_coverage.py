@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from orthobandit import ArmSet, ContrastSequence, Plan, Tally
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
+from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
 from orthobandit.logs.question import Question
 
 Array = NDArray[np.float64]
