@@ -44,7 +44,7 @@ def analyse(
         CSV or Parquet (one file, a folder or a pattern), a pandas, polars or pyarrow frame, a live
         experiment, a table reached through Ibis, or the URL of a database with `table`.
     format : {"export", "growthbook", "vw", "obp"}, optional
-        A log that is no plain table, see :func:`~orthobandit.logs.reading.formats.read_as`; it knows its columns.
+        A log that is no plain table and knows its columns: :func:`~orthobandit.logs.reading.formats.read_as`.
     table : str, optional
         The table of a database.
     compare : bool
