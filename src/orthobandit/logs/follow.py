@@ -160,7 +160,9 @@ class Follower:
         return self
 
     def _is_ready(self) -> bool:
-        return self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
+        """Tell whether the pilot was long enough, and has seen scatter where nothing else tells of it."""
+        is_known = self._pilot_squares > 0 or self.measure.confidence.is_exact
+        return is_known and self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
 
     def _coefficients(self) -> list[Array]:
         """Return c (q,) of the series, and of the plain metric if covariates are taken from it."""
@@ -214,16 +216,19 @@ class Follower:
     def _begin(self) -> None:
         """Fix the boundaries, from the pilot."""
         measure, count = self.measure, len(self.cells.arms)
-        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows)) or 1.0
+        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows))
+        noise = noise or min(measure.confidence.limit / 4.0, 1.0)
         pilot = np.array(sorted(self._pilot_plans), dtype=np.int64)
         level = measure.delta / (count - 1)
         sequence = ContrastSequence.start(
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
         )
         self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
+        deltas = [level, *[measure.delta] * (len(self._aims) - 1)]
         self.scores = tuple(
-            Score(aim, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
-            for aim in self._aims
+            Score(aim, measure.confidence, delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
+            for aim, delta in zip(self._aims, deltas, strict=True)
         )
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             positions = self.cells.arms.positions
