@@ -75,7 +75,7 @@ def logs(world: World, count: int, seed: int) -> Iterator[Cells]:
             low[:, hour, number] = np.where(mine, reward, np.inf).min(axis=1)
             high[:, hour, number] = np.where(mine, reward, -np.inf).max(axis=1)
     for run in range(count):
-        yield _cells(shares[run], [part[run] for part in (counts, sums, squares, low, high)])
+        yield table_cells(shares[run], [part[run] for part in (counts, sums, squares, low, high)])
 
 
 def _share(counts: Array, sums: Array, least: float) -> Array:
@@ -85,8 +85,16 @@ def _share(counts: Array, sums: Array, least: float) -> Array:
     return np.asarray(np.clip(chance, least, 1.0 - least))
 
 
-def _cells(shares: Array, parts: list[Array]) -> Cells:
-    """Return the cells of one log, from tables (hours, 2)."""
+def table_cells(shares: Array, parts: list[Array]) -> Cells:
+    """Return the cells of one log.
+
+    Parameters
+    ----------
+    shares : (hours,) array
+        Probabilities of arm 1.
+    parts : list of (hours, 2) arrays
+        Counts, sums, squares, smallest and largest rewards.
+    """
     bucket, arm = np.nonzero(parts[0] > 0)
     counts, sums, squares, low, high = (part[bucket, arm] for part in parts)
     nothing = np.zeros((len(bucket), 1), dtype=np.int64)

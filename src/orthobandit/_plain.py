@@ -1,5 +1,7 @@
-"""Arrays as plain lists that survive JSON, which has no infinity and no NaN."""
+"""Arrays and nested values as plain ones that survive JSON, which has no infinity and no NaN."""
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,3 +34,20 @@ def numbers_of(data: Any, missing: float = np.inf) -> Array:
     """
     given = np.array(data, dtype=np.float64)
     return np.asarray(np.where(np.isnan(given), missing, given))
+
+
+def plain_values(data: Any) -> Any:
+    """Return nested values as plain dictionaries and lists, None for numbers that are not finite.
+
+    Examples
+    --------
+    >>> plain_values({"ends": (1.5, float("inf")), "rows": np.int64(3)})
+    {'ends': [1.5, None], 'rows': 3}
+    """
+    if isinstance(data, Mapping):
+        return {str(key): plain_values(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [plain_values(value) for value in data]
+    if isinstance(data, np.ndarray | np.generic):
+        return plain_values(data.tolist())
+    return None if isinstance(data, float) and not math.isfinite(data) else data

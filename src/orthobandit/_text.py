@@ -1,6 +1,6 @@
-"""Tables for people, as text."""
+"""Tables and intervals for people, as text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -28,3 +28,16 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 
     written = StringIO()
     Console(file=written, width=WIDE, color_system=None, force_terminal=False).print(table)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def span(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    """Return an interval in words; None is an end that is not known.
+
+    Examples
+    --------
+    >>> span(None, 0.5, "{:+.2f}".format), span(None, None, str)
+    ('−∞ to +0.50', 'not known yet')
+    """
+    if low is None and high is None:
+        return "not known yet"
+    return f"{'−∞' if low is None else shown(low)} to {'∞' if high is None else shown(high)}"

@@ -71,7 +71,7 @@ def test_the_value_of_other_probabilities_is_covered(script, bounds):
         shares, means, tables = coins(rng)
         counted = slice(1, None) if bounds is None else slice(None)  # hours
         truth = np.mean(((wanted - shares) * means).sum(axis=1)[counted])
-        low, high = value_of(script["_cells"](shares[:, 1], tables), wanted, 0.1, bounds).interval
+        low, high = value_of(script["table_cells"](shares[:, 1], tables), wanted, 0.1, bounds).interval
         covered += low <= truth <= high
         width += (high - low) / 2.0 / runs
     assert covered >= binom.ppf(FALSE_ALARM, runs, 0.9)

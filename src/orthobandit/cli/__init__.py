@@ -20,6 +20,7 @@ COMMANDS = {
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
     "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
+    "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
     "verify": "recompute a certificate of decision: valid, or which number is wrong",
 }
 WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._files import optional_package
+from orthobandit._text import span
 from orthobandit._types import Array
 from orthobandit.experiment.report import MetricReport, Report
 
@@ -21,11 +22,11 @@ def text_of(report: Report) -> str:
     out.append(f"  {'arm':<{width}}  {'settled':>8}  {'silent':>7}  {'share':>6}  {'gap':>9}  interval")
     for arm in report.arms:
         gap = "" if arm.gap is None else f"{arm.gap:+.4g}"
-        span = "reference" if arm.label == report.reference else _span(arm.low, arm.high)
+        ends = "reference" if arm.label == report.reference else _span(arm.low, arm.high)
         state = "" if arm.is_active else "  retired" if arm.is_retired else "  dropped"
         out.append(
             f"  {arm.label:<{width}}  {arm.settled:>8}  {arm.silent:>7}  {arm.probability:>6.1%}  {gap:>9}"
-            f"  {span}{state}"
+            f"  {ends}{state}"
         )
     for metric in report.metrics[1:]:
         out.append(f"{metric.name} ({metric.mode}):")
@@ -38,10 +39,7 @@ def text_of(report: Report) -> str:
 
 
 def _span(low: float | None, high: float | None, digits: int = 4) -> str:
-    if low is None and high is None:
-        return "not known yet"
-    left = "−∞" if low is None else f"{low:+.{digits}g}"
-    return f"{left} to {'∞' if high is None else f'{high:+.{digits}g}'}"
+    return span(low, high, f"{{:+.{digits}g}}".format)
 
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}

@@ -18,7 +18,7 @@ from orthobandit.policy import Policy
 
 SILENCES = ("zero", "missing")
 SIDES = ("higher", "lower")
-UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 OBJECTIVE = "reward"
 
 
@@ -27,13 +27,13 @@ def seconds(window: str | float | None) -> float:
 
     Examples
     --------
-    >>> seconds("7d"), seconds("90 min"), seconds(5)
-    (604800.0, 5400.0, 5.0)
+    >>> seconds("7d"), seconds("90 min"), seconds("90m"), seconds(5)
+    (604800.0, 5400.0, 5400.0, 5.0)
     """
     if window is None:
         return np.inf
     if isinstance(window, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|min|h|d|w)\s*", window)
+        match = re.fullmatch(rf"\s*(\d+(?:\.\d*)?)\s*({'|'.join(UNITS)})\s*", window)
         if match is None:
             raise ParameterError(f"window={window!r} must be a number with one of {', '.join(UNITS)}: '7d'")
         window = float(match[1]) * UNITS[match[2]]

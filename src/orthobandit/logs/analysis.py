@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.buckets import Gathered, cells_of
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.compare import compare as compared_with
 from orthobandit.logs.diagnostics import diagnose
-from orthobandit.logs.follow import Measure
+from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.question import BASELINES, MISSING, Question
-from orthobandit.logs.results import Analysis, MetricResult
+from orthobandit.logs.results import Analysis, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.segments import by_segment
 from orthobandit.logs.sentence import sentence_of
 from orthobandit.logs.source import open_source
+from orthobandit.logs.value import aim_of, value_of
 
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
@@ -76,18 +77,23 @@ def analysis_of(
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
     cells = gathered.cells
+    if len(cells.arms) < 2:
+        raise InputError(
+            f"arm={question.arm!r} has the single value {cells.arms.labels[0]!r}; compare two arms"
+        )
     reference = _reference(question, cells)
     once = question.fixed or len(cells.times) == 1
     asked = asked_of(question, cells)
     measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
-    results = tuple(
-        _result(cells, one, measure, once=once) for one, measure in zip(asked, measures, strict=True)
-    )
-    diagnostics = diagnose(cells, question, gathered.units)
+    aims = [] if value is None else [aim_of(cells, value)]
+    followers = [followed(cells, one, () if place else aims) for place, one in enumerate(measures)]
+    results = tuple(_result(*parts, once=once) for parts in zip(asked, followers, strict=True))
+    diagnostics = diagnose(cells, question, followers[0], gathered.units)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
-    segments, differ = (
-        by_segment(cells, asked[0], measures[0], once=once) if question.segment is not None else ((), ())
-    )
+    segments: tuple[SegmentResult, ...] = ()
+    differ: tuple[Heterogeneity, ...] = ()
+    if question.segment is not None:
+        segments, differ = by_segment(cells, asked[0], measures[0], once=once)
     return Analysis(
         sentence=sentence_of(results[0], results[1:], alarms),
         rows=cells.rows,
@@ -100,6 +106,7 @@ def analysis_of(
         segments=segments,
         heterogeneity=differ,
         rivals=compared_with(cells, question) if compare else (),
+        value=_value(followers[0], results[0], once=once) if aims else None,
         notes=(*gathered.notes, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,
     )
@@ -165,17 +172,16 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
     )
 
 
-def _result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) -> MetricResult:
-    follower = followed(cells, measure)
-    plain = followed(cells, replace(measure, covariates=())) if measure.covariates else follower
+def _result(asked: Asked, follower: Follower, *, once: bool) -> MetricResult:
+    plain, measure = follower, follower.measure
+    if measure.covariates:  # the level that a lift is relative to is that of the metric itself
+        plain = followed(follower.cells, replace(measure, covariates=()))
     return metric_result(asked, follower, plain, once=once)
 
 
-def _probabilities(value: Mapping[str, float], cells: Cells) -> Any:
-    out = np.zeros(len(cells.arms))
-    for label, probability in value.items():
-        out[cells.arms.index(label)] = probability
-    return out
+def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
+    score = follower.scores[1] if follower.scores else None
+    return value_of(score, reward.delta, reward.mode, once=once)
 
 
 def _notes(question: Question, cells: Cells, measures: Sequence[Measure]) -> list[str]:

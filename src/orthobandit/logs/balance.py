@@ -8,6 +8,7 @@ import numpy as np
 from orthobandit._types import Array, Whole
 from orthobandit.experiment.health import ALARM, Missing, SampleRatio
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.one_look import missing_p_value, ratio_p_value
 from orthobandit.logs.results import Diagnostic
 
 BLOCKS = 1000  # stretches of time that a log is cut into, at most; for all segments together, five times that
@@ -19,8 +20,9 @@ SPARSE = 5  # rows an arm in a stratum, below which silence is compared with the
 def sample_ratios(cells: Cells) -> list[Diagnostic]:
     """Test all rows, those without values too, against the probabilities: overall and by segment.
 
-    Long logs are cut into a thousand stretches of time, in each of which bets rest on earlier ones alone.
-    With segments, p-values are multiplied by their number (Bonferroni).
+    Long logs are cut into a thousand stretches of time, in each of which bets rest on earlier ones alone; in
+    a log of one bucket there are none, and the test is the ordinary one for one look. With segments,
+    p-values are multiplied by their number (Bonferroni).
     """
     found = [_ratio_found(cells, _ratio(cells, _all_rows(cells), BLOCKS), 1, None)]
     if len(cells.segments) == 1:
@@ -71,16 +73,27 @@ def _blocks(cells: Cells, values: tuple[Whole, ...], most: int) -> Iterator[tupl
         yield cells.plans[plans], tables
 
 
-def _ratio(cells: Cells, rows: Whole, most: int) -> SampleRatio:
-    ratio = SampleRatio.start(len(cells.arms))
+def _ratio(cells: Cells, rows: Whole, most: int) -> tuple[SampleRatio, float]:
+    """Return the test and its p-value."""
+    ratio, count = SampleRatio.start(len(cells.arms)), 0
     for plans, (table,) in _blocks(cells, (rows,), most):
-        ratio = ratio.and_table(plans, table)
-    return ratio
+        ratio, count = ratio.and_table(plans, table), count + 1
+    return ratio, ratio_p_value(plans, table) if count == 1 else ratio.p_value
 
 
-def _ratio_found(cells: Cells, ratio: SampleRatio, tests: int, segment: str | None) -> Diagnostic:
-    p_value = min(1.0, tests * ratio.p_value)
-    alarm = ratio.p_value * tests <= ALARM
+def _missing(cells: Cells, drawn: Whole, silent: Whole) -> float:
+    """Return the p-value of silent rows, given what was drawn."""
+    missing, count = Missing.start(len(cells.arms)), 0
+    for _, (rounds, quiet) in _blocks(cells, (drawn, silent), BLOCKS):
+        missing, count = missing.and_table(rounds, quiet), count + 1
+    return missing_p_value(rounds, quiet) if count == 1 else missing.p_value
+
+
+def _ratio_found(
+    cells: Cells, tested: tuple[SampleRatio, float], tests: int, segment: str | None
+) -> Diagnostic:
+    ratio, p_value = tested[0], min(1.0, tests * tested[1])
+    alarm = p_value <= ALARM
     off = np.abs(ratio.observed - ratio.expected) / np.sqrt(np.maximum(ratio.expected, 1.0))
     worst = int(np.argmax(off))
     where = "" if segment is None else f" in segment {segment!r}"
@@ -106,18 +119,13 @@ def _ratio_found(cells: Cells, ratio: SampleRatio, tests: int, segment: str | No
 def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:
     silent, drawn = cells.missing[:, column], _all_rows(cells)
     arms = len(cells.arms)
-    by_arm = np.bincount(cells.arm, silent, minlength=arms)
-    shares = by_arm / np.maximum(np.bincount(cells.arm, drawn, minlength=arms), 1)
-    if sparse:
-        p_value = _ratio(cells, silent, BLOCKS).p_value
-    else:
-        missing = Missing.start(arms)
-        for _, (rounds, quiet) in _blocks(cells, (drawn, silent), BLOCKS):
-            missing = missing.and_table(rounds, quiet)
-        p_value = missing.p_value
-    alarm, p_value = p_value * tests <= ALARM, min(1.0, p_value * tests)
+    rows = np.bincount(cells.arm, drawn, minlength=arms)
+    shares = np.bincount(cells.arm, silent, minlength=arms) / np.maximum(rows, 1)
+    single = _ratio(cells, silent, BLOCKS)[1] if sparse else _missing(cells, drawn, silent)
+    p_value = min(1.0, tests * single)
+    alarm = p_value <= ALARM
     name, labels = cells.columns[column], cells.arms.labels
-    low, high = int(np.argmin(shares)), int(np.argmax(shares))
+    low, high = int(np.argmin(np.where(rows > 0, shares, np.inf))), int(np.argmax(shares))
     spread = (
         f"from {shares[low]:.2%} of rows with {labels[low]!r} to {shares[high]:.2%} with {labels[high]!r}"
         f" (p-value {p_value:.2g})"

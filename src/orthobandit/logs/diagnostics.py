@@ -5,22 +5,24 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate.pulls import Pulls
 from orthobandit.logs.balance import missing_values, sample_ratios
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.drift import DriftFound, find_drift
-from orthobandit.logs.gathered import BLOCK, MOST
-from orthobandit.logs.pulls import cost, pulls_of
+from orthobandit.logs.follow import Follower
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import Diagnostic
-from orthobandit.logs.strata import Strata, levels_before
 from orthobandit.logs.when import when
 
 BLIND = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED = 0.01  # the same for rows that a cap has changed
+BLOCK = 2_000_000  # numbers that are tabulated at a time
 SEVERAL, MANY = 0.001, 0.01  # shares of units in several arms: worth a note, and an alarm
 
 
-def diagnose(cells: Cells, question: Question, units: Any = None) -> tuple[Diagnostic, ...]:
+def diagnose(
+    cells: Cells, question: Question, follower: Follower, units: Any = None
+) -> tuple[Diagnostic, ...]:
     """Check a log before effects are shown; each check has one sentence, a status and the numbers behind it.
 
     - Sample ratio: do arms come up as often as the probabilities say, overall and in each segment?
@@ -34,35 +36,27 @@ def diagnose(cells: Cells, question: Question, units: Any = None) -> tuple[Diagn
     ----------
     cells : Cells
     question : Question
-        Its `reference` and `caps` are used.
+        Its `caps` are used.
+    follower : Follower
+        Of the reward.
     units : object, optional
         With `units`, `rows` and `several`: how many units and rows there are, and units in several arms.
     """
-    reference = 0 if question.reference is None else cells.arms.index(question.reference)
     found = [*sample_ratios(cells), *missing_values(cells)]
-    if len(cells.arms) > 1:
-        found += [constant_gaps(cells, reference), blind_buckets(cells, reference)]
+    found += [constant_gaps(cells, follower), blind_buckets(cells, follower.measure.reference)]
     found += _capped(cells, question)
     if units is not None:
         found.append(_units(int(units.units), int(units.rows), int(units.several)))
     return tuple(found)
 
 
-def constant_gaps(cells: Cells, reference: int, column: int = 0) -> Diagnostic:
-    """Tell whether gaps over the reference arm drift; rewards count from the mean of earlier buckets."""
-    name, strata = "constant gaps", Strata.of(cells, column)
-    if len(np.unique(strata.bucket)) < 2:
+def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:
+    """Tell whether gaps of a metric that was followed drift over the reference arm."""
+    name, reference = "constant gaps", follower.measure.reference
+    if len(cells.times) < 2:
         return Diagnostic(name, "note", "Whether gaps drift cannot be checked: all rows are in one bucket.")
-    if len(strata) * cost(cells.arms) > MOST:
-        words = (
-            f"Whether gaps drift was not checked: {len(strata):,} combinations of bucket and plan with"
-            f" {len(cells.arms):,} arms would take too long."
-        )
-        return Diagnostic(name, "note", words)
-    first = strata.bucket[strata.stratum] == strata.bucket[0]
-    n, s, q = (float(part[first].sum()) for part in (strata.counts, strata.sums, strata.squares))
-    noise = float(np.sqrt(max(q / n - (s / n) ** 2, 0.0))) or 1.0
-    found, splits = find_drift(cells.arms, strata.minus(levels_before(strata)), reference, noise)
+    others = [arm for arm in range(len(cells.arms)) if arm != reference]
+    found, splits = find_drift(follower.snapshots, others, reference)
     if found is not None:
         return _drifted(cells, found)
     if not splits:
@@ -131,9 +125,13 @@ def blind_buckets(cells: Cells, reference: int) -> Diagnostic:
 
 def _known(cells: Cells, reference: int) -> Mask:
     """Tell which plans can tell which arms from the reference arm (P, K − 1)."""
-    size = max(BLOCK // cost(cells.arms), 1)
+    others = [arm for arm in range(len(cells.arms)) if arm != reference]
+    if cells.arms.dimension == len(cells.arms) - 1:  # arms have nothing in common
+        return np.asarray((cells.plans[:, others] > 0) & (cells.plans[:, [reference]] > 0))
+    contrasts = np.eye(len(cells.arms))[others] - np.eye(len(cells.arms))[reference]
+    size = max(BLOCK // (len(cells.arms) * len(others)), 1)
     blocks = [
-        pulls_of(cells.arms, cells.plans[start : start + size], reference).known
+        Pulls.of(cells.arms.positions, contrasts, cells.plans[start : start + size]).known
         for start in range(0, len(cells.plans), size)
     ]
     return np.concatenate(blocks)

@@ -1,21 +1,18 @@
-"""Do gaps drift? The test of ``experiment.constancy`` on a whole log at once."""
+"""Do gaps drift? The test of ``experiment.constancy`` on what was known at the ends of a log's buckets."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
-from orthobandit.arms import ArmSet
-from orthobandit.estimate import Asymptotic, Evidence, Tuning
+from orthobandit._types import Array
+from orthobandit.estimate import ContrastSequence, Tuning
 from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.estimate.evidence import SUMMED
+from orthobandit.estimate.evidence import SUMMED, Evidence, events
 from orthobandit.experiment.constancy import FIRST, Drift
-from orthobandit.logs.gathered import Gathered, gather
-from orthobandit.logs.sizes import SizesInTime
-from orthobandit.logs.strata import Strata
+from orthobandit.logs.follow import Snapshot
 
-LOOKS = 1000  # ends of buckets at which gaps are compared, at most
-GUESS = 1000  # rounds that intervals are made tightest for, as a sequence of contrasts does
+ALPHA = 1e-3  # chance of a false alarm
 
 
 @dataclass(frozen=True)
@@ -27,105 +24,107 @@ class DriftFound:
     seen: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Test:
-    """What the comparisons of all splits have in common."""
-
-    gathered: Gathered
-    sizes: SizesInTime
-    evidence: Evidence
-    alpha: float
-    looks: Whole
-
-    def level(self, number: int) -> Array:
-        """Return the α (m,) of one side of one of the two intervals of a split, counted from 0."""
-        others = self.evidence.totals.shape[1]
-        return np.full(others, self.alpha / ((number + 1) * (number + 2) * others * 4.0))
-
-    def before(self, number: int, split: int, noise: float) -> tuple[Array, Array]:
-        """Return the ends (m,) of the intervals up to a split."""
-        rho = tightest_rho(GUESS * noise**2 / self.gathered.first, self.alpha / 2.0)
-        return _ends(_at(self.evidence, np.array([split])), self.level(number), rho)
-
-    def after(self, number: int, split: int) -> tuple[Whole, Array, Array]:
-        """Return later looks (L,), and the ends (L, m) of the intervals from the split up to each."""
-        looks = self.looks[self.looks > split]
-        whole = {name: getattr(self.evidence, name) for name in SUMMED}
-        since = {name: part[looks] - part[split] for name, part in whole.items()}
-        seen = self.sizes.events_since(split)[looks - split - 1][:, np.newaxis]
-        now = _at(self.evidence, looks)
-        # Where the whole sequence may not speak yet, a part of it may not either.
-        allowed = np.where(now.events > 0, seen, 0.0)
-        rho = tightest_rho(self.evidence.variances[split], self.level(number))
-        return looks, *_ends(replace(now, **since, events=allowed), self.level(number), rho)
-
-
 def find_drift(
-    arms: ArmSet, strata: Strata, reference: int, noise: float = 1.0, alpha: float = 1e-3
+    snapshots: Sequence[Snapshot], others: Sequence[int], reference: int, alpha: float = ALPHA
 ) -> tuple[DriftFound | None, int]:
     """Return the first drift of a gap that the log shows, if any, and how many splits were tried.
 
-    As :class:`~orthobandit.experiment.constancy.Constancy`, with a bucket as a feed: after 64 rounds and each
-    time that their number has doubled, at the end of a bucket, intervals so far are kept, and compared with
-    those of what follows. All plans of a bucket are added up at once. In very long logs the comparison is
-    made at the ends of a thousand buckets.
+    As :class:`~orthobandit.experiment.constancy.Constancy`: after 64 rounds and each time that their number
+    has doubled, at a snapshot, the intervals so far are compared with those of what follows, at every later
+    snapshot. Evidence of what follows is a difference of sums. For the j-th split both have
+    α/(j(j+1)(K−1)), in four one-sided parts; the largest residual is that of the whole log.
 
     Parameters
     ----------
-    arms : ArmSet
-    strata : Strata
-        Of residuals: each bucket minus a level that was known before it.
+    snapshots : sequence of Snapshot
+    others : sequence of int
+        The arms whose gaps come first in the sequence.
     reference : int
-        The arm that others are compared with.
-    noise : float
-        A guess of their standard deviation; intervals are tightest there, and valid whatever it is.
+        The arm they are compared with.
     alpha : float
         Chance of a false alarm.
     """
-    sizes = SizesInTime.of(strata)
-    gathered = gather(arms, strata, sizes, reference)
-    count = len(sizes.buckets)
-    looks = np.unique(np.linspace(0, count - 1, min(count, LOOKS)).astype(np.int64))
-    test = _Test(gathered, sizes, gathered.evidence(sizes), alpha, looks)
+    splits = _splits(snapshots)
     found: tuple[int, float, DriftFound] | None = None
-    splits = _splits(sizes.rounds)
-    for number, split in enumerate(splits):
-        low, high = test.before(number, split, noise)
-        times, after_low, after_high = test.after(number, split)
-        apart = np.maximum(after_low - high[0], low[0] - after_high)
+    whole = _Whole.of(snapshots, len(others)) if splits else None
+    for number, place in enumerate(splits, start=1):
+        if whole is None:
+            break
+        level = np.full(len(others), alpha / (number * (number + 1) * len(others) * 4.0))
+        low, high = whole.before(place, level)
+        after_low, after_high = whole.after(place, level)
+        apart = np.maximum(after_low - high, low - after_high)
         hits = np.flatnonzero((apart > 0).any(axis=1))
         if not len(hits):
             continue
-        look, arm = int(hits[0]), int(np.argmax(apart[hits[0]]))
-        when, size = int(times[look]), float(apart[look, arm])
-        if found is None or (when, -size) < (found[0], -found[1]):
+        look = int(hits[0])
+        later, arm = place + 1 + look, int(np.argmax(apart[look]))
+        size = float(apart[look, arm])
+        if found is None or (later, -size) < (found[0], -found[1]):
+            before, after = snapshots[place], snapshots[later]
             drift = Drift(
-                arm + int(arm >= reference),
+                others[arm],
                 reference,
-                int(sizes.rounds[split]),
-                int(sizes.rounds[when]),
-                (float(low[0, arm]), float(high[0, arm])),
+                before.rows,
+                after.rows,
+                (float(low[arm]), float(high[arm])),
                 (float(after_low[look, arm]), float(after_high[look, arm])),
             )
-            found = when, size, DriftFound(drift, int(sizes.buckets[split]), int(sizes.buckets[when]))
+            found = later, size, DriftFound(drift, before.bucket, after.bucket)
     return (None if found is None else found[2]), len(splits)
 
 
-def _splits(rounds: Array) -> list[int]:
-    """Return the buckets after which gaps are compared with what follows; the last has nothing after it."""
-    out: list[int] = []
-    enough = float(FIRST)
-    while (place := int(np.searchsorted(rounds, enough))) < len(rounds) - 1:
-        out.append(place)
-        enough = 2.0 * float(rounds[place])
+def _splits(snapshots: Sequence[Snapshot]) -> list[int]:
+    """Return the snapshots whose intervals are compared with what follows; the last has nothing after it."""
+    out, enough = list[int](), FIRST
+    for place, one in enumerate(snapshots[:-1]):
+        if one.rows >= enough:
+            out.append(place)
+            enough = 2 * one.rows
     return out
 
 
-def _at(evidence: Evidence, places: Whole) -> Evidence:
-    return Evidence(*(getattr(evidence, name)[places] for name in vars(evidence)))
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """The evidence (S, m) at all snapshots, their scatter and largest residual (S,), and the mode."""
 
+    evidence: Evidence
+    scattered: Array
+    largest: Array
+    sequence: ContrastSequence
 
-def _ends(evidence: Evidence, alpha: Array, rho: Array) -> tuple[Array, Array]:
-    tuning = Tuning(alpha, np.where(rho > 0, rho, 1.0), np.ones_like(rho))
-    width, estimates = Asymptotic().width(evidence, tuning), evidence.estimates
-    return estimates - width, estimates + width
+    @classmethod
+    def of(cls, snapshots: Sequence[Snapshot], gaps: int) -> "_Whole":
+        sequences = [one.sequence for one in snapshots]
+        shape = sequences[0].evidence.totals.shape
+        parts = {
+            part.name: np.stack(
+                [np.broadcast_to(getattr(one.evidence, part.name), shape)[:gaps] for one in sequences]
+            )
+            for part in fields(Evidence)
+        }
+        scattered, largest = (
+            np.array([getattr(one.sizes, name) for one in sequences]) for name in ("scattered", "largest")
+        )
+        return cls(Evidence(**parts), scattered, largest, sequences[0])
+
+    def before(self, place: int, level: Array) -> tuple[Array, Array]:
+        """Return the ends (m,) up to a snapshot."""
+        now = Evidence(**{name: part[place] for name, part in vars(self.evidence).items()})
+        return self._ends(now, self.sequence.tuning.rho[: len(level)], level)
+
+    def after(self, place: int, level: Array) -> tuple[Array, Array]:
+        """Return the ends (S − place − 1, m) from a snapshot up to each later one."""
+        now = {name: part[place + 1 :] for name, part in vars(self.evidence).items()}
+        for name in SUMMED:
+            now[name] = now[name] - getattr(self.evidence, name)[place]
+        seen = events(self.scattered[place + 1 :] - self.scattered[place], self.largest[place + 1 :])
+        # Where the whole sequence may not speak yet, a part of it may not either.
+        now["events"] = np.where(now["events"] > 0, seen[:, np.newaxis], 0.0)
+        return self._ends(Evidence(**now), tightest_rho(self.evidence.variances[place], level), level)
+
+    def _ends(self, evidence: Evidence, rho: Array, level: Array) -> tuple[Array, Array]:
+        scale = self.sequence.tuning.scale[: len(level)]
+        tuning = Tuning(level, np.where(rho > 0, rho, 1.0), np.where(scale > 0, scale, 1.0))
+        width, estimates = self.sequence.confidence.width(evidence, tuning), evidence.estimates
+        return estimates - width, estimates + width

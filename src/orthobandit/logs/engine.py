@@ -90,6 +90,15 @@ class Opened:
         while self.closers:
             self.closers.pop()()
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Close if the block fails; what opens a source and goes on with it does so in this context."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
     def __enter__(self) -> "Opened":
         return self
 

@@ -1,5 +1,6 @@
 """One metric of a log followed bucket by bucket: forecast, residuals, evidence on every gap."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,9 @@ from orthobandit.estimate import Confidence, ContrastSequence, Plan
 from orthobandit.estimate.pulls import Pulls
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.levels import Chooser, Levels
-from orthobandit.logs.reference import ReferenceLevel
 from orthobandit.logs.residuals import Series, Slopes
 from orthobandit.logs.savings import Savings
+from orthobandit.logs.scores import Aim, Score
 
 PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
 GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
@@ -79,19 +80,22 @@ class Follower:
     ----------
     pairs : (m, 2) array of int
         Gaps that are followed: of every arm over the reference arm, then, unless there are many, of others.
-    sequence, level : ContrastSequence and ReferenceLevel, or None
-        The evidence; None if no bucket counted.
+    sequence : ContrastSequence or None
+        The evidence on gaps; None if no bucket counted.
+    scores : tuple of Score
+        Averages over the rounds that counted: of the level of the reference arm, then those asked for.
     rows : int
         That were counted.
     snapshots : list of Snapshot
     savings : Savings
     """
 
-    def __init__(self, cells: Cells, measure: Measure) -> None:
+    def __init__(self, cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> None:
         self.cells, self.measure = cells, measure
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
-        self.level: ReferenceLevel | None = None
+        self.scores: tuple[Score, ...] = ()
+        self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
         lines = 2 if measure.covariates else 1
         self._lines = [
@@ -189,8 +193,8 @@ class Follower:
 
     def _add(self, series: Series, forecast: float) -> float:
         """Add residuals to the evidence; return the forecast, kept to the declared range."""
-        sequence, level, confidence = self.sequence, self.level, self.measure.confidence
-        if sequence is None or level is None:
+        sequence, confidence = self.sequence, self.measure.confidence
+        if sequence is None:
             raise AssertionError("the sequence was begun")
         centre = confidence.centre(self._values, np.ones(len(self._values), dtype=np.bool_))
         kept = float(np.clip(forecast, centre.low, centre.high))
@@ -198,7 +202,8 @@ class Follower:
         p = self.cells.plans[plans]
         pulls = None if self._pulls is None else self._pulls.of_plans(plans)
         self.sequence = sequence.add(Plan(p, tally.rounds, centre), tally, pulls)
-        level.add(p, tally, kept + float(self._values[self.measure.reference]), self.sequence.sizes)
+        for score in self.scores:
+            score.add(plans, tally, kept, self._values, self.sequence)
         self.rows += int(series.counts.sum())
         return kept
 
@@ -206,23 +211,15 @@ class Follower:
         """Fix the boundaries, from the pilot."""
         measure, count = self.measure, len(self.cells.arms)
         noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows)) or 1.0
-        plans = self.cells.plans[sorted(self._pilot_plans)]
+        pilot = np.array(sorted(self._pilot_plans), dtype=np.int64)
+        level = measure.delta / (count - 1)
         sequence = ContrastSequence.start(
-            self.cells.arms,
-            self.pairs,
-            measure.confidence,
-            measure.delta / (count - 1),
-            noise=noise,
-            rounds=GUESSED_ROUNDS,
+            self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
         )
-        self.sequence = sequence.tuned_by(plans)
-        self.level = ReferenceLevel(
-            measure.confidence,
-            measure.reference,
-            measure.delta / (count - 1),
-            noise,
-            float(plans[:, measure.reference].min(initial=1.0, where=plans[:, measure.reference] > 0)),
-            GUESSED_ROUNDS,
+        self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        self.scores = tuple(
+            Score(aim, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
+            for aim in self._aims
         )
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             positions = self.cells.arms.positions

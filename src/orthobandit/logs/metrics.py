@@ -1,5 +1,6 @@
 """What a log says of one metric: effects against the reference arm and the best, and how they came about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from orthobandit.logs.effects import NOTHING, Gaps, effect, gaps_of, lift_of
 from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
+from orthobandit.logs.scores import Aim
 
 HALF = 0.5  # of δ, for each side of the box that a lift comes from
 
@@ -57,9 +59,9 @@ def confidence_of(asked: Asked, question: Question, cells: Cells, is_binary: Mas
     return Bounded(bounds[0] - offset, bounds[1] - offset)
 
 
-def followed(cells: Cells, measure: Measure) -> Follower:
+def followed(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
     """Follow a measure through the buckets, or look at the log as a whole if there is a single one."""
-    follower = Follower(cells, measure)
+    follower = Follower(cells, measure, aims)
     return follower.run_once() if len(cells.times) == 1 else follower.run()
 
 
@@ -128,8 +130,8 @@ def _effects(
     gaps, halved = gaps_of(follower.sequence, 1.0, scale), gaps_of(follower.sequence, HALF, scale)
     offset = float(follower.cells.offset[follower.measure.column])
     level = box = (-np.inf, np.inf)
-    if plain.level is not None and follower.measure.denominator is None:
-        level, box = plain.level.interval(), plain.level.interval(HALF)
+    if plain.scores and follower.measure.denominator is None:
+        level, box = plain.scores[0].interval(), plain.scores[0].interval(HALF)
     out: list[Effect] = []
     for place in range(len(labels) - 1):
         one = effect(follower, gaps, place, 1.0, fixed=once)

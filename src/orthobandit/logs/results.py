@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from orthobandit._plain import plain_values
+
 Interval = tuple[float | None, float | None]  # None for an end that is not known
 
 
@@ -223,4 +225,22 @@ class Analysis:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; ends that are not known are null."""
-        return asdict(self)
+        values: dict[str, Any] = plain_values(asdict(self))
+        return values
+
+    def html(self) -> str:
+        """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""
+        from orthobandit.logs.page import page_of
+
+        return page_of(self)
+
+    def figure(self) -> Any:
+        """Return effects, and how they came about over time, as a matplotlib figure."""
+        from orthobandit.logs.figure import figure_of
+
+        return figure_of(self)
+
+    def __str__(self) -> str:
+        from orthobandit.logs.text import text_of
+
+        return text_of(self)

@@ -76,15 +76,9 @@ def _from_files(path: str) -> Opened:
             raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
     backend, closers = _duckdb()
     opened = Opened(None, path, is_ordered=True, closers=closers)
-    try:
-        with engine(path, "; is it what its name says, and are all its rows of one kind?"):
-            if is_parquet:
-                opened.table = backend.read_parquet(files, union_by_name=True)
-            else:
-                opened.table = backend.read_csv(files, union_by_name=True)
-    except BaseException:
-        opened.close()
-        raise
+    read = backend.read_parquet if is_parquet else backend.read_csv
+    with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
+        opened.table = read(files, union_by_name=True)
     return opened
 
 
@@ -138,7 +132,7 @@ def _from_frame(source: Any) -> Opened:
         rows = frame.to_arrow()
     backend, closers = _duckdb()
     opened = Opened(None, name, is_ordered=True, closers=closers)
-    with engine(name):
+    with opened.kept(), engine(name):
         backend.con.register("log", rows)
         opened.table = backend.table("log")
     return opened
@@ -169,19 +163,16 @@ def _from_url(url: str, table: str | None) -> Opened:
     with engine(shown):
         options = {"read_only": True} if url.startswith("duckdb://") else {}
         backend = package.connect(url, **options)
-    try:
-        with engine(shown):
-            names = _tables(backend)
-            if table is None:
-                raise ParameterError(f"table= must name the table of {shown}; there are {', '.join(names)}")
-            schema, _, bare = table.rpartition(".")
-            if not schema and bare not in names:
-                raise ParameterError(f"table={table!r} is not in {shown}; {nearest(table, names)}")
-            found = backend.table(bare, database=schema or None)
-    except BaseException:
-        backend.disconnect()
-        raise
-    return Opened(found, f"table {table!r} of {shown}", closers=[backend.disconnect])
+    opened = Opened(None, f"table {table!r} of {shown}", closers=[backend.disconnect])
+    with opened.kept(), engine(shown):
+        names = _tables(backend)
+        if table is None:
+            raise ParameterError(f"table= must name the table of {shown}; there are {', '.join(names)}")
+        schema, _, bare = table.rpartition(".")
+        if not schema and bare not in names:
+            raise ParameterError(f"table={table!r} is not in {shown}; {nearest(table, names)}")
+        opened.table = backend.table(bare, database=schema or None)
+    return opened
 
 
 def _tables(backend: Any) -> list[str]:
@@ -209,13 +200,29 @@ def _from_experiment(experiment: Experiment) -> Opened:
         raise
     opened.closers.insert(0, folder.cleanup)
     opened.name = "the experiment"
+    return of_export(opened)
+
+
+def of_export(opened: Opened) -> Opened:
+    """Return an opened export of an experiment without its holdout, and with the columns it has as fields."""
+    with opened.kept():
+        return _without_holdout(opened)
+
+
+def _without_holdout(opened: Opened) -> Opened:
+    names = list(opened.schema)
+    rewards = [name for name in names if f"forecast:{name}" in names]
+    if not rewards or not {"at", "arm", "holdout"} <= set(names):
+        raise FileFormatError(
+            f"{opened.name} is not the export of an experiment: its columns are {', '.join(names)}"
+        )
     table = opened.table
-    opened.table = table.filter(~table.holdout)
-    probabilities = tuple(name for name in opened.schema if name.startswith("p:"))
+    held = table.holdout.cast("string").lower().isin(["true", "1"])
+    opened.table, opened.is_ordered = table.filter(~held), False
     opened.fields = {
         "arm": "arm",
         "time": "at",
-        "reward": experiment.settings.names[0],
-        "probabilities": probabilities,
+        "reward": rewards[0],
+        "probabilities": tuple(name for name in names if name.startswith("p:")),
     }
     return opened

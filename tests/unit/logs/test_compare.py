@@ -163,3 +163,11 @@ def test_a_log_of_one_bucket_has_its_own_means_as_forecasts():
     found = answers(rows)
     assert found[TOGETHER].estimate == pytest.approx(found[NAIVE].estimate)
     assert found[APART].estimate == pytest.approx(found[NAIVE].estimate)
+
+
+def test_a_log_without_values_or_with_one_arm_has_no_gaps():
+    rows = log()
+    rows.lost = np.ones(600, dtype=bool)
+    assert {one.estimate for one in compare(cells_of(rows), ASK)} == {None}
+    alone = drawn(np.random.default_rng(8), [[1.0]], np.zeros(9, dtype=int), np.arange(9))
+    assert compare(cells_of(alone), ASK) == ()

@@ -193,3 +193,24 @@ def test_units_in_several_arms(several, status):
     (found,) = only(cells_of(log()), "units", units=SimpleNamespace(units=1000, rows=4000, several=several))
     assert found.status == status
     assert found.details == {"units": 1000, "rows": 4000, "several": several}
+
+
+def test_better_forecasts_find_smaller_drifts():
+    rows = log(8, size=200, levels=0.0, gaps=[0.0, 0.5])
+    rows.reward += 5.0 * np.sin(rows.bucket) - rows.arm * (rows.bucket >= 10)
+    cells = cells_of(rows, offset=1.0)
+    levels = np.where(np.arange(20) > 0, 5.0 * np.sin(np.arange(20)), np.nan)
+    statuses = [
+        next(one.status for one in diagnose(cells, ASK, levels=given) if one.name == "constant gaps")
+        for given in (None, levels)
+    ]
+    assert statuses == ["fine", "alarm"]
+
+
+def test_a_log_without_values_is_described_and_not_a_crash():
+    rows = log(buckets=3)
+    rows.lost = np.ones(600, dtype=bool)
+    found = {one.name: one for one in diagnose(cells_of(rows), ASK)}
+    assert found["missing"].words.startswith("'reward' is missing in 600 of 600 rows")
+    assert found["constant gaps"].status == "note"
+    assert found["blind buckets"].status == "fine"

@@ -91,7 +91,7 @@ def test_units_of_rewards_change_no_decision():
 def test_the_level_of_the_reference_arm_is_its_mean_over_all_rounds():
     rows = log(rows=8000)
     follower = Follower(cells_of(rows), measure()).run()
-    low, high = follower.level.interval()
+    low, high = follower.scores[0].interval()
     truth = np.mean(3.0 * np.sin(rows.bucket[len(rows.arm) - follower.rows :] / 8.0))
     assert low < truth < high
     assert high - low < 0.5

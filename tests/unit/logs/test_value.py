@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from cells_by_hand import Rows, cells_of, drawn
-from orthobandit import ArmSet, Bounded, ContrastSequence, Plan, Tally
+from orthobandit import ArmSet, ContrastSequence, Plan, Tally
 from orthobandit.errors import InputError, ParameterError, ProbabilityError, RewardError
-from orthobandit.estimate import Evidence, Tuning
-from orthobandit.estimate.boundaries import tightest_rho
+from orthobandit.estimate.boundaries import gamma_mixture, tightest_rho
 from orthobandit.logs.value import value_of
 
 PLAN = np.array([[0.5, 0.3, 0.2]])
@@ -78,14 +77,16 @@ def test_bounds_make_it_exact():
     value = value_of(cells_of(rows, offset=0.25), WANTED, 0.1, bounds=(0.0, 1.0))
     means = np.concatenate([[0.5], running_means(rows)])
     psi = (WANTED[rows.arm] / rows.probability - 1.0) * (rows.reward - means[rows.bucket])
-    # |q/p − 1| reaches 2, so that the second scale, 4, is the one that holds; it has a sixth of δ.
-    alpha = np.array(0.1 / 2 / 6)
-    tuning = Tuning(alpha, tightest_rho(250.0, alpha), np.array(4.0))
-    parts = (np.array(part) for part in (psi.sum(), 2400.0, (psi**2).sum(), 0.0))
-    width = Bounded(0.0, 1.0).width(Evidence(*parts), tuning)
+    # |q/p − 1| reaches 2, so that the second scale, 2, is the one that holds; it has a sixth of δ.
+    alpha = 0.1 / 2 / 6
+    rho = tightest_rho(250.0, alpha) / 4.0
+    variance = (psi**2).sum() / 4.0
+    grid = ((1e-6, 0.025), (1e-3, 0.025), (1.0, 0.9), (1e3, 0.025), (1e6, 0.025))
+    boundaries = [gamma_mixture(variance, share * alpha, factor * rho) for factor, share in grid]
+    width = 2.0 * min(boundaries) / 2400
     assert value.interval == pytest.approx((psi.mean() - width, psi.mean() + width), rel=1e-9)
     assert value.mode == "exact: holds at all times at once, for values between 0 and 1"
-    with pytest.raises(RewardError, match=r"'reward' reach from 0 to 1, beyond bounds=\(0.0, 0.9\)"):
+    with pytest.raises(RewardError, match=r"metric reach from 0 to 1, beyond bounds=\(0.0, 0.9\)"):
         value_of(cells_of(rows), WANTED, bounds=(0.0, 0.9))
     with pytest.raises(ParameterError, match="must be finite with low < high"):
         value_of(cells_of(rows), WANTED, bounds=(1.0, 0.0))
@@ -133,3 +134,23 @@ def test_probabilities_that_cannot_be_are_named(wanted, words):
 
 def test_too_few_rows_have_no_interval():
     assert value_of(cells_of(log(5, buckets=3, size=4)), WANTED).interval == (None, None)
+
+
+@pytest.mark.parametrize("bounds", [None, (-10.0, 20.0)])
+def test_better_forecasts_make_it_narrower_and_do_not_depend_on_the_offset(bounds):
+    rows = log(6, level=5.0)
+    rows.reward += 2.0 * np.sin(rows.bucket)
+    levels = 5.5 + 3.0 * np.sin(np.arange(12))
+    if bounds is None:
+        levels[0] = np.nan
+    plain = value_of(cells_of(rows), WANTED, bounds=bounds)
+    better = value_of(cells_of(rows), WANTED, bounds=bounds, levels=levels)
+    assert np.diff(better.interval) < 0.9 * np.diff(plain.interval)
+    moved = value_of(cells_of(rows, offset=4.0), WANTED, bounds=bounds, levels=levels)
+    assert moved.interval == pytest.approx(better.interval, rel=1e-9)
+
+
+def test_a_log_without_values_is_refused():
+    cells = cells_of(log())
+    with pytest.raises(RewardError, match="the log has no row with a value of 'reward'"):
+        value_of(cells.only(cells.counts < 0), WANTED)

@@ -1,0 +1,146 @@
+"""Averages over rounds that any plan can tell: the level of an arm, the value of other probabilities."""
+
+from dataclasses import dataclass, replace
+from math import ceil, log
+
+import numpy as np
+
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate import Confidence, ContrastSequence, Tally
+from orthobandit.estimate.boundaries import tightest_rho
+from orthobandit.estimate.evidence import HIDDEN, Batch, Evidence, Tuning, expected_shares, hardly_drawn
+
+SIDES = 2
+STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
+LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What is averaged: of a round of plan p, Σ_a mix_a·(mean of a), plus the level if `counts_level`.
+
+    A reward of arm a pulls at it by h(a) with p_a·h(a) = mix_a, or by that less a constant: with a forecast m
+    and values v of the arms from before the round, m·[counts_level] + Σ mix·v + h(a)·(r − m − v_a) has that
+    mean, whatever the shift.
+
+    Attributes
+    ----------
+    pull, mix : (P, K) arrays
+    known : (P,) array of bool
+        Plans whose rounds are averaged over.
+    counts_level : bool
+    """
+
+    pull: Array
+    mix: Array
+    known: Mask
+    counts_level: bool
+
+    @classmethod
+    def level(cls, plans: Array, arm: int) -> "Aim":
+        """Return the aim at the level of an arm, over rounds of plans that draw it."""
+        p = plans[:, arm]
+        known = p > 0
+        pull, mix = np.zeros_like(plans), np.zeros_like(plans)
+        pull[:, arm] = np.divide(1.0, p, out=np.zeros_like(p), where=known)
+        mix[:, arm] = known
+        return cls(pull, mix, known, True)
+
+    @classmethod
+    def instead(cls, plans: Array, wanted: Array) -> "Aim":
+        """Return the aim at the reward of probabilities q (P, K) minus that of the plans, h = q/p − 1."""
+        ratio = np.divide(wanted, plans, out=np.ones_like(plans), where=plans > 0)
+        return cls(ratio - 1.0, wanted - plans, np.ones(len(plans), dtype=np.bool_), False)
+
+
+class Score:
+    """A confidence sequence for the plain average over rounds of an aim.
+
+    Pulls may grow as they like. In exact modes there is an interval for each of the scales 1, 4, 16, … times
+    the pilot's largest pull that holds while pulls stay below it; all of them share δ.
+
+    Parameters
+    ----------
+    aim : Aim
+    confidence : Confidence
+    delta : float
+        Probability of ever being wrong.
+    noise, rounds : float, int
+        Guesses of the standard deviation of residuals and of the rounds it takes.
+    """
+
+    def __init__(
+        self, aim: Aim, confidence: Confidence, delta: float, *, noise: float, rounds: int, pilot: Whole
+    ) -> None:
+        self._aim, self._confidence, self._alpha = aim, confidence, delta / SIDES
+        self._first = max(float(np.abs(aim.pull[pilot]).max(initial=0.0)), LEAST) if len(pilot) else 1.0
+        spread = max(float(np.mean(np.sum(aim.mix[pilot] * aim.pull[pilot], axis=1))), LEAST)
+        self._rho = float(tightest_rho(rounds * noise**2 * spread, self._alpha))
+        self._reach = self._first
+        zero = np.zeros(1)
+        self.evidence = Evidence(zero, zero, zero, zero)
+
+    def add(
+        self, plans: Whole, tally: Tally, forecast: float, values: Array, sequence: ContrastSequence
+    ) -> None:
+        """Take in residuals (G, K) of G plans from a forecast and values (K,).
+
+        Parameters
+        ----------
+        plans : (G,) array of int
+        tally : Tally
+        forecast : float
+        values : (K,) array
+        sequence : ContrastSequence
+            Of the same rounds: it knows how large residuals were.
+        """
+        aim, rounds = self._aim, tally.rounds[:, np.newaxis].astype(np.float64)
+        pull, known = aim.pull[plans], aim.known[plans, np.newaxis]
+        weighted = pull**2
+        p = np.divide(aim.mix[plans], pull, out=np.zeros_like(pull), where=pull != 0)
+        shares = expected_shares(p, sequence.relative, sequence.drawn)
+        variance = np.sum(weighted * p, axis=1, keepdims=True)
+        base = aim.mix[plans] @ values + (forecast if aim.counts_level else 0.0)
+        reach = np.maximum(np.abs(pull).max(axis=1, keepdims=True), LEAST)
+        batch = Batch(
+            rounds=rounds,
+            excess=sequence.sizes.excess,
+            factor=np.where(known, 1.0, np.inf),
+            reach=reach,
+            estimates=rounds * base[:, np.newaxis] + np.sum(pull * tally.sums, axis=1, keepdims=True),
+            squares=np.sum(weighted * tally.squares, axis=1, keepdims=True),
+            pooled=tally.squares.sum(axis=1, keepdims=True)
+            * np.maximum(variance, np.sum(weighted * shares, axis=1, keepdims=True)),
+        )
+        open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
+        hardly = np.where(hardly_drawn(p, np.zeros(p.shape[1]), sequence.drawn), p, 0.0)
+        is_hidden = float((rounds * np.sum(weighted * hardly, axis=1, keepdims=True)).sum()) > HIDDEN * float(
+            (rounds * variance).sum()
+        )
+        events = 0.0 if is_hidden else sequence.sizes.events
+        self.evidence = replace(
+            self.evidence.and_all(batch, open_weights, self._confidence), events=np.array([events])
+        )
+        self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))
+
+    @property
+    def estimate(self) -> float:
+        """The average so far."""
+        return float(self.evidence.estimates[0])
+
+    @property
+    def error(self) -> float:
+        """Its standard error, for one look."""
+        weight = float(self.evidence.weights[0])
+        return float(np.sqrt(self.evidence.variances[0])) / weight if weight else float(np.inf)
+
+    def interval(self, share: float = 1.0) -> tuple[float, float]:
+        """Return the ends at a share of δ; infinite where nothing is known."""
+        alpha, scale = share * self._alpha, 1.0
+        if self._confidence.is_exact:
+            step = max(ceil(log(self._reach / self._first, STEP) - 1e-9), 0)
+            alpha /= (step + 1) * (step + 2)
+            scale = self._confidence.limit * self._first * STEP**step
+        tuning = Tuning(np.array([alpha]), np.array([self._rho]), np.array([scale]))
+        width = float(self._confidence.width(self.evidence, tuning)[0])
+        return self.estimate - width, self.estimate + width
