@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from cells_by_hand import follow
+from orthobandit import Asymptotic, Bounded
 from orthobandit.logs.compare import APART, MIXTURE, NAIVE
 from orthobandit.logs.diagnostics import diagnose
 from orthobandit.logs.question import Question
-from orthobandit.logs.value import value_of
+from orthobandit.logs.value import aim_of, value_of
 
 pytestmark = pytest.mark.statistical
 
@@ -44,7 +46,8 @@ def test_ours_hold_at_all_looks_and_are_less_than_half_as_wide_as_those_of_mad(s
 
 def test_logs_as_planned_raise_alarms_as_rarely_as_stated(script):
     runs, question = 100, Question("arm", "reward")
-    found = [diagnose(cells, question) for cells in script["logs"](script["World"](), runs, seed=8)]
+    logs = script["logs"](script["World"](), runs, seed=8)
+    found = [diagnose(cells, question, follow(cells)) for cells in logs]
     assert sum(one.p_value <= 0.01 for one, *_ in found) <= binom.isf(FALSE_ALARM, runs, 0.01)
     drifts = sum(one.status == "alarm" for log in found for one in log if one.name == "constant gaps")
     assert drifts <= binom.isf(FALSE_ALARM, runs, 1e-3)
@@ -69,9 +72,11 @@ def test_the_value_of_other_probabilities_is_covered(script, bounds):
     rng, runs, wanted, covered, width = np.random.default_rng(9), 200, np.array([0.2, 0.8]), 0, 0.0
     for _ in range(runs):
         shares, means, tables = coins(rng)
-        counted = slice(1, None) if bounds is None else slice(None)  # hours
-        truth = np.mean(((wanted - shares) * means).sum(axis=1)[counted])
-        low, high = value_of(script["table_cells"](shares[:, 1], tables), wanted, 0.1, bounds).interval
+        truth = np.mean(((wanted - shares) * means).sum(axis=1)[1:])  # the first hour does not count
+        cells = script["table_cells"](shares[:, 1], tables)
+        mode = Asymptotic() if bounds is None else Bounded(*bounds)
+        score = follow(cells, [aim_of(cells, wanted)], confidence=mode, delta=0.1).scores[1]
+        low, high = value_of(score, 0.1, "", once=False).interval
         covered += low <= truth <= high
         width += (high - low) / 2.0 / runs
     assert covered >= binom.ppf(FALSE_ALARM, runs, 0.9)

@@ -243,9 +243,9 @@ class Follower:
     def _estimated(self, sequence: ContrastSequence) -> Array:
         """Return values of the arms (K,): estimated gaps, each as far as it is known, linear in features."""
         count, reference, e = len(self.cells.arms), self.measure.reference, sequence.evidence
-        estimates, weights = e.estimates[: count - 1], np.maximum(e.weights[: count - 1], 1e-300)
-        variance = np.maximum(e.variances, e.pooled)[: count - 1] / weights**2
-        total = estimates**2 + variance
+        estimates, weights = e.estimates[: count - 1], e.weights[: count - 1]
+        variance = np.maximum(e.variances, e.pooled)[: count - 1]
+        total = estimates**2 + variance / np.where(weights > 0, weights, 1.0) ** 2
         shrunk = np.divide(estimates**3, total, out=np.zeros(count - 1), where=total > 0)
         values = np.insert(shrunk, reference, 0.0)
         if self.cells.arms.dimension < count - 1:  # not any values are linear in the features

@@ -54,6 +54,7 @@ class Series:
         # Rounding may leave squares a little below what the mean alone gives, or above what is possible.
         least = np.divide(sums**2, self.counts, out=np.zeros_like(sums), where=self.counts > 0)
         squares = np.clip(squares, least, np.maximum(most**2 * self.counts, least))
+        most = np.maximum(most, np.sqrt(squares / np.maximum(self.counts, 1.0)))
         plans, place = np.unique(self.cells.plan, return_inverse=True)
         count = len(self.cells.arms)
         at, shape = place * count + self.cells.arm, (len(plans), count)

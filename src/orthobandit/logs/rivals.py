@@ -136,21 +136,26 @@ def weighted(pair: Pair, alpha: float) -> Found | None:
 
 
 def apart(pair: Pair, alpha: float) -> Found | None:
-    """Difference of two AIPW means, each with weights √p (Hadad et al. 2021, constant allocation)."""
-    later, means, error = pair.later(), [], 0.0
-    sides = ((later.arm, later.p_arm, later.plugs[0]), (later.over, later.p_over, later.plugs[1]))
-    for part, p, plug in sides:
-        h, safe = np.sqrt(p), np.where(p > 0, p, 1.0)
-        total = float(h @ later.rows)
+    """Difference of two AIPW means, each with weights √p (Hadad et al. 2021, constant allocation).
+
+    With S of an arm as h·(Γ − mean)/Σh, the squared error is Σ (S − S′)² over rows.
+    """
+    later, sides = pair.later(), []
+    parts = ((later.arm, later.p_arm, later.plugs[0]), (later.over, later.p_over, later.plugs[1]))
+    for part, p, plug in parts:
+        safe, total = np.where(p > 0, p, 1.0), float(np.sqrt(p) @ later.rows)
         if total == 0:
             return None
         sums, squares = _around(part, plug)
-        mean = float(h @ (later.rows * plug + sums / safe)) / total
-        off = plug - mean
-        spread = later.rows * off**2 + 2.0 * off * sums / safe + squares / safe**2
-        means.append(mean)
-        error += float(h**2 @ spread) / total**2
-    return means[0] - means[1], float(norm.isf(alpha / 2.0)) * sqrt(max(error, 0.0))
+        pushed, spread, weight = sums / safe, squares / safe**2, np.sqrt(p) / total
+        mean = float(weight @ (later.rows * plug + pushed))
+        sides.append((mean, weight, plug - mean, pushed, spread))
+    (mean, weight, off, pushed, spread), (other, heft, beside, pulled, extent) = sides
+    own = weight**2 @ (later.rows * off**2 + 2.0 * off * pushed + spread)
+    over = heft**2 @ (later.rows * beside**2 + 2.0 * beside * pulled + extent)
+    both = (weight * heft) @ (later.rows * off * beside + beside * pushed + off * pulled)
+    error = max(float(own + over - 2.0 * both), 0.0)
+    return mean - other, float(norm.isf(alpha / 2.0)) * sqrt(error)
 
 
 def together(pair: Pair, alpha: float) -> Found | None:

@@ -131,11 +131,6 @@ def earlier(counts: Array, sums: Array) -> Array:
     return np.asarray(means)
 
 
-def forecasts_of(strata: Strata, levels: Array | None) -> Array:
-    """Return the forecast (B,) of each bucket, minus the offset: `levels`, or the mean of earlier buckets."""
-    return levels_before(strata) if levels is None else np.asarray(levels) - strata.offset
-
-
 def levels_before(strata: Strata, arm: int | None = None) -> Array:
     """Return for each bucket (B,) the mean over earlier ones: of all rows, or of an arm's; NaN for the first.
 

@@ -101,13 +101,13 @@ def test_adaptive_weights_as_row_by_row(offset):
     rows = log(4)
     later = rows.bucket > 0
     p = rows.plans[rows.plan][later]
-    total, error = [], 0.0
+    total, terms = [], []
     for arm in (1, 0):
         h, score = np.sqrt(p[:, arm]), scores(rows, arm)[later]
         total.append(h @ score / h.sum())
-        error += np.sum(h**2 * (score - total[-1]) ** 2) / h.sum() ** 2
+        terms.append(h * (score - total[-1]) / h.sum())
     found = answers(rows, offset=offset)
-    apart = (total[0] - total[1], Z * np.sqrt(error))
+    apart = (total[0] - total[1], Z * np.sqrt(np.sum((terms[0] - terms[1]) ** 2)))
     assert centre_and_half(found[APART]) == pytest.approx(apart, rel=1e-9)
     h, score = 1 / np.sqrt(1 / p[:, 1] + 1 / p[:, 0]), (scores(rows, 1) - scores(rows, 0))[later]
     estimate = h @ score / h.sum()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, chi2_contingency, chisquare
 
-from cells_by_hand import cells_of, drawn
+from cells_by_hand import cells_of, drawn, follow
 from orthobandit.logs.diagnostics import diagnose
 from orthobandit.logs.one_look import missing_p_value, ratio_p_value
 from orthobandit.logs.question import Question
@@ -73,5 +73,5 @@ def test_a_log_without_time_is_tested_all_the_same(lost):
         part[~gone] for part in (rows.bucket, rows.plan, rows.arm, rows.reward)
     )
     rows.lost = rng.random(len(rows.arm)) < np.where(rows.arm == 1, 0.1 + lost, 0.1)
-    ratio, missing, *_ = diagnose(cells_of(rows), Question("arm", "reward"))
+    ratio, missing, *_ = diagnose(cells_of(rows), Question("arm", "reward"), follow(cells_of(rows)))
     assert (ratio.status, missing.status) == (("alarm", "alarm") if lost else ("fine", "note"))
