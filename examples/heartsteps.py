@@ -93,8 +93,8 @@ def orthogonalised(rows: pyarrow.Table, bucket: str, covariates: tuple[str, ...]
     ends = [end for pair in (effect.fixed, effect.interval) for end in pair if end is not None]
     if effect.estimate is None or len(ends) < 4:
         raise ValueError("the log has too few rows")
-    known = "".join(f", {name}" for name in covariates)
-    method = f"orthogonalised, {bucket}s{known}"
+    known = ", with steps before" if covariates else ""
+    method = f"orthogonalised by {bucket}{known}"
     return Answer(method, effect.estimate, (ends[1] - ends[0]) / 2.0, (ends[3] - ends[2]) / 2.0)
 
 
