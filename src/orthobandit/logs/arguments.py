@@ -143,6 +143,8 @@ def _check_number(opened: Opened, role: str, name: str) -> None:
         raise InputError(
             f"{role}={name!r} holds numbers with a comma, such as {texts[0][1]!r}; write them with a point"
         )
+    if not values:
+        raise InputError(f"{role}={name!r} has no value in the first {len(opened.sample):,} rows")
     if not texts:
         raise InputError(f"{role}={name!r} holds text; convert the column to numbers")
     row, value = texts[0]

@@ -13,7 +13,7 @@ from orthobandit.logs.clock import Clock, clock_of, when_of
 from orthobandit.logs.engine import Opened
 from orthobandit.logs.keys import coded, first_row
 from orthobandit.logs.missing import refuse_missing
-from orthobandit.logs.moments import Moments, aggregates, moments, offsets
+from orthobandit.logs.moments import Moments, aggregates, moments, offsets, slopes
 from orthobandit.logs.plans import Drawn, drawn
 from orthobandit.logs.question import Question
 from orthobandit.logs.rows import Rows, rows_of
@@ -65,25 +65,30 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     """
     check_question(opened, question)
     clock = clock_of(opened, question)
-    offset = offsets(opened, question)
-    groups, rows = _grouped(opened, question, clock, offset)
+    offset, guessed = offsets(opened, question), slopes(opened, question)
+    groups, rows = _grouped(opened, question, clock, (offset, guessed))
     found = moments(groups, rows, question)
     _check_groups(opened, question, groups)
     origin = drawn(opened, question, groups, found.rows)
     if not found.is_whole:
         refuse_missing(opened, question)
-        groups, rows = _grouped(opened, question, clock, offset, is_masked=True)
+        groups, rows = _grouped(opened, question, clock, (offset, guessed), is_masked=True)
         found = moments(groups, rows, question)
         origin = drawn(opened, question, groups, found.rows)
     _check_size(question, found)
-    cells = replace(_cells(question, clock, groups, found, origin), offset=offset)
+    cells = replace(_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
     note = repeating_unit(opened, question)
     units = _unit_counts(question, groups, found)
     return Gathered(cells, units, origin.notes + ((note,) if note else ()), _are_binary(cells))
 
 
 def _grouped(
-    opened: Opened, question: Question, clock: Clock, offset: Array, *, is_masked: bool = False
+    opened: Opened,
+    question: Question,
+    clock: Clock,
+    guesses: tuple[Array, Array | None],
+    *,
+    is_masked: bool = False,
 ) -> tuple[Any, Rows]:
     """Return what the engine makes of the GROUP BY, as a pyarrow table, and the rows it was asked of."""
     rows = rows_of(opened, question, clock, is_masked=is_masked)
@@ -92,7 +97,7 @@ def _grouped(
     table, keys = rows.table, list(rows.attributes)
     if clock.column is not None:
         table, keys = table.mutate(bucket=clock.bucket(table.when)), ["bucket", *keys]
-    return opened.fetch(table.group_by(keys).aggregate(**aggregates(table, rows, question, offset))), rows
+    return opened.fetch(table.group_by(keys).aggregate(**aggregates(table, rows, question, *guesses))), rows
 
 
 def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
@@ -165,6 +170,8 @@ def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin
         low=found.low[order],
         high=found.high[order],
         capped=found.capped[order],
+        rest_low=None if found.rest_low is None else found.rest_low[order],
+        rest_high=None if found.rest_high is None else found.rest_high[order],
     )
 
 

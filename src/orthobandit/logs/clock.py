@@ -57,7 +57,8 @@ def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
     if kind.is_date():
         return column.cast("timestamp"), True
     if kind.is_string():
-        return column.try_cast("timestamp('UTC')"), True
+        # Stripped first: DuckDB has its reader of CSV do a bare cast, and that stops at text that is no time.
+        return column.strip().try_cast("timestamp('UTC')"), True
     if kind.is_floating():
         column = column.cast("float64")
         return ibis().ifelse(is_there(column), column, None), False
@@ -85,18 +86,25 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)
+    if is_clock and question.window is not None and question.window != int(question.window):
+        raise ParameterError(f"window={question.window!r} must be a whole number of seconds")
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
-    when = opened.table.select(when=when).when
-    seconds = seconds_of(when, is_clock=is_clock)
-    ends = opened.fetch(when.as_table().aggregate(low=seconds.min(), high=seconds.max()))
-    low, high = ends["low"][0].as_py(), ends["high"][0].as_py()
+    times = opened.table.select(when=when)
+    # Of the times as they are stored: Parquet files state the first and the last.
+    ends = times.aggregate(low=times.when.min(), high=times.when.max())
+    found = opened.fetch(
+        ends.select(
+            low=seconds_of(ends.low, is_clock=is_clock), high=seconds_of(ends.high, is_clock=is_clock)
+        )
+    )
+    low, high = found["low"][0].as_py(), found["high"][0].as_py()
     if low is None:  # no time at all, which is refused when rows are counted
         return Clock(question.time, is_clock, HOUR)
     if is_clock:
         return Clock(question.time, True, _clock_width(high - low))
-    return _numbers(opened, question.time, when, low, high)
+    return _numbers(opened, question.time, times, (low, high))
 
 
 def _given_width(bucket: str | float, *, is_clock: bool) -> float:
@@ -116,10 +124,10 @@ def _clock_width(span: float) -> float:
     return DAY if span > MOST_HOURS * HOUR else HOUR
 
 
-def _numbers(opened: Opened, name: str, when: Any, low: float, high: float) -> Clock:
+def _numbers(opened: Opened, name: str, times: Any, ends: tuple[float, float]) -> Clock:
     """Cut numbers: one bucket a value if these are whole and few, else round parts of the span."""
-    whole = when.as_table().distinct().limit(MOST_VALUES + 1)
-    values = opened.fetch(whole)["when"].drop_null().to_numpy()
+    low, high = ends
+    values = opened.fetch(times.distinct().limit(MOST_VALUES + 1))["when"].drop_null().to_numpy()
     if len(values) <= MOST_VALUES and np.all(values == np.floor(values)) and np.abs(values).max() < 2**53:
         steps = np.unique(np.diff(np.sort(values)).astype(np.int64))
         width = float(np.gcd.reduce(steps)) if steps.size else 1.0

@@ -35,6 +35,8 @@ def engine(name: str, remedy: str = "") -> Iterator[None]:
 def _words(error: Exception) -> str:
     """Return the first lines of what an engine says, without positions in SQL that nobody wrote."""
     text = str(error).strip() or type(error).__name__
+    if "Compilation rule for" in text:
+        return f"its engine lacks what is needed ({text}); copy the table to a Parquet file and analyse that"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(("LINE ", "^", "JVM stacktrace", "at org."))]
     shown = "; ".join(kept[:3])
@@ -82,8 +84,13 @@ class Opened:
 
     @cached_property
     def sample(self) -> Any:
-        """The first rows, as a pyarrow table."""
-        return self.fetch(self.table.limit(SAMPLE))
+        """The first rows of all columns of plain types, as a pyarrow table."""
+        plain = [
+            name
+            for name, kind in self.schema.items()
+            if kind.is_numeric() or kind.is_string() or kind.is_boolean() or kind.is_temporal()
+        ]
+        return self.fetch(self.table.select(plain).limit(SAMPLE))
 
     def close(self) -> None:
         """Leave the engine, and remove what was written for it."""

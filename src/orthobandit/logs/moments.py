@@ -15,23 +15,30 @@ FAR = 100.0  # standard deviations from 0 at which a level is taken off before s
 
 @dataclass(frozen=True)
 class Moments:
-    """Aggregates of G groups; see :class:`~orthobandit.logs.cells.Cells`. `there` (G, q) counts values."""
+    """Aggregates of G groups, called as in :class:`~orthobandit.logs.cells.Cells`.
+
+    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0
+    where there is no cap.
+    """
 
     counts: Whole
     rows: Whole
     there: Whole
+    raw: Array
     missing: Whole
     sums: Array
     products: Array
     low: Array
     high: Array
     capped: Whole
+    rest_low: Array | None
+    rest_high: Array | None
 
     @property
     def is_whole(self) -> bool:
         """Whether no value was missing or not finite."""
-        is_there = np.array_equal(self.there, np.broadcast_to(self.counts[:, np.newaxis], self.there.shape))
-        ends = np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
+        is_there = np.array_equal(self.there, self.counts)
+        ends = np.isfinite(self.raw) & np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
         return bool(is_there and np.all(ends))
 
 
@@ -39,7 +46,7 @@ def offsets(opened: Opened, question: Question) -> Array:
     """Return what to take off each column (q,), so that squares keep their digits: 0 unless far from 0."""
     found = np.zeros(len(question.columns))
     for place, name in enumerate(question.columns):
-        values = opened.sample[name].cast("float64").to_numpy()
+        values = opened.sample[name].cast("float64", safe=False).to_numpy()
         totals = question.unit is not None and name in question.measured
         values = _totals(opened, question.unit, values) if totals and question.unit else values
         found[place] = _offset(values[np.isfinite(values)])
@@ -66,6 +73,28 @@ def _offset(values: Array) -> float:
     return float(np.round(middle / unit) * unit)
 
 
+def slopes(opened: Opened, question: Question) -> Array | None:
+    """Return guesses (q, q) of how metrics go along with covariates, from the first rows; None without any.
+
+    Units are not gathered for it: their metrics are sums, and the guess is none.
+    """
+    if not question.covariates or question.unit is not None:
+        return None
+    q, measured = len(question.columns), len(question.measured)
+    values = np.stack(
+        [opened.sample[name].cast("float64", safe=False).to_numpy() for name in question.columns], axis=1
+    )
+    for place, name in enumerate(question.columns):
+        values[:, place] = np.minimum(values[:, place], (question.caps or {}).get(name, np.inf))
+    values = values[np.isfinite(values).all(axis=1)]
+    out = np.zeros((q, q))
+    if len(values) > q:
+        around = values - values.mean(axis=0)
+        found = np.linalg.lstsq(around[:, measured:], around[:, :measured], rcond=None)[0]
+        out[:measured, measured:] = np.where(np.isfinite(found), found, 0.0).T
+    return out
+
+
 def pairs_of(question: Question) -> list[tuple[int, int]]:
     """Return the pairs (i ≤ j) of columns whose products somebody needs."""
     names = question.columns
@@ -78,7 +107,9 @@ def pairs_of(question: Question) -> list[tuple[int, int]]:
     return pairs
 
 
-def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dict[str, Any]:
+def aggregates(
+    table: Any, rows: Rows, question: Question, offset: Array, guessed: Array | None
+) -> dict[str, Any]:
     """Return the expressions to aggregate, by the names under which :func:`moments` finds them."""
     package, out = ibis(), {"n": table.count()}
     caps, names = question.caps or {}, question.columns
@@ -94,15 +125,23 @@ def aggregates(table: Any, rows: Rows, question: Question, offset: Array) -> dic
         if name in caps:
             over = value > caps[name] if kept is None else (value > caps[name]) & kept
             out[f"k{place}"] = over.fill_null(False).cast("int32").sum()
-            value = package.least(value, caps[name])
+            out[f"raw{place}"] = value.sum()  # NaN and infinite values show here alone
+            value = package.ifelse(value > caps[name], caps[name], value)
         value = value - offset[place] if offset[place] else value
         value = value if kept is None else package.ifelse(kept, value, None)
         values.append(value)
         out |= {f"s{place}": value.sum(), f"low{place}": value.min(), f"high{place}": value.max()}
-        out[f"m{place}" if rows.is_masked else f"c{place}"] = (
-            table[f"m{place}"].sum() if rows.is_masked else value.count()
-        )
+        if rows.is_masked:
+            out[f"m{place}"] = table[f"m{place}"].sum()
+    if not rows.is_masked:  # a sum with NULL is NULL
+        out["there"] = sum((table[f"x{place}"] for place in range(1, rows.columns)), table.x0).count()
     out |= {f"q{i}_{j}": (values[i] * values[j]).sum() for i, j in pairs_of(question)}
+    if guessed is not None:
+        for i in range(len(question.measured)):
+            rest = values[i]
+            for j in np.flatnonzero(guessed[i]):
+                rest = rest - float(guessed[i, j]) * values[j]
+            out |= {f"restlow{i}": rest.min(), f"resthigh{i}": rest.max()}
     return out | {name: table[name].sum() for name in rows.extra}
 
 
@@ -127,19 +166,21 @@ def moments(groups: Any, rows: Rows, question: Question) -> Moments:
     for i, j in pairs_of(question):
         products[:, i, j] = products[:, j, i] = groups[f"q{i}_{j}"].cast("float64").to_numpy()
     counts = whole("kept") if "kept" in groups.column_names else whole("n")
-    there = np.broadcast_to(counts[:, np.newaxis], (len(counts), q)) if rows.is_masked else each("c", 0)
     empty = (counts == 0)[:, np.newaxis]  # sums over no rows are NULL
     products[(counts == 0)[:, np.newaxis, np.newaxis] & ~_unasked(question)] = 0.0
     return Moments(
         counts,
         whole("n"),
-        there.astype(np.int64),
+        counts if rows.is_masked else whole("there"),
+        each("raw", 0.0),
         each("m", 0).astype(np.int64) if rows.is_masked else np.zeros((len(groups), q), dtype=np.int64),
         np.where(empty, 0.0, each("s", 0.0)),
         products,
         np.where(empty, 0.0, each("low", 0.0)),
         np.where(empty, 0.0, each("high", 0.0)),
         each("k", 0).astype(np.int64),
+        np.where(empty, 0.0, each("restlow", 0.0)) if "restlow0" in groups.column_names else None,
+        np.where(empty, 0.0, each("resthigh", 0.0)) if "resthigh0" in groups.column_names else None,
     )
 
 

@@ -53,7 +53,8 @@ def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Dra
             f"probabilities differ between rows ({len(plans):,} distributions): the order of draws matters"
             " then; name the time column (time)"
         )
-    return Drawn(arms, plans, arm, plan, notes)
+    # Logs keep a few digits: what is within the tolerance of a distribution is made one.
+    return Drawn(arms, plans / plans.sum(axis=1, keepdims=True), arm, plan, notes)
 
 
 def _split(split: Mapping[str, float] | str, arms: ArmSet) -> Array:

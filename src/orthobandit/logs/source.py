@@ -148,12 +148,15 @@ def _from_ibis(source: Any) -> Opened:
 
 def _from_spark(source: Any) -> Opened:
     package = ibis()
-    with engine("the Spark frame"):
-        backend = package.pyspark.connect(source.sparkSession)
+    session, zone, opened = source.sparkSession, "spark.sql.session.timeZone", Opened(None, "the Spark frame")
+    with opened.kept(), engine(opened.name):
+        before = session.conf.get(zone)
+        opened.closers.append(lambda: session.conf.set(zone, before))  # which Ibis makes UTC
+        backend = package.pyspark.connect(session)
         name = package.util.gen_name("orthobandit")
         source.createOrReplaceTempView(name)
-        opened = Opened(backend.table(name), "the Spark frame")
-    opened.closers.append(lambda: source.sparkSession.catalog.dropTempView(name))
+        opened.closers.append(lambda: session.catalog.dropTempView(name))
+        opened.table = backend.table(name)
     return opened
 
 

@@ -78,7 +78,7 @@ def repeating_unit(opened: Opened, question: Question) -> str | None:
         return None
     used = {question.arm, question.segment, question.time, question.plan, *question.columns}
     for name in opened.schema:
-        if name.strip().lower() in OBVIOUS and name not in used:
+        if name.strip().lower() in OBVIOUS and name not in used and name in opened.sample.column_names:
             values = opened.sample[name].drop_null()
             distinct = len(values.unique())
             if distinct < len(values):

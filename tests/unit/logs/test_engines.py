@@ -122,7 +122,10 @@ def in_spark(spark, tmp_path_factory):
 
 @pytest.mark.parametrize("question", ["units", "text"])  # Spark takes seconds for each
 def test_a_frame_of_spark(question, in_spark):
-    check(in_spark[int(QUESTIONS[question][1])], question)
+    frame, zone = in_spark[int(QUESTIONS[question][1])], "spark.sql.session.timeZone"
+    frame.sparkSession.conf.set(zone, "Asia/Tokyo")
+    check(frame, question)
+    assert frame.sparkSession.conf.get(zone) == "Asia/Tokyo"
 
 
 def test_an_ibis_table_is_asked_where_it_is():

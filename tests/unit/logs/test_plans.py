@@ -99,3 +99,15 @@ def test_booleans_are_numbers():
     log = pyarrow.table({"arm": ["a", "b", "b"], "bought": [True, False, True]})
     found = gathered(log, split="equal")
     assert (found.cells.sums[:, 0].tolist(), found.is_binary.tolist()) == ([1.0, 1.0], [True])
+
+
+@pytest.mark.parametrize("role", ["reward", "covariates"])
+def test_whole_numbers_beyond_those_that_floats_know_are_rounded(role):
+    log = pyarrow.table(
+        {"arm": ["a", "b", "b"], "bought": [1.0, 0.0, 1.0], "big": [2**60 + 1, 2**60 + 2**20, 7]}
+    )
+    fields = {"reward": "big"} if role == "reward" else {"covariates": ("big",)}
+    cells = gathered(log, split="equal", **fields).cells
+    place = cells.columns.index("big")
+    totals = cells.sums[:, place] + cells.counts * cells.offset[place]
+    np.testing.assert_allclose(totals, [2.0**60, 2.0**60 + 2**20 + 7])

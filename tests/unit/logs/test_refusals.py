@@ -2,6 +2,8 @@
 
 import numpy as np
 import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from logs_samples import LABELS, gathered, made
@@ -75,6 +77,11 @@ def changed(name, place, value, log=None):
         ({"bucket": "hour"}, ParameterError, r"bucket='hour' needs a time column"),
         ({"bucket": "houre", "time": "at"}, ParameterError, r"bucket='houre' .* did you mean 'hour'"),
         ({"bucket": 0.5, "time": "at"}, ParameterError, r"bucket=0.5 must be a whole number of seconds"),
+        (
+            {"unit": "user", "time": "at", "window": 0.5},
+            ParameterError,
+            r"window=0.5 must be a whole number of seconds",
+        ),
         ({"unit": "user"}, ParameterError, r"\d+ units were seen in several arms, .* name it with time"),
         ({"segment": "user"}, InputError, r"segment='user' has \d+ values; at most 200"),
         ({"covariates": ("arm",)}, ParameterError, r"'arm' is named twice, as arm and as covariates"),
@@ -174,6 +181,25 @@ def test_rows(name, value, fields, error, message):
         gathered(changed(name, 7, value), **fields)
 
 
+@pytest.mark.parametrize("value", [None, np.nan, np.inf])
+@pytest.mark.parametrize("unit", [None, "user"])
+def test_a_cap_hides_no_missing_value(value, unit):
+    log, fields = changed("revenue", 7, value), EQUAL | {"time": "at", "unit": unit, "caps": {"revenue": 5.0}}
+    with pytest.raises(RewardError, match=r"'revenue' is missing or not finite in 1 of 600 rows .* row 8"):
+        gathered(log, reward="revenue", **fields)
+    cells = gathered(log, reward="revenue", missing="drop", **fields).cells
+    assert (cells.missing.sum(), cells.dropped.sum()) == (1, 1)
+
+
+def test_numbers_and_text_in_one_column_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    log = pandas.DataFrame({"arm": ["a", "b"], "bought": [1, "many"]})
+    with pytest.raises(
+        (SourceError, InputError), match=r"several kinds of values|not a number, such as 'many'"
+    ):
+        gathered(log, **EQUAL)
+
+
 def test_a_played_arm_of_probability_zero_names_the_row():
     log = made()
     place = log["arm"].to_pylist().index("c")
@@ -216,6 +242,7 @@ def test_probabilities_that_differ_need_a_time():
             InputError,
             r"'bought' holds text that is not a number, such as 'n/a', first in row 2",
         ),
+        ("arm,bought\na,\nb,\n", InputError, r"reward='bought' has no value in the first 2 rows"),
         ("arm,bought\na,1\na,0\n", InputError, r"only the arm 'a'; there is nothing to compare"),
         (
             "arm,bought\n" + "a,1\nb,0\n" * 20_000 + "a,many\n",
@@ -228,6 +255,23 @@ def test_text_files(text, error, message, tmp_path):
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(error, match=message):
         gathered(tmp_path / "log.csv", **EQUAL)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_text_that_is_no_time_is_counted(kind, tmp_path):
+    rows = {"arm": ["a", "b", "a"], "bought": [1, 0, 1], "at": ["2024-01-01 00:00:00", "yesterday", None]}
+    source = pyarrow.table(rows)
+    if kind == "csv":
+        source = tmp_path / "log.csv"
+        pyarrow.csv.write_csv(pyarrow.table(rows), source)
+    elif kind == "parquet":
+        source = tmp_path / "log.parquet"
+        pyarrow.parquet.write_table(pyarrow.table(rows), source)
+    message = (
+        r"cannot be read in 1 rows \(and is missing in 1\), first in row 2, such as 'yesterday'; ISO times"
+    )
+    with pytest.raises(InputError, match=message):
+        gathered(source, time="at", **EQUAL)
 
 
 def test_a_frame_that_was_read_with_the_wrong_separator():
@@ -274,6 +318,21 @@ def test_databases(tmp_path):
         gathered(url, "visit", **EQUAL)
     with pytest.raises(SourceError, match=r"postgres://me:\*\*\*@127.0.0.1:1/x cannot be read: .*refused"):
         gathered("postgres://me:secret@127.0.0.1:1/x", "log", **EQUAL)
+
+
+def test_what_an_engine_cannot_do(tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE log (arm TEXT, bought REAL, at TEXT)")
+        connection.execute("INSERT INTO log VALUES ('a', 1, '2024-01-01'), ('b', 2, '2024-01-02')")
+    connection.close()
+    url = f"sqlite://{tmp_path / 'log.db'}"
+    assert gathered(url, "log", **EQUAL).cells.sums[:, 0].tolist() == [1.0, 2.0]
+    with pytest.raises(
+        SourceError, match=r"engine lacks what is needed .*TryCast.*; copy the table to a Parquet"
+    ):
+        gathered(url, "log", time="at", **EQUAL)
 
 
 def test_a_database_that_goes_away_half_way(postgres):
