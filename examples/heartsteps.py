@@ -150,7 +150,7 @@ def figure(rows: pyarrow.Table, found: list[Answer], path: Path = FIGURE) -> Non
         right.plot(one.gap, place, marker="o", color=SENT, markersize=5)
     right.axvline(0.0, color=PLAIN, linewidth=1.0, zorder=0)
     right.set_yticks(range(len(found)), [one.method for one in reversed(found)])
-    right.set_xlabel("gap in log steps: for one look (thick), at all times (thin)")
+    right.set_xlabel("gap in log steps (thick: for one look, thin: at all times)")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     panels.savefig(path, dpi=110)
