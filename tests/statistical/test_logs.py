@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from cells_by_hand import follow
 from orthobandit import Asymptotic, Bounded
-from orthobandit.logs.compare import APART, MIXTURE, NAIVE
-from orthobandit.logs.diagnostics import diagnose
+from orthobandit.logs.checks.diagnostics import diagnose
+from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE
 from orthobandit.logs.question import Question
 from orthobandit.logs.value import aim_of, value_of
 
