@@ -16,6 +16,7 @@ from orthobandit.logs.reading.keys import Coded, coded, first_row, how_many
 from orthobandit.logs.reading.labels import arm_numbers, arms_of, columns_of_arms, laws_of
 
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
+ROUNDING = 1e-9  # from how far on it is worth a note
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,12 @@ def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Dra
             f"probabilities differ between rows ({len(plans):,} distributions): the order of draws matters"
             " then; name the time column (time)"
         )
-    # Logs keep a few digits: what is within the tolerance of a distribution is made one.
-    return Drawn(arms, plans / plans.sum(axis=1, keepdims=True), arm, plan, notes)
+    # Logs keep a few digits: what is within the tolerance of a distribution is made one, and that is said.
+    whole = plans.sum(axis=1, keepdims=True)
+    off = float(np.abs(whole - 1).max(initial=0.0))
+    if off > ROUNDING:
+        notes = (*notes, f"probabilities sum to 1 within {off:.1g} only, and were divided by their sums")
+    return Drawn(arms, plans / whole, arm, plan, notes)
 
 
 def _split(split: Mapping[str, float] | str, arms: ArmSet) -> Array:

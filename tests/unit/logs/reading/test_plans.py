@@ -111,3 +111,12 @@ def test_whole_numbers_beyond_those_that_floats_know_are_rounded(role):
     place = cells.columns.index("big")
     totals = cells.sums[:, place] + cells.counts * cells.offset[place]
     np.testing.assert_allclose(totals, [2.0**60, 2.0**60 + 2**20 + 7])
+
+
+def test_probabilities_of_few_digits_are_divided_by_their_sum_and_it_is_said():
+    rows = pyarrow.table(
+        {"arm": ["a", "b", "a"], "reward": [0.0, 1.0, 1.0], "p:a": [0.3333333] * 3, "p:b": [0.6666666] * 3}
+    )
+    found = gathered(rows, arm="arm", reward="reward", probabilities=("p:a", "p:b"))
+    assert found.cells.plans.sum() == pytest.approx(1.0, abs=1e-15)
+    assert any("were divided by their sums" in note for note in found.notes)
