@@ -7,7 +7,7 @@ and ``showing`` after it.
 """
 
 from orthobandit.logs.analysis import analyse, analysis_of
-from orthobandit.logs.question import Guardrail, Question, Ratio
+from orthobandit.logs.question import Question, Ratio
 from orthobandit.logs.results import Analysis
 
-__all__ = ["Analysis", "Guardrail", "Question", "Ratio", "analyse", "analysis_of"]
+__all__ = ["Analysis", "Question", "Ratio", "analyse", "analysis_of"]

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow
 import pytest
 
-from orthobandit import ArmSet, Experiment, analyse
+from orthobandit import ArmSet, Experiment, Guardrail, analyse
 from orthobandit.errors import InputError, ParameterError
-from orthobandit.logs import Guardrail, Ratio
+from orthobandit.logs import Ratio
 
 LABELS = np.array(["old", "new", "video"])
 SPLIT = {"old": 0.5, "new": 0.3, "video": 0.2}
@@ -93,10 +93,17 @@ def test_metrics_share_the_level_and_each_has_its_mode():
 
 def test_a_guardrail_that_is_broken_is_in_the_sentence():
     found = analyse(
-        log(gaps=(0.0, 2.0, 0.0)), **ASKED, guardrails=[Guardrail("clicks", 0.1)], reference="new"
+        log(gaps=(0.0, 2.0, 0.0)), **ASKED, guardrails=[Guardrail("clicks", 0.1, "lower")], reference="new"
     )
     assert "'old' hurts 'clicks' by more than 0.1" in found.sentence
     assert effects(found, 1)["old"].verdict == "harmed"
+
+
+@pytest.mark.parametrize(("worse", "verdict"), [("higher", "harmed"), ("lower", "safe")])
+def test_more_may_be_worse(worse, verdict):
+    found = analyse(LOG, **ASKED, guardrails=[Guardrail("bought", 0.01, worse)])
+    assert effects(found, 1)["video"].verdict == verdict
+    assert found.metrics[1].margin == (0.01 if worse == "higher" else -0.01)
 
 
 def test_segments_and_whether_they_differ():

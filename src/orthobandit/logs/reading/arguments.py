@@ -58,9 +58,6 @@ def _check_settings(question: Question) -> None:
     check_choice("missing", question.missing, MISSING)
     check_choice("baseline", question.baseline, BASELINES)
     check_fraction("delta", question.delta)
-    for one in question.guardrails:
-        if not math.isfinite(one.margin) or one.margin < 0:
-            raise ParameterError(f"guardrails: the margin {one.margin!r} of {one.metric!r} must be 0 or more")
     for name, cap in (question.caps or {}).items():
         if name not in question.measured:
             raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")

@@ -8,6 +8,7 @@ from orthobandit.logs.reading.engine import SAMPLE, Opened, ibis
 from orthobandit.logs.reading.rows import Rows
 
 THINGS = ("unit", "user", "visitor", "customer", "client", "account", "device", "member", "participant")
+FEWEST = 20  # values, below which a column names no units
 OBVIOUS = {f"{one}{end}" for one in THINGS for end in ("", "_id", "id")}
 
 
@@ -81,7 +82,7 @@ def repeating_unit(opened: Opened, question: Question) -> str | None:
         if name.strip().lower() in OBVIOUS and name not in used and name in opened.sample.column_names:
             values = opened.sample[name].drop_null()
             distinct = len(values.unique())
-            if distinct < len(values):
+            if FEWEST <= distinct < len(values):
                 return (
                     f"{name!r} repeats ({distinct:,} values in the first {min(len(values), SAMPLE):,} rows):"
                     f" if it names the unit that was randomised, say unit={name!r}, or intervals are"

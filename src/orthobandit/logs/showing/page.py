@@ -109,7 +109,7 @@ def _words(effect: Effect) -> str:
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> str:
-    marks = (0.0,) if metric.margin is None else (0.0, -metric.margin)
+    marks = (0.0,) if metric.margin is None else (0.0, metric.margin)
     title = f"{title_words(metric)}, gap to {analysis.reference}"
     out = [forest(title, _bars(metric.effects), marks), _said(certainty_words(metric))]
     if is_held_against_best(analysis, metric):

@@ -12,7 +12,7 @@ def sentence_of(
     if alarms:
         return f"Do not act on these effects yet: {alarms[0].words}"
     harmed = [
-        f"{one.arm!r} hurts {metric.name!r} by more than {metric.margin:g}"
+        f"{one.arm!r} hurts {metric.name!r} by more than {abs(metric.margin or 0.0):g}"
         for metric in others
         if metric.kind == "guardrail"
         for one in metric.effects

@@ -1,5 +1,6 @@
 """What an analysis found, in words that the text and the page share."""
 
+import math
 from collections.abc import Iterable
 
 from orthobandit.logs.results import (
@@ -83,13 +84,14 @@ def title_words(metric: MetricResult) -> str:
     """Return the name of a metric, with what it is where that is not the reward."""
     name = printable(metric.name)
     if metric.kind == "guardrail" and metric.margin is not None:
-        return f"{name} (guardrail: a loss of {number(metric.margin)} is borne)"
+        side = "rise" if math.copysign(1.0, metric.margin) > 0 else "fall"
+        return f"{name} (guardrail: may {side} by {number(abs(metric.margin))})"
     return name if metric.kind in ("reward", "metric") else f"{name} ({metric.kind})"
 
 
 def certainty_words(metric: MetricResult) -> str:
     """Return the mode of a metric's intervals and how surely they hold."""
-    chance = f"with probability {1.0 - metric.delta:.6g} all intervals of this metric are right"
+    chance = f"with probability {1.0 - metric.delta:.6g} all gaps of this metric are in theirs"
     return f"{metric.mode.rstrip('.')}; {chance}"
 
 

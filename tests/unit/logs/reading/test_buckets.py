@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from logs_samples import LABELS, by_key, gathered, looped, made, same
-from orthobandit.logs.question import Guardrail, Ratio
+from orthobandit import Guardrail
+from orthobandit.logs.question import Ratio
 
 P = tuple(f"p:{label}" for label in LABELS)
 COLUMNS = ("bought", "revenue", "clicks", "age")

@@ -16,7 +16,6 @@ from orthobandit.errors import (
     RewardError,
     SourceError,
 )
-from orthobandit.logs.question import Guardrail
 
 P = tuple(f"p:{label}" for label in LABELS)
 PLANS = {"early": {"a": 0.5, "b": 0.3, "c": 0.2}, "late": {"a": 0.2, "b": 0.2, "c": 0.6}}
@@ -88,11 +87,6 @@ def changed(name, place, value, log=None):
         ({"covariates": ("age", "age")}, ParameterError, r"covariates names the column 'age' twice"),
         ({"caps": {"revenue": 3.0}}, ParameterError, r"caps: 'revenue' is not a metric"),
         ({"missing": "ignore"}, ParameterError, r"missing='ignore' is not one of 'refuse', 'zero', 'drop'"),
-        (
-            {"guardrails": (Guardrail("clicks", -1.0),)},
-            ParameterError,
-            r"the margin -1.0 of 'clicks' must be 0",
-        ),
         (
             {"split": None, "probabilities": P[:2]},
             InputError,

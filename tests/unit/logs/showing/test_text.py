@@ -84,7 +84,7 @@ def test_rows_are_told_once_where_metrics_have_the_same():
 def test_all_other_parts_are_there():
     text = " ".join(text_of(everything()).split())
     for words in (
-        "latency (guardrail: a loss of 0.01 is borne)",
+        "latency (guardrail: may rise by 0.01)",
         "revenue/click (ratio)",
         "seasonal 41 % (used), covariates 12 %",
         "asymptotic intervals that hold at all times at once; with probability 0.95",
