@@ -26,6 +26,7 @@ from orthobandit.policy import RAGE, SBE, Policy
 from orthobandit.simulation import Constant, LogAlternating, Sine
 from orthobandit.simulation.instances import exact_gap, near_degenerate, successor_sphere
 from orthobandit.simulation.player import Player
+from orthobandit.theory import identification_limit, regret_limit
 
 RUNS = 100
 INSTANCES = 10
@@ -69,9 +70,11 @@ def report(name: str, value: float, target: float, note: str = "") -> None:
 def small_gap(runs: int) -> None:
     """Mean samples on the near-degenerate instance, d = 10, δ = .1."""
     for name, confidence, target in (("asymptotic", Asymptotic(), 36_000), ("exact", SMALL, 42_000)):
-        found = samples(AnytimeElimination(0.1, confidence=confidence), near_degenerate(shift=Sine()), runs)
+        environment = near_degenerate(shift=Sine())
+        found = samples(AnytimeElimination(0.1, confidence=confidence), environment, runs)
         error = found.times.std() / np.sqrt(runs)
-        note = f"± {error:.0f}, {found.wrong} of {runs} wrong"
+        limit = identification_limit(environment.arms, environment.means, 0.1)
+        note = f"± {error:.0f}, {found.times.mean() / limit:.2f} × the limit, {found.wrong} of {runs} wrong"
         report(f"small gap d=10, ν¹, δ=.1: mean samples, {name}", found.times.mean(), target, note)
 
 
@@ -81,13 +84,13 @@ def sphere(runs: int) -> None:
     A mean would hang on one or two instances whose gap is a hundredth of the others'.
     """
     policy = AnytimeElimination(0.1)
-    found = [
-        samples(policy, successor_sphere(10, 100, seed=seed, shift=Sine()), 1, first=seed)
-        for seed in range(runs)
-    ]
+    worlds = [successor_sphere(10, 100, seed=seed, shift=Sine()) for seed in range(runs)]
+    found = [samples(policy, world, 1, first=seed) for seed, world in enumerate(worlds)]
     times = np.concatenate([one.times for one in found])
+    limits = [identification_limit(world.arms, world.means, 0.1) for world in worlds]
     note = (
-        f"median {np.median(times):.0f}, mean {times.mean():.0f}, most {times.max()},"
+        f"{np.exp(np.mean(np.log(times / limits))):.2f} × the limit,"
+        f" median {np.median(times):.0f}, mean {times.mean():.0f}, most {times.max()},"
         f" {sum(one.wrong for one in found)} wrong or undeclared"
     )
     value = float(np.exp(np.log(times).mean()))
@@ -97,10 +100,11 @@ def sphere(runs: int) -> None:
 def earning(runs: int) -> None:
     """Regret at T = 20 000 on ten instances (20, 30), Δ = ½, over that of SBE with c = 1."""
     for name, shift in SHIFTS.items():
-        reference, wrong = 0.0, 0
+        reference, wrong, limit = 0.0, 0, 0.0
         regret = {"asymptotic": 0.0, "exact": 0.0}
         for seed in range(INSTANCES):
             environment = exact_gap(20, 30, 0.5, seed=seed, shift=shift)
+            limit += regret_limit(environment.arms, environment.means, 0.05) / INSTANCES
             common: dict[str, Any] = {
                 "horizon": 20_000,
                 "replications": max(runs // INSTANCES, 1),
@@ -113,7 +117,10 @@ def earning(runs: int) -> None:
                 regret[mode] += float(result.regret[:, -1].sum())
                 wrong += int(np.count_nonzero((result.decision.declared >= 0) & ~_best(result, environment)))
         for mode, target in (("asymptotic", 0.22), ("exact", 0.55)):
-            note = f"SBE c=1: {reference / runs:.0f}; {wrong} wrong in both modes"
+            note = (
+                f"{regret[mode] / runs / limit:.2f} × the limit; SBE c=1: {reference / runs:.0f};"
+                f" {wrong} wrong in both modes"
+            )
             report(
                 f"(20,30), Δ=½, {name}: regret against SBE c=1, {mode}",
                 regret[mode] / reference,

@@ -17,15 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from orthobandit import ArmSet, ContrastSequence, Plan, Tally
+from orthobandit import ArmSet, Asymptotic
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
+from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
 from orthobandit.logs.question import Question
 
 Array = NDArray[np.float64]
-OURS = "orthobandit, at all times"
+OURS, ONCE = "orthobandit, at all times", "orthobandit, for one look"
 LOOK = 10  # hours from one look at the log to the next
-METHODS = (NAIVE, WEIGHTED, APART, TOGETHER, STRATIFIED, MIXTURE, OURS)
+METHODS = (NAIVE, WEIGHTED, APART, TOGETHER, STRATIFIED, ONCE, MIXTURE, OURS)
 
 
 @dataclass(frozen=True)
@@ -123,30 +125,15 @@ def table_cells(shares: Array, parts: list[Array]) -> Cells:
     )
 
 
-def ours(cells: Cells, delta: float = 0.05) -> Array:
-    """Return intervals (looks, 2) of the gap; each hour's rewards count from the mean of the hour before."""
-    sequence, level, found = ContrastSequence.start(cells.arms, [[1, 0]], delta=delta), None, []
-    for hour, part in cells.by_bucket():
-        columns = (part.counts, part.sums[:, 0], part.products[:, 0, 0], part.low[:, 0], part.high[:, 0])
-        n, s, q, low, high = (
-            np.bincount(part.arm, column, minlength=2).astype(np.float64) for column in columns
-        )
-        if level is not None:
-            tally = _centred(n, s, q, np.maximum(np.abs(low - level), np.abs(high - level)), level)
-            sequence = sequence.add(Plan(cells.plans[part.plan[0]], int(n.sum())), tally)
-        level = float(s.sum() / n.sum())
-        if (hour + 1) % LOOK == 0:
-            found.append(np.concatenate(sequence.intervals()))
-    return np.array(found)
-
-
-def _centred(n: Array, s: Array, q: Array, largest: Array, level: float) -> Tally:
-    """Return the tally of rewards minus a level."""
-    sums, some = s - n * level, np.maximum(n, 1.0)
-    # Squares that are left of large ones have rounding errors: keep them to what rewards can give.
-    squares = np.maximum(q - 2.0 * level * s + n * level**2, sums**2 / some)
-    least = np.sqrt(squares / some)
-    return Tally(n.astype(np.int64), sums, squares, np.where(n > 0, np.maximum(largest, least), 0.0))
+def ours(cells: Cells, delta: float = 0.05) -> dict[str, Array]:
+    """Return intervals (looks, 2) of the gap, as an analysis has them at the end of hours: of both kinds."""
+    measure = Measure(0, None, (), Asymptotic(), delta, baseline="auto", reference=0)
+    kept = {one.bucket: gaps_of(one.sequence) for one in Follower(cells, measure).run().snapshots}
+    looks = [kept[hour] for hour in range(LOOK - 1, int(cells.bucket[-1]) + 1, LOOK)]
+    return {
+        ONCE: np.array([[one.fixed_low[0], one.fixed_high[0]] for one in looks]),
+        OURS: np.array([[one.low[0], one.high[0]] for one in looks]),
+    }
 
 
 @dataclass
@@ -169,15 +156,15 @@ def measure(world: World, count: int, seed: int = 1) -> dict[str, Score]:
     """Return the score of each method on `count` logs, looked at every ten hours."""
     scores, question = {method: Score() for method in METHODS}, Question("arm", "reward", delta=0.05)
     for cells in logs(world, count, seed):
-        found: dict[str, list[tuple[float, float]]] = {method: [] for method in METHODS}
+        found: dict[str, list[tuple[float, float]]] = {}
         for end in range(LOOK, world.hours + 1, LOOK):
             for rival in compare(cells.only(cells.bucket < end), question):
                 low, high = rival.interval
-                found[rival.method].append(
-                    (-np.inf if low is None else low, np.inf if high is None else high)
-                )
+                ends = (-np.inf if low is None else low, np.inf if high is None else high)
+                found.setdefault(rival.method, []).append(ends)
+        intervals = {method: np.array(ends) for method, ends in found.items()} | ours(cells)
         for method in METHODS:
-            scores[method].add(ours(cells) if method == OURS else np.array(found[method]), world.gap)
+            scores[method].add(intervals[method], world.gap)
     return scores
 
 

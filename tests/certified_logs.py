@@ -8,8 +8,8 @@ import numpy as np
 from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet
 from orthobandit.logs import Question, analysis_of
-from orthobandit.logs.buckets import Gathered
 from orthobandit.logs.certificate import document_of
+from orthobandit.logs.reading.buckets import Gathered
 
 ROWS, HOURS = 2400, 60
 SQUARE = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], labels=["none", "red", "large", "both"])

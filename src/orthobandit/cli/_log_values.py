@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import isfinite
 
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.settings import seconds
-from orthobandit.logs.question import Guardrail, Ratio
+from orthobandit.experiment.settings import Guardrail, seconds
+from orthobandit.logs.question import Ratio
 
 BUCKETS = ("minute", "hour", "day", "week")
 
@@ -74,14 +74,16 @@ def split(text: str) -> dict[str, float] | str:
 
 
 def guardrail(text: str) -> Guardrail:
-    """Return the guardrail of ``latency:0.5``."""
-    metric, _, margin = text.rpartition(":")
+    """Return the guardrail of ``latency:0.5``, or of ``visits:0.1:lower``."""
+    given, _, worse = text.rpartition(":") if text.endswith((":higher", ":lower")) else (text, "", "higher")
+    metric, _, margin = given.rpartition(":")
     value = _finite(margin)
     if not metric or value is None or value < 0:
         raise ArgumentTypeError(
-            f"{text!r} must be METRIC:MARGIN with the loss that is borne, 0 or more, as in latency:0.5"
+            f"{text!r} must be METRIC:MARGIN with the harm that is borne, 0 or more, as in latency:0.5; where"
+            " less is worse, visits:0.1:lower"
         )
-    return Guardrail(metric, value)
+    return Guardrail(metric, value, worse)
 
 
 def ratio(text: str) -> Ratio:

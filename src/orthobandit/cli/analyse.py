@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  orthobandit analyse log.csv --arm variant --reward clicked --time at --split equal\n"
         "  orthobandit analyse postgresql://host/shop --table exposures --arm variant --reward revenue \\\n"
         '    --time at --split "old=.8 new=.2" --unit customer --window 7d --covariate spent_before \\\n'
-        "    --guardrail visits:0.1 --html report.html"
+        "    --guardrail complaints:0.01 --html report.html"
     )
     parser.add_argument(
         "source", metavar="SOURCE", help="a CSV or Parquet file, a folder of them, or the URL of a database"
@@ -140,9 +140,8 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
 
     repeated("--metric", "COLUMN", "a further metric, at a level joint with the reward")
     repeated("--ratio", "N/D", "a metric that is a sum over a sum, such as revenue/clicks", ratio)
-    repeated(
-        "--guardrail", "METRIC:MARGIN", "a metric that no arm may lower by more than the margin", guardrail
-    )
+    harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
+    repeated("--guardrail", "METRIC:MARGIN", harm, guardrail)
     repeated("--cap", "METRIC=VALUE", "the largest value that counts, fixed beforehand", cap)
 
 

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
-from orthobandit.errors import InputError, ParameterError
-from orthobandit.logs.buckets import Gathered, cells_of
+from orthobandit.errors import ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
-from orthobandit.logs.compare import compare as compared_with
-from orthobandit.logs.diagnostics import diagnose
+from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.follow import Follower, Measure
-from orthobandit.logs.formats import read_as
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
+from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.reading.buckets import Gathered, cells_of
+from orthobandit.logs.reading.formats import read_as
+from orthobandit.logs.reading.source import open_source
 from orthobandit.logs.results import Analysis, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.segments import by_segment
-from orthobandit.logs.sentence import sentence_of
-from orthobandit.logs.source import open_source
+from orthobandit.logs.showing.sentence import sentence_of
 from orthobandit.logs.value import aim_of, value_of
 
 Progress = Callable[..., None]
@@ -45,7 +45,7 @@ def analyse(
         CSV or Parquet (one file, a folder or a pattern), a pandas, polars or pyarrow frame, a live
         experiment, a table reached through Ibis, or the URL of a database with `table`.
     format : {"export", "growthbook", "vw", "obp"}, optional
-        A log that is no plain table, see :func:`~orthobandit.logs.formats.read_as`; it knows its columns.
+        A log that is no plain table and knows its columns: :func:`~orthobandit.logs.reading.formats.read_as`.
     table : str, optional
         The table of a database.
     compare : bool
@@ -89,10 +89,6 @@ def analysis_of(
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
     cells = gathered.cells
-    if len(cells.arms) < 2:
-        raise InputError(
-            f"arm={question.arm!r} has the single value {cells.arms.labels[0]!r}; compare two arms"
-        )
     reference = _reference(question, cells)
     once = question.fixed or len(cells.times) == 1
     asked = asked_of(question, cells)
@@ -118,7 +114,7 @@ def analysis_of(
         diagnostics=diagnostics,
         segments=segments,
         heterogeneity=differ,
-        rivals=compared_with(cells, question) if compare else (),
+        rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
         value=_value(followers[0], results[0], once=once) if aims else None,
         notes=(*gathered.notes, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,

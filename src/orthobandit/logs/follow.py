@@ -109,7 +109,7 @@ class Follower:
             _Line(Levels(cells.width, cells.is_clock), Chooser(measure.baseline)) for _ in range(lines)
         ]
         self._slopes = Slopes(measure.column, np.array(measure.covariates, dtype=np.int64))
-        self._ratio = np.zeros(2)  # sums of numerator and denominator so far
+        self._seen, self._sums = 0.0, np.zeros(len(cells.columns))  # rows, and sums of columns, so far
         self._values = np.zeros(len(cells.arms))
         self._pilot_rows, self._pilot_squares, self._pilot_plans = 0, 0.0, set[int]()
         self._pulls: Pulls | None = None
@@ -126,8 +126,11 @@ class Follower:
         kept = set(buckets[np.unique(np.linspace(0, len(buckets) - 1, MOMENTS).astype(int))].tolist())
         for bucket, cells in self.cells.only(self.cells.counts > 0).by_bucket():
             time = float(self.cells.times[bucket])
-            series = [Series(cells, c, self.measure.column) for c in self._coefficients()]
-            ahead = [line.levels.forecasts(time) for line in self._lines]
+            series = self._series(cells)
+            ahead = [
+                {name: value + one.taken for name, value in line.levels.forecasts(time).items()}
+                for line, one in zip(self._lines, series, strict=True)
+            ]
             forecast = None
             if self._is_ready():
                 forecast = self._counted(series, ahead)
@@ -148,15 +151,9 @@ class Follower:
         cells = self.cells.only(self.cells.counts > 0)
         if not len(cells.counts):
             return self
-        c = self._coefficients()
-        self._learn(
-            float(self.cells.times[0]),
-            [Series(cells, one, self.measure.column) for one in c],
-            [{} for _ in c],
-        )
-        c = self._coefficients()
+        self._learn(float(self.cells.times[0]), self._series(cells), [{} for _ in self._lines])
+        series = self._series(cells)[0]
         for _ in range(2):  # values of the arms are known the second time
-            series = Series(cells, c[0], self.measure.column)
             self._pilot_rows, self._pilot_squares, self.rows = 0, 0.0, 0
             self._pilot(series)
             self._begin()
@@ -167,14 +164,24 @@ class Follower:
         return self
 
     def _is_ready(self) -> bool:
-        return self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
+        """Tell whether the pilot was long enough, and has seen scatter where nothing else tells of it."""
+        is_known = self._pilot_squares > 0 or self.measure.confidence.is_exact
+        return is_known and self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
+
+    def _series(self, cells: Cells) -> list[Series]:
+        """Return the rows of a bucket as the series, and as the plain metric if it has covariates."""
+        means = self._sums / max(self._seen, 1.0)
+        return [Series(cells, c, self.measure.column, means) for c in self._coefficients()]
 
     def _coefficients(self) -> list[Array]:
         """Return c (q,) of the series, and of the plain metric if covariates are taken from it."""
         c = np.zeros(len(self.cells.columns))
         c[self.measure.column] = 1.0
-        if self.measure.denominator is not None and self._ratio[1]:
-            c[self.measure.denominator] -= self._ratio[0] / self._ratio[1]
+        if self.measure.denominator is not None:
+            numerator, denominator = (self._sums + self._seen * self.cells.offset)[
+                [self.measure.column, self.measure.denominator]
+            ]
+            c[self.measure.denominator] -= numerator / denominator if denominator else 0.0
         if not self.measure.covariates:
             return [c]
         adjusted = c.copy()
@@ -223,16 +230,19 @@ class Follower:
     def _begin(self) -> None:
         """Fix the boundaries, from the pilot."""
         measure, count = self.measure, len(self.cells.arms)
-        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows)) or 1.0
+        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows))
+        noise = noise or min(measure.confidence.limit / 4.0, 1.0)
         pilot = np.array(sorted(self._pilot_plans), dtype=np.int64)
         level = measure.delta / (count - 1)
         sequence = ContrastSequence.start(
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
         )
         self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
+        deltas = [level, *[measure.delta] * (len(self._aims) - 1)]
         self.scores = tuple(
-            Score(aim, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
-            for aim in self._aims
+            Score(aim, measure.confidence, delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
+            for aim, delta in zip(self._aims, deltas, strict=True)
         )
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             positions = self.cells.arms.positions
@@ -244,12 +254,10 @@ class Follower:
         for line, one, forecasts in zip(self._lines, series, ahead, strict=True):
             level = one.level(self._values)
             line.chooser.learn(forecasts, level, rows)
-            line.levels.learn(time, level, rows)
+            line.levels.learn(time, level - one.taken, rows)
         if self.measure.covariates:
             self._slopes.learn(cells)
-        if self.measure.denominator is not None:
-            columns = [self.measure.column, self.measure.denominator]
-            self._ratio = self._ratio + cells.sums[:, columns].sum(axis=0) + rows * cells.offset[columns]
+        self._seen, self._sums = self._seen + rows, self._sums + cells.sums.sum(axis=0)
         if self.sequence is not None:
             self._values = self._estimated(self.sequence)
 

@@ -152,7 +152,7 @@ class Chooser:
 
     def learn(self, ahead: dict[str, float], level: float, weight: float) -> None:
         """Take in what the level was."""
-        worst = max(self._losses.values(), default=0.0)
+        worst = max((loss for name, loss in self._losses.items() if name != "none"), default=0.0)
         for name, value in ahead.items():
             start = self._losses.get(name, worst)
             self._losses[name] = start + weight * (level - value) ** 2

@@ -8,6 +8,7 @@ import numpy as np
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence
+from orthobandit.experiment.settings import Guardrail
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.effects import NOTHING, Gaps, effect, gaps_of, lift_of
 from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure
@@ -26,7 +27,7 @@ class Asked:
     kind: str
     column: int
     denominator: int | None = None
-    margin: float | None = None
+    guardrail: Guardrail | None = None
 
 
 def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
@@ -36,7 +37,7 @@ def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
         Asked(question.reward, "reward", at[question.reward]),
         *(Asked(name, "metric", at[name]) for name in question.metrics if name != question.reward),
         *(Asked(one.name, "ratio", at[one.numerator], at[one.denominator]) for one in question.ratios),
-        *(Asked(one.metric, "guardrail", at[one.metric], None, one.margin) for one in question.guardrails),
+        *(Asked(one.metric, "guardrail", at[one.metric], None, one) for one in question.guardrails),
     )
 
 
@@ -83,15 +84,15 @@ def metric_result(
     cells, measure = follower.cells, follower.measure
     scale = _mean_of(cells, asked.denominator) if asked.denominator is not None else 1.0
     effects, level = _effects(follower, plain, scale, once=once)
-    if asked.margin is not None:
-        effects = tuple(_guarded(one, asked.margin, once=once) for one in effects)
+    if asked.guardrail is not None:
+        effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
     best, droppable = _against_best(follower, scale, once=once)
     return MetricResult(
         name=asked.name,
         kind=asked.kind,
         mode=mode_in_words(measure.confidence, cells.offset[asked.column], once=once),
         delta=measure.delta,
-        margin=asked.margin,
+        margin=None if asked.guardrail is None else _signed_margin(asked.guardrail),
         effects=effects,
         against_best=best,
         droppable=droppable,
@@ -143,14 +144,20 @@ def _effects(
     return tuple(out), (shown[0], shown[1])
 
 
-def _guarded(one: Effect, margin: float, *, once: bool) -> Effect:
+def _guarded(one: Effect, guardrail: Guardrail, *, once: bool) -> Effect:
     """Return the effect with the verdict of a guardrail."""
     if one.verdict == "reference":
         return one
     low, high = one.fixed if once else one.interval
-    verdict = "safe" if low is not None and low > -margin else "undecided"
-    verdict = "harmed" if high is not None and high < -margin else verdict
-    return replace(one, verdict=verdict, more_rows=None)
+    edge = _signed_margin(guardrail)
+    above, below = low is not None and low > edge, high is not None and high < edge
+    harmed, safe = (above, below) if guardrail.worse == "higher" else (below, above)
+    return replace(one, verdict="harmed" if harmed else "safe" if safe else "undecided", more_rows=None)
+
+
+def _signed_margin(guardrail: Guardrail) -> float:
+    """Return the gap beyond which an arm does harm: above 0 where more is worse, below where less is."""
+    return guardrail.margin if guardrail.worse == "higher" else -guardrail.margin
 
 
 def _against_best(

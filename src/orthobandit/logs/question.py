@@ -4,24 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orthobandit.experiment.settings import Guardrail
+
 MISSING = ("refuse", "zero", "drop")
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
-
-
-@dataclass(frozen=True)
-class Guardrail:
-    """A metric that no arm may hurt by more than a margin; smaller values are worse.
-
-    Attributes
-    ----------
-    metric : str
-        Its column.
-    margin : float
-        The loss against the reference arm that is borne.
-    """
-
-    metric: str
-    margin: float
 
 
 @dataclass(frozen=True)

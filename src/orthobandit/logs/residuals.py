@@ -19,12 +19,24 @@ class Series:
         c, known before the rows.
     metric : int
         The column that the others are taken from.
+    means : (q,) array, optional
+        What the columns were on average before; 0 by default.
+
+    Attributes
+    ----------
+    taken : float
+        What the other columns take off the level of the metric, as far as `means` tell: levels are forecast
+        without it, for it changes with the coefficients.
     """
 
-    def __init__(self, cells: Cells, coefficients: Array, metric: int = 0) -> None:
+    def __init__(
+        self, cells: Cells, coefficients: Array, metric: int = 0, means: Array | None = None
+    ) -> None:
         used = np.flatnonzero(coefficients)
         c = coefficients[used]
         self.cells, self.counts = cells, cells.counts.astype(np.float64)
+        others = np.where(np.arange(len(coefficients)) == metric, 0.0, coefficients)
+        self.taken = 0.0 if means is None else float(others @ means)
         self.sums = cells.sums[:, used] @ c
         self.squares = np.einsum("i,gij,j->g", c, cells.products[:, used[:, np.newaxis], used], c)
         self.low, self.high = _ends(cells.low, cells.high, coefficients)

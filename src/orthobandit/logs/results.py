@@ -78,9 +78,11 @@ class MetricResult:
     mode : str
         In words: what the intervals rest on, and when they hold.
     delta : float
-        Probability that any of its intervals is ever wrong.
+        Probability that any gap over the reference arm is ever outside its interval; so it is, each for
+        itself, with the gaps of all pairs, with lifts, and with all segments together.
     margin : float or None
-        Of a guardrail; its verdicts are "safe", "harmed" or "undecided".
+        Of a guardrail: the gap beyond which an arm does harm, above 0 where more is worse and below 0 where
+        less is. Its verdicts are "safe", "harmed" or "undecided".
     effects : tuple of Effect
         Of every arm over the reference arm, itself included.
     against_best : tuple of Effect
@@ -245,17 +247,17 @@ class Analysis:
 
     def html(self) -> str:
         """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""
-        from orthobandit.logs.page import page_of
+        from orthobandit.logs.showing.page import page_of
 
         return page_of(self)
 
     def figure(self) -> Any:
         """Return effects, and how they came about over time, as a matplotlib figure."""
-        from orthobandit.logs.figure import figure_of
+        from orthobandit.logs.showing.figure import figure_of
 
         return figure_of(self)
 
     def __str__(self) -> str:
-        from orthobandit.logs.text import text_of
+        from orthobandit.logs.showing.text import text_of
 
         return text_of(self)

@@ -137,3 +137,10 @@ def test_plans_of_their_own_for_every_row():
     gaps = gaps_of(Follower(cells_of(rows), measure()).run().sequence)
     assert gaps.low[0] < 1.0 < gaps.high[0]
     assert gaps.high[0] - gaps.low[0] < 0.6
+
+
+def test_rewards_without_scatter_say_nothing_in_any_units():
+    rows = log(rows=2000, hours=40)
+    for scale in (1e-6, 1.0, 1e6):
+        still = replace(rows, reward=np.full(2000, scale))
+        assert Follower(cells_of(still), measure()).run().sequence is None

@@ -1,0 +1,106 @@
+"""What no method can beat: rounds, and regret, that knowing the best arm takes under any shift."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._checks import check_fraction, check_positive
+from orthobandit._linalg import whitened
+from orthobandit._types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.design import Design, contrast_design, earning_design
+from orthobandit.errors import ParameterError
+
+FREE = 1e-9  # what the best arm costs, as part of the smallest gap: next to nothing
+
+
+def identification_limit(
+    arms: ArmSet, means: ArrayLike, delta: float, *, sigma: float = 1.0, gap: float = 1e-4
+) -> float:
+    """Return the mean rounds that no method beats if it names the best arm, under every shift, but for δ.
+
+    2σ²·log(1/(2.4δ))·min_p max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j² for Gaussian noise of variance σ². Whoever must be
+    right under every shift must tell θ with shift ν from every θ′ with shift ν′ under which j is best. The
+    cheapest ν′ makes up for the mean of the difference, so that a round drawn from p tells
+    (θ − θ′)ᵀΣ_p(θ − θ′)/(2σ²), and the nearest θ′ has Δ_j²/(2σ²‖x* − x_j‖²); rounds that tell kl(δ, 1 − δ) ≥
+    log(1/(2.4δ)) are needed (Kaufmann, Cappé & Garivier 2016, Lemma 1). Σ_p is concave in p, so that plans
+    which change tell no more than their average.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    means : array-like (K,)
+        x_aᵀθ, up to a common level; one is the largest.
+    delta : float
+        δ < 0.41.
+    sigma : float
+        Standard deviation of the noise.
+    gap : float
+        Relative tolerance of the design; what is returned is below the limit by no more.
+
+    Examples
+    --------
+    >>> round(identification_limit(ArmSet.one_hot(2), [0.5, 0.0], 0.05))
+    68
+    """
+    best, gaps = _gaps(arms, means)
+    level = _level(delta, sigma)
+    others = np.flatnonzero(np.arange(len(arms)) != best)
+    pairs = np.column_stack([np.full(len(others), best), others])
+    design = contrast_design(arms, pairs, gaps[others] ** -2.0, gap)
+    return level * _worst(arms, design, pairs, gaps) / (1.0 + gap)
+
+
+def regret_limit(
+    arms: ArmSet, means: ArrayLike, delta: float, *, sigma: float = 1.0, gap: float = 1e-3
+) -> float:
+    """Return the mean regret that no method beats if it names the best arm, under every shift, but for δ.
+
+    2σ²·log(1/(2.4δ))·min_p (Σ_a p_a·Δ_a)·max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j²: what the rounds of
+    :func:`identification_limit` tell, at the least cost. Parameters are the same.
+
+    Examples
+    --------
+    >>> round(regret_limit(ArmSet.one_hot(2), [0.5, 0.0], 0.05), 1)
+    8.5
+    """
+    best, gaps = _gaps(arms, means)
+    level = _level(delta, sigma)
+    others = np.flatnonzero(np.arange(len(arms)) != best)
+    pairs = np.column_stack([np.full(len(others), best), others])
+    costs = np.maximum(gaps, FREE * gaps[others].min())
+    design = earning_design(arms, pairs, gaps[others] ** -2.0, costs, gap)
+    return level * float(design.probabilities @ gaps) * _worst(arms, design, pairs, gaps) / (1.0 + gap)
+
+
+def _gaps(arms: ArmSet, means: ArrayLike) -> tuple[int, Array]:
+    """Return the best arm and the gaps (K,) to it."""
+    given = np.asarray(means, dtype=np.float64)
+    if given.shape != (len(arms),) or len(arms) < 2 or not np.all(np.isfinite(given)):
+        raise ParameterError(
+            f"means have shape {given.shape}; {len(arms)} finite numbers, at least 2, are needed"
+        )
+    best = int(np.argmax(given))
+    gaps = given[best] - given
+    if np.count_nonzero(gaps == 0) > 1:
+        raise ParameterError(
+            "means have two largest; no number of rounds tells which of two equal arms is best"
+        )
+    return best, gaps
+
+
+def _level(delta: float, sigma: float) -> float:
+    """Return 2σ²·log(1/(2.4δ))."""
+    check_fraction("delta", delta)
+    check_positive("sigma", sigma)
+    if 2.4 * delta >= 1.0:
+        raise ParameterError(f"delta={delta} must be below 1/2.4: a guess would do")
+    return 2.0 * sigma**2 * math.log(1.0 / (2.4 * delta))
+
+
+def _worst(arms: ArmSet, design: Design, pairs: Whole, gaps: Array) -> float:
+    """Return max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j²."""
+    white, _ = whitened(arms.positions, design.probabilities)
+    apart = white[pairs[:, 0]] - white[pairs[:, 1]]
+    return float(np.max(np.sum(apart**2, axis=1) / gaps[pairs[:, 1]] ** 2))
