@@ -76,10 +76,19 @@ class RangeFactor:
 
     def whiten(self, z: Array) -> Array:
         """Return w (..., n) with ‖w‖² = zᵀA⁻¹z for z (..., n) in the range; +inf entries outside it."""
-        rotated = np.einsum("...ij,...i->...j", self.vectors, z / self.scale)
+        rotated = self._rotated(z)
+        return np.where(self._outside(rotated)[..., np.newaxis], np.inf, self._scaled(rotated))
+
+    def whiten_inside(self, z: Array) -> Array:
+        """Return the same for z that are known to lie in the range: what sticks out of it is rounding."""
+        return self._scaled(self._rotated(z))
+
+    def _rotated(self, z: Array) -> Array:
+        return np.asarray(np.einsum("...ij,...i->...j", self.vectors, z / self.scale))
+
+    def _scaled(self, rotated: Array) -> Array:
         safe = np.where(self.inside, self.values, 1.0)
-        white = np.where(self.inside, rotated / np.sqrt(safe), 0.0)
-        return np.where(self._outside(rotated)[..., np.newaxis], np.inf, white)
+        return np.where(self.inside, rotated / np.sqrt(safe), 0.0)
 
     def norm_squared(self, z: Array) -> Array:
         """Return zᵀA⁻¹z as the limit of ridge → 0: finite exactly where z lies in the range.
@@ -121,6 +130,8 @@ def whitened(points: Array, weights: Array, drawn: Whole | None = None) -> tuple
         Where the weights (m,) are, if not on all points.
     """
     seen = slice(None) if drawn is None else drawn
+    # Around a point that is drawn first: what all drawn points share is then 0, and not rounding.
+    points = points - points[seen][np.argmax(weights)]
     centred = points - weights @ points[seen]
     factor = RangeFactor.of((centred[seen] * weights[:, np.newaxis]).T @ centred[seen])
     return factor.whiten(centred), factor

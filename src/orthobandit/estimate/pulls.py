@@ -37,7 +37,9 @@ class Pulls:
     @classmethod
     def of(cls, positions: Array, coefficients: Array, probabilities: Array) -> "Pulls":
         """Compute from positions (K, r), contrasts of the arms (m, K) and distributions (G, K)."""
-        centred = positions - (probabilities @ positions)[:, np.newaxis]
+        # Around an arm that is drawn first: what all drawn arms share is then 0, and not rounding.
+        around = positions - positions[np.argmax(probabilities, axis=1)][:, np.newaxis]
+        centred = around - probabilities[:, np.newaxis] @ around
         weighted = centred * probabilities[..., np.newaxis]
         # One axis more, over which contrasts and arms of a distribution share its factor.
         factor = RangeFactor.of((np.swapaxes(weighted, -1, -2) @ centred)[:, np.newaxis])
@@ -45,7 +47,7 @@ class Pulls:
         known = np.isfinite(seen).all(axis=-1) & np.any(seen != 0, axis=-1)
         seen = np.where(known[..., np.newaxis], seen, 0.0)
         drawn = (probabilities > 0)[..., np.newaxis]
-        white = np.where(drawn, factor.whiten(np.where(drawn, centred, 0.0)), 0.0)
+        white = np.where(drawn, factor.whiten_inside(centred), 0.0)
         pull = seen @ np.swapaxes(white, -1, -2)
         variance = np.where(known, np.einsum("...j,...j->...", seen, seen), 1.0)
         return cls(pull, variance, np.maximum(np.abs(pull).max(axis=-1, initial=0.0), LEAST), known)
