@@ -1,0 +1,101 @@
+"""Attacks on logs that broke them; each fails until the defect that it names is mended."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from log_worlds import cells_from, plain
+from orthobandit import Asymptotic
+from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.metrics import followed
+from orthobandit.logs.value import aim_of
+
+pytestmark = pytest.mark.statistical
+FALSE_ALARM = 1e-6
+
+
+def measure(**settings):
+    given = {"covariates": (), "confidence": Asymptotic(), "delta": 0.05, "baseline": "auto", "reference": 0}
+    return Measure(**({"column": 0, "denominator": None} | given | settings))
+
+
+def errs(follower, gaps, scale=1.0):
+    """Tell whether an interval is ever wrong."""
+    found = [gaps_of(one.sequence, 1.0, scale) for one in follower.snapshots]
+    return any(
+        np.any((one.low[: len(gaps)] > gaps) | (one.high[: len(gaps)] < gaps)) for one in found
+    )
+
+
+def rarely_drawn(rng):
+    """Nine arms of half a per cent each return 4.2 or 0, as much on average as the tenth; a quiet pilot."""
+    p = np.full(10, 0.005)
+    p[0] = 1.0 - 9 * 0.005
+    hour = np.concatenate([np.zeros(210, dtype=int), 1 + np.arange(8160) // 1020])
+    arm = rng.choice(10, len(hour), p=p)
+    often = 4.2 * (rng.random(len(hour)) < 0.25)
+    reward = np.where(arm > 0, often, 1.05 + rng.standard_normal(len(hour)))
+    return plain(hour, arm, np.where(hour == 0, 0.45, 1.0) * reward, p)
+
+
+def test_arms_that_are_rarely_drawn_are_not_called_worse():
+    runs = 120
+    wrong = sum(
+        errs(Follower(rarely_drawn(np.random.default_rng([23, run])), measure()).run(), np.zeros(9))
+        for run in range(runs)
+    )
+    assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
+
+
+def test_a_ratio_that_is_the_same_for_both_arms_is_not_called_better():
+    runs, wrong = 12, 0
+    for run in range(runs):
+        rng = np.random.default_rng([1, run])
+        hour, arm = np.arange(8000) // 200, rng.integers(0, 2, 8000)
+        clicks = rng.poisson(np.where(arm == 1, 6.0, 5.0)).astype(float)
+        revenue = clicks * (1.0 + hour / 20.0) + np.sqrt(clicks) * rng.standard_normal(8000)
+        cells = cells_from(hour, 0 * hour, arm, np.column_stack([revenue, clicks]), np.array([[0.5, 0.5]]))
+        wrong += errs(Follower(cells, measure(denominator=1)).run(), np.zeros(1), clicks.mean())
+    assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (10, 50), (40, 200)])
+def test_one_look_at_few_rows_is_as_sure_as_it_says(arms, rows):
+    runs, wrong = 200, 0
+    for run in range(runs):
+        rng = np.random.default_rng([3, run])
+        arm, none = rng.integers(0, arms, rows), np.zeros(rows, dtype=int)
+        cells = cells_from(none, none, arm, rng.standard_normal((rows, 1)), np.full((1, arms), 1.0 / arms))
+        found = gaps_of(followed(cells, measure()).sequence)
+        wrong += bool(np.any((found.fixed_low[: arms - 1] > 0) | (found.fixed_high[: arms - 1] < 0)))
+    assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
+
+
+def test_buckets_of_one_row_speak():
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 2000)
+    follower = Follower(plain(np.arange(2000), arm, arm + rng.standard_normal(2000), [0.5, 0.5]), measure())
+    assert gaps_of(follower.run().sequence).low[0] > 0
+
+
+def test_the_value_of_what_the_pilot_drew_from_has_an_interval_of_use():
+    rng, plans = np.random.default_rng(0), np.array([[0.5, 0.5], [0.1, 0.9]])
+    hour = np.arange(20_000) // 400
+    plan = (hour >= 5).astype(int)
+    arm = (rng.random(20_000) < plans[plan, 1]).astype(int)
+    cells = cells_from(hour, plan, arm, rng.standard_normal((20_000, 1)), plans)
+    score = Follower(cells, measure(), [aim_of(cells, [0.5, 0.5])]).run().scores[1]
+    assert score.interval()[1] - score.estimate < 8.0 * score.error
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_the_units_of_rewards_do_not_matter_after_a_pilot_of_zeros(scale):
+    rng = np.random.default_rng(0)
+    hour, arm = np.arange(40_000) // 1000, rng.integers(0, 2, 40_000)
+    reward = (rng.random(40_000) < np.array([0.01, 0.02])[arm]) * (hour > 0)
+    ends = []
+    for unit in (1.0, scale):
+        found = gaps_of(Follower(plain(hour, arm, unit * reward, [0.5, 0.5]), measure()).run().sequence)
+        ends.append(found.low[0] / unit)
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6)
