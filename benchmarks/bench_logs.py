@@ -68,7 +68,7 @@ def bare(path: str) -> int:
     """Do the GROUP BY by hand."""
     import duckdb
 
-    with duckdb.connect(config={"threads": 2}) as connection:
+    with duckdb.connect(config={"threads": 2, "enable_progress_bar": False}) as connection:
         return sum(row[2] for row in connection.execute(BARE.format(path)).fetchall())
 
 
