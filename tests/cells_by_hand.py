@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit import ArmSet
+from orthobandit import ArmSet, Asymptotic
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.follow import Measure
+from orthobandit.logs.metrics import followed
 
 
 @dataclass
@@ -76,3 +78,9 @@ def cells_of(rows, offset=0.0, arms=None, segments=("",), columns=("reward",)):
         high=np.array(parts["high"])[:, np.newaxis],
         capped=np.zeros((len(groups), 1), dtype=np.int64),
     )
+
+
+def follow(cells, aims=(), **settings):
+    """Return the reward of cells as it is followed: asymptotic, by a running mean, against arm 0."""
+    given = {"confidence": Asymptotic(), "delta": 0.05, "baseline": "mean", "reference": 0} | settings
+    return followed(cells, Measure(0, None, (), **given), aims)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow
 
-from orthobandit.logs.buckets import cells_of
 from orthobandit.logs.question import Question
-from orthobandit.logs.source import open_source
+from orthobandit.logs.reading.buckets import cells_of
+from orthobandit.logs.reading.source import open_source
 
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])

@@ -21,10 +21,12 @@ from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, P
 
 if TYPE_CHECKING:
     from orthobandit.experiment import Experiment, Guardrail, Metric
+    from orthobandit.logs import Analysis, analyse
     from orthobandit.simulation import Environment, simulate
 
 __all__ = [
     "SBE",
+    "Analysis",
     "AnytimeElimination",
     "ArmSet",
     "Asymptotic",
@@ -46,6 +48,7 @@ __all__ = [
     "PureExploration",
     "SubGaussian",
     "Tally",
+    "analyse",
     "anchor_design",
     "centred_design",
     "contrast_design",
@@ -55,10 +58,12 @@ __all__ = [
 
 # Imported when first asked for: a live experiment should not wait for the simulator, nor a simulation for it.
 _LATER = {
+    "Analysis": "orthobandit.logs",
     "Environment": "orthobandit.simulation",
     "Experiment": "orthobandit.experiment",
     "Guardrail": "orthobandit.experiment",
     "Metric": "orthobandit.experiment",
+    "analyse": "orthobandit.logs",
     "simulate": "orthobandit.simulation",
 }
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from orthobandit.logs.compare import APART, MIXTURE, NAIVE
-from orthobandit.logs.diagnostics import diagnose
+from cells_by_hand import follow
+from log_worlds import WORLDS
+from orthobandit import Asymptotic, Bounded
+from orthobandit.logs.checks.diagnostics import diagnose
+from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE
 from orthobandit.logs.question import Question
-from orthobandit.logs.value import value_of
+from orthobandit.logs.value import aim_of, value_of
 
 pytestmark = pytest.mark.statistical
 
@@ -43,8 +48,9 @@ def test_ours_hold_at_all_looks_and_are_less_than_half_as_wide_as_those_of_mad(s
 
 
 def test_logs_as_planned_raise_alarms_as_rarely_as_stated(script):
-    runs, question = 100, Question("arm", "reward")
-    found = [diagnose(cells, question) for cells in script["logs"](script["World"](), runs, seed=8)]
+    runs, question = 40, Question("arm", "reward")
+    logs = script["logs"](script["World"](), runs, seed=8)
+    found = [diagnose(cells, question, follow(cells)) for cells in logs]
     assert sum(one.p_value <= 0.01 for one, *_ in found) <= binom.isf(FALSE_ALARM, runs, 0.01)
     drifts = sum(one.status == "alarm" for log in found for one in log if one.name == "constant gaps")
     assert drifts <= binom.isf(FALSE_ALARM, runs, 1e-3)
@@ -66,13 +72,28 @@ def coins(rng, hours=60, rows=50):
 
 @pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
 def test_the_value_of_other_probabilities_is_covered(script, bounds):
-    rng, runs, wanted, covered, width = np.random.default_rng(9), 200, np.array([0.2, 0.8]), 0, 0.0
+    rng, runs, wanted, covered, width = np.random.default_rng(9), 60, np.array([0.2, 0.8]), 0, 0.0
     for _ in range(runs):
         shares, means, tables = coins(rng)
-        counted = slice(1, None) if bounds is None else slice(None)  # hours
-        truth = np.mean(((wanted - shares) * means).sum(axis=1)[counted])
-        low, high = value_of(script["table_cells"](shares[:, 1], tables), wanted, 0.1, bounds).interval
+        truth = np.mean(((wanted - shares) * means).sum(axis=1)[1:])  # the first hour does not count
+        cells = script["table_cells"](shares[:, 1], tables)
+        mode = Asymptotic() if bounds is None else Bounded(*bounds)
+        score = follow(cells, [aim_of(cells, wanted)], confidence=mode, delta=0.1).scores[1]
+        low, high = value_of(score, 0.1, "", once=False).interval
         covered += low <= truth <= high
         width += (high - low) / 2.0 / runs
     assert covered >= binom.ppf(FALSE_ALARM, runs, 0.9)
     assert width < 0.1
+
+
+@pytest.mark.parametrize("runs", [12, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", WORLDS)
+def test_no_interval_is_ever_wrong_more_often_than_stated(name, runs):
+    wrong = 0
+    for run in range(runs):
+        cells, gaps, mode, covariates = WORLDS[name](np.random.default_rng([11, run]))
+        measure = Measure(0, None, covariates, mode, delta=0.05, baseline="auto", reference=0)
+        found = [gaps_of(one.sequence) for one in Follower(cells, measure).run().snapshots]
+        ends = [(one.low[: len(gaps)], one.high[: len(gaps)]) for one in found]
+        wrong += any(np.any((low > gaps) | (high < gaps)) for low, high in ends)
+    assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)

@@ -1,7 +1,9 @@
 """Logs of finished experiments: effects with honest intervals, from one GROUP BY in the engine that holds it.
 
-``question`` says which columns are what; ``source`` reaches the table and ``buckets`` asks it for
-``cells``. From these alone follow ``analysis``, ``diagnostics``, ``compare`` and ``value``.
+``question`` says which columns are what, ``reading`` asks the engine for ``cells``, and from these alone
+``follow`` goes through time: ``levels`` are forecast, ``residuals`` tallied, gaps and ``scores`` estimated.
+``effects``, ``metrics`` and ``segments`` say what that means; ``checks`` come before it, ``peers`` beside it,
+and ``showing`` after it.
 """
 
 from orthobandit.logs.analysis import analyse, analysis_of

@@ -1,37 +1,39 @@
 """Analyse a log: effects with honest intervals, whatever the baseline did, from one GROUP BY."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
-from orthobandit.errors import InputError, ParameterError
-from orthobandit.logs.buckets import Gathered, cells_of
+from orthobandit.errors import ParameterError
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.compare import compare as compared_with
-from orthobandit.logs.diagnostics import diagnose
+from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
+from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.reading.buckets import Gathered, cells_of
+from orthobandit.logs.reading.formats import read_as
+from orthobandit.logs.reading.source import open_source
 from orthobandit.logs.results import Analysis, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.segments import by_segment
-from orthobandit.logs.sentence import sentence_of
-from orthobandit.logs.source import open_source
+from orthobandit.logs.showing.sentence import sentence_of
 from orthobandit.logs.value import aim_of, value_of
 
+Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
 
 def analyse(
     source: Any,
     *,
-    arm: str,
-    reward: str,
+    format: str | None = None,  # noqa: A002
     table: str | None = None,
     compare: bool = False,
     value: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
     **asked: Any,
 ) -> Analysis:
     """Return what a log of a randomised experiment says of its arms.
@@ -41,18 +43,21 @@ def analyse(
     source : path, frame, Experiment, Ibis table or URL
         CSV or Parquet (one file, a folder or a pattern), a pandas, polars or pyarrow frame, a live
         experiment, a table reached through Ibis, or the URL of a database with `table`.
-    arm, reward : str
-        Columns.
+    format : {"export", "growthbook", "vw", "obp"}, optional
+        A log that is no plain table and knows its columns: :func:`~orthobandit.logs.reading.formats.read_as`.
     table : str, optional
         The table of a database.
     compare : bool
         Whether to set other methods beside ours.
     value : mapping of str to float, optional
         Probabilities of the arms whose reward to compare with the logged ones'.
+    progress : callable, optional
+        Called with (done, total, what is being done).
     **asked
-        All other fields of :class:`~orthobandit.logs.question.Question`: time, split or probabilities or plan
-        with plans, unit, window, missing, covariates, segment, metrics, guardrails, ratios, caps, bucket,
-        reference, delta, bounds, asymptotic, baseline, fixed.
+        Fields of :class:`~orthobandit.logs.question.Question`: the columns `arm` and `reward` at least, for
+        sources that do not know theirs; time, split or probabilities or plan with plans, unit, window,
+        missing, covariates, segment, metrics, guardrails, ratios, caps, bucket, reference, delta, bounds,
+        asymptotic, baseline, fixed.
 
     Examples
     --------
@@ -65,11 +70,17 @@ def analyse(
     >>> found.sentence
     "'new' is the best arm by 'reward', with probability 0.95. Its gap over 'old' is +0.2...."
     """
-    question = Question(arm=arm, reward=reward, **_tuples(asked))
-    _check(question)
-    with open_source(source, table) as opened:
+    show = progress or (lambda *_: None)
+    show(0, 2, "reading the log")
+    read, known = read_as(source, format, asked)
+    with open_source(read, table) as opened:
+        question = _question(known | opened.fields | asked)
+        _check(question)
         gathered = cells_of(opened, question)
-    return analysis_of(gathered, question, compare=compare, value=value)
+    show(1, 2, "computing")
+    found = analysis_of(gathered, question, compare=compare, value=value)
+    show(2, 2, "done")
+    return found
 
 
 def analysis_of(
@@ -77,10 +88,6 @@ def analysis_of(
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
     cells = gathered.cells
-    if len(cells.arms) < 2:
-        raise InputError(
-            f"arm={question.arm!r} has the single value {cells.arms.labels[0]!r}; compare two arms"
-        )
     reference = _reference(question, cells)
     once = question.fixed or len(cells.times) == 1
     asked = asked_of(question, cells)
@@ -105,7 +112,7 @@ def analysis_of(
         diagnostics=diagnostics,
         segments=segments,
         heterogeneity=differ,
-        rivals=compared_with(cells, question) if compare else (),
+        rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
         value=_value(followers[0], results[0], once=once) if aims else None,
         notes=(*gathered.notes, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,
@@ -125,18 +132,22 @@ def bucket_in_words(cells: Cells) -> str:
     return f"{cells.width:g} seconds"
 
 
-def _tuples(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a question with lists, and single names, as tuples."""
-    several = {"probabilities", "covariates", "metrics", "guardrails", "ratios"}
-    unknown = [name for name in asked if name not in Question.__dataclass_fields__]
-    if unknown:
-        check_choice("argument", unknown[0], Question.__dataclass_fields__)
-    return {
-        name: (tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,))
-        if name in several and value is not None
-        else value
-        for name, value in asked.items()
-    }
+def _question(asked: Mapping[str, Any]) -> Question:
+    """Return the question, with lists and single names as tuples."""
+    known = Question.__dataclass_fields__
+    for name in asked:
+        check_choice("argument", name, known)
+    for name in ("arm", "reward"):
+        if asked.get(name) is None:
+            raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
+    several = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
+    fields: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    fields |= {name: _tuple(fields[name]) for name in several if name in fields}
+    return Question(**fields)
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
 
 
 def _check(question: Question) -> None:

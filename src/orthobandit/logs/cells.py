@@ -53,6 +53,11 @@ class Cells:
         Smallest and largest v − offset; 0 where `counts` is 0.
     capped : (G, q) array of int
         Rows whose value was cut to the cap.
+    slopes : (q, q) array or None
+        Guesses of how metrics (rows) go along with covariates, from a few rows.
+    rest_low, rest_high : (G, q) arrays or None
+        Smallest and largest of what each metric has left of it, v − slopes·v: with covariates a residual may
+        be far smaller than either.
     """
 
     arms: ArmSet
@@ -75,6 +80,9 @@ class Cells:
     low: Array
     high: Array
     capped: Whole
+    slopes: Array | None = None
+    rest_low: Array | None = None
+    rest_high: Array | None = None
 
     @property
     def rows(self) -> int:
@@ -83,7 +91,8 @@ class Cells:
 
     def only(self, kept: Mask | slice) -> "Cells":
         """Return some of the cells (G,)."""
-        return replace(self, **{name: getattr(self, name)[kept] for name in PER_CELL})
+        parts = {name: getattr(self, name) for name in PER_CELL}
+        return replace(self, **{name: part[kept] for name, part in parts.items() if part is not None})
 
     def of_segment(self, segment: int) -> "Cells":
         """Return the cells of one segment."""
@@ -109,4 +118,6 @@ PER_CELL = (
     "low",
     "high",
     "capped",
+    "rest_low",
+    "rest_high",
 )

@@ -79,7 +79,7 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
         arm=arm,
         over=over,
         estimate=_finite(estimate),
-        interval=interval,
+        interval=once if fixed else interval,
         fixed=once,
         lift=NOTHING,
         verdict=verdict,

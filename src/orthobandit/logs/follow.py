@@ -119,7 +119,7 @@ class Follower:
         kept = set(buckets[np.unique(np.linspace(0, len(buckets) - 1, MOMENTS).astype(int))].tolist())
         for bucket, cells in self.cells.only(self.cells.counts > 0).by_bucket():
             time = float(self.cells.times[bucket])
-            series = [Series(cells, c) for c in self._coefficients()]
+            series = [Series(cells, c, self.measure.column) for c in self._coefficients()]
             ahead = [line.levels.forecasts(time) for line in self._lines]
             forecast = None
             if self._is_ready():
@@ -142,10 +142,14 @@ class Follower:
         if not len(cells.counts):
             return self
         c = self._coefficients()
-        self._learn(float(self.cells.times[0]), [Series(cells, one) for one in c], [{} for _ in c])
+        self._learn(
+            float(self.cells.times[0]),
+            [Series(cells, one, self.measure.column) for one in c],
+            [{} for _ in c],
+        )
         c = self._coefficients()
         for _ in range(2):  # values of the arms are known the second time
-            series = Series(cells, c[0])
+            series = Series(cells, c[0], self.measure.column)
             self._pilot_rows, self._pilot_squares, self.rows = 0, 0.0, 0
             self._pilot(series)
             self._begin()
@@ -243,9 +247,9 @@ class Follower:
     def _estimated(self, sequence: ContrastSequence) -> Array:
         """Return values of the arms (K,): estimated gaps, each as far as it is known, linear in features."""
         count, reference, e = len(self.cells.arms), self.measure.reference, sequence.evidence
-        estimates, weights = e.estimates[: count - 1], np.maximum(e.weights[: count - 1], 1e-300)
-        variance = np.maximum(e.variances, e.pooled)[: count - 1] / weights**2
-        total = estimates**2 + variance
+        estimates, weights = e.estimates[: count - 1], e.weights[: count - 1]
+        variance = np.maximum(e.variances, e.pooled)[: count - 1]
+        total = estimates**2 + variance / np.where(weights > 0, weights, 1.0) ** 2
         shrunk = np.divide(estimates**3, total, out=np.zeros(count - 1), where=total > 0)
         values = np.insert(shrunk, reference, 0.0)
         if self.cells.arms.dimension < count - 1:  # not any values are linear in the features

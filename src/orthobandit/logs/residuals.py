@@ -17,16 +17,23 @@ class Series:
     cells : Cells
     coefficients : (q,) array
         c, known before the rows.
+    metric : int
+        The column that the others are taken from.
     """
 
-    def __init__(self, cells: Cells, coefficients: Array) -> None:
+    def __init__(self, cells: Cells, coefficients: Array, metric: int = 0) -> None:
         used = np.flatnonzero(coefficients)
         c = coefficients[used]
         self.cells, self.counts = cells, cells.counts.astype(np.float64)
         self.sums = cells.sums[:, used] @ c
         self.squares = np.einsum("i,gij,j->g", c, cells.products[:, used[:, np.newaxis], used], c)
-        ends = np.stack([cells.low[:, used] * c, cells.high[:, used] * c])
-        self.low, self.high = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
+        self.low, self.high = _ends(cells.low, cells.high, coefficients)
+        if cells.slopes is not None and cells.rest_low is not None and cells.rest_high is not None:
+            left = coefficients + cells.slopes[metric]
+            left[metric] = 0.0
+            low, high = _ends(cells.low, cells.high, left)
+            self.low = np.maximum(self.low, cells.rest_low[:, metric] + low)
+            self.high = np.minimum(self.high, cells.rest_high[:, metric] + high)
 
     def level(self, values: Array) -> float:
         """Return the mean of y less the values (K,) of the arms."""
@@ -54,6 +61,7 @@ class Series:
         # Rounding may leave squares a little below what the mean alone gives, or above what is possible.
         least = np.divide(sums**2, self.counts, out=np.zeros_like(sums), where=self.counts > 0)
         squares = np.clip(squares, least, np.maximum(most**2 * self.counts, least))
+        most = np.maximum(most, np.sqrt(squares / np.maximum(self.counts, 1.0)))
         plans, place = np.unique(self.cells.plan, return_inverse=True)
         count = len(self.cells.arms)
         at, shape = place * count + self.cells.arm, (len(plans), count)
@@ -64,6 +72,12 @@ class Series:
             for part in (self.counts, sums, squares)
         ]
         return plans, Tally(parts[0].astype(np.int64), parts[1], parts[2], largest.reshape(shape))
+
+
+def _ends(low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
+    """Return what cᵀv lies between (G,), for v between `low` and `high` (G, q)."""
+    ends = np.stack([low * coefficients, high * coefficients])
+    return ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
 
 
 class Slopes:

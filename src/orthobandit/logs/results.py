@@ -230,17 +230,17 @@ class Analysis:
 
     def html(self) -> str:
         """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""
-        from orthobandit.logs.page import page_of
+        from orthobandit.logs.showing.page import page_of
 
         return page_of(self)
 
     def figure(self) -> Any:
         """Return effects, and how they came about over time, as a matplotlib figure."""
-        from orthobandit.logs.figure import figure_of
+        from orthobandit.logs.showing.figure import figure_of
 
         return figure_of(self)
 
     def __str__(self) -> str:
-        from orthobandit.logs.text import text_of
+        from orthobandit.logs.showing.text import text_of
 
         return text_of(self)

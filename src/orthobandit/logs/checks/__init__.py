@@ -1,0 +1,1 @@
+"""Is a log what an analysis takes it for? ``diagnostics`` has all checks, in words."""

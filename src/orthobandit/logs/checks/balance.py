@@ -1,0 +1,140 @@
+"""Do arms come up, and rewards go missing, as they should? Tests over the buckets of a log."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from orthobandit._types import Array, Whole
+from orthobandit.experiment.health import ALARM, Missing, SampleRatio
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.checks.one_look import missing_p_value, ratio_p_value
+from orthobandit.logs.results import Diagnostic
+
+BLOCKS = 1000  # stretches of time that a log is cut into, at most; for all segments together, five times that
+FEWEST = 50  # stretches for each of many segments
+SEGMENTS = 200  # the largest ones are tested
+SPARSE = 5  # rows an arm in a stratum, below which silence is compared with the plan and not with the draws
+
+
+def sample_ratios(cells: Cells) -> list[Diagnostic]:
+    """Test all rows, those without values too, against the probabilities: overall and by segment.
+
+    Long logs are cut into a thousand stretches of time, in each of which bets rest on earlier ones alone; in
+    a log of one bucket there are none, and the test is the ordinary one for one look. With segments,
+    p-values are multiplied by their number (Bonferroni).
+    """
+    found = [_ratio_found(cells, _ratio(cells, _all_rows(cells), BLOCKS), 1, None)]
+    if len(cells.segments) == 1:
+        return found
+    rows = np.bincount(cells.segment, _all_rows(cells), minlength=len(cells.segments))
+    chosen = np.sort(np.argsort(-rows, kind="stable")[:SEGMENTS])
+    blocks = int(np.clip(5 * BLOCKS // len(chosen), FEWEST, BLOCKS))
+    for segment in chosen[rows[chosen] > 0]:
+        part = cells.of_segment(int(segment))
+        ratio = _ratio(part, _all_rows(part), blocks)
+        found.append(_ratio_found(cells, ratio, len(chosen), cells.segments[segment]))
+    return found
+
+
+def missing_values(cells: Cells) -> list[Diagnostic]:
+    """Test for each column whether values are missing more often from some arms than from others.
+
+    Given the draws of a stratum (Hoeffding's comparison); where strata have very few rows, as when each
+    row has its own probabilities, the silent rows are compared with the probabilities instead.
+    """
+    columns = np.flatnonzero(cells.missing.sum(axis=0) > 0)
+    if not len(columns):
+        return [Diagnostic("missing", "fine", f"No value is missing in {_all_rows(cells).sum():,} rows.")]
+    strata = len(np.unique(cells.bucket * len(cells.plans) + cells.plan))
+    sparse = _all_rows(cells).sum() < SPARSE * len(cells.arms) * strata
+    return [_missing_found(cells, int(column), len(columns), bool(sparse)) for column in columns]
+
+
+def _all_rows(cells: Cells) -> Whole:
+    return np.asarray(cells.counts + cells.dropped)
+
+
+def _blocks(cells: Cells, values: tuple[Whole, ...], most: int) -> Iterator[tuple[Array, list[Whole]]]:
+    """Yield stretches of time: the probabilities (n, K) of their plans, and tables (n, K) of each value."""
+    arms = len(cells.arms)
+    changes = np.cumsum(np.diff(cells.bucket, prepend=cells.bucket[:1]) != 0)
+    total = int(changes[-1]) + 1 if len(changes) else 0
+    stretch = changes * min(total, most) // max(total, 1)
+    edges = np.flatnonzero(np.diff(stretch, prepend=-1, append=-1)) if total else np.array([], dtype=np.int64)
+    for begin, end in pairwise(edges):
+        plans, place = np.unique(cells.plan[begin:end], return_inverse=True)
+        index = place * arms + cells.arm[begin:end]
+        tables = []
+        for value in values:
+            table = np.zeros(len(plans) * arms, dtype=np.int64)
+            np.add.at(table, index, value[begin:end])
+            tables.append(table.reshape(-1, arms))
+        yield cells.plans[plans], tables
+
+
+def _ratio(cells: Cells, rows: Whole, most: int) -> tuple[SampleRatio, float]:
+    """Return the test and its p-value."""
+    ratio, count = SampleRatio.start(len(cells.arms)), 0
+    for plans, (table,) in _blocks(cells, (rows,), most):
+        ratio, count = ratio.and_table(plans, table), count + 1
+    return ratio, ratio_p_value(plans, table) if count == 1 else ratio.p_value
+
+
+def _missing(cells: Cells, drawn: Whole, silent: Whole) -> float:
+    """Return the p-value of silent rows, given what was drawn."""
+    missing, count = Missing.start(len(cells.arms)), 0
+    for _, (rounds, quiet) in _blocks(cells, (drawn, silent), BLOCKS):
+        missing, count = missing.and_table(rounds, quiet), count + 1
+    return missing_p_value(rounds, quiet) if count == 1 else missing.p_value
+
+
+def _ratio_found(
+    cells: Cells, tested: tuple[SampleRatio, float], tests: int, segment: str | None
+) -> Diagnostic:
+    ratio, p_value = tested[0], min(1.0, tests * tested[1])
+    alarm = p_value <= ALARM
+    off = np.abs(ratio.observed - ratio.expected) / np.sqrt(np.maximum(ratio.expected, 1.0))
+    worst = int(np.argmax(off))
+    where = "" if segment is None else f" in segment {segment!r}"
+    joint = f", for {tests} segments at once" if tests > 1 else ""
+    seen = (
+        f"{cells.arms.labels[worst]!r} has {ratio.observed[worst]:,} rows where {ratio.expected[worst]:,.0f}"
+        f" were to be expected (p-value {p_value:.2g}{joint})"
+    )
+    words = (
+        f"Arms did not come up{where} as often as the probabilities say: {seen}. Find out why before you"
+        " believe any effect."
+        if alarm
+        else f"Arms came up{where} as often as the probabilities say; furthest off, {seen}."
+    )
+    details = {
+        "rows": dict(zip(cells.arms.labels, ratio.observed.tolist(), strict=True)),
+        "expected": dict(zip(cells.arms.labels, ratio.expected.tolist(), strict=True)),
+        "tests": tests,
+    }
+    return Diagnostic("sample ratio", "alarm" if alarm else "fine", words, p_value, segment, details)
+
+
+def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:
+    silent, drawn = cells.missing[:, column], _all_rows(cells)
+    arms = len(cells.arms)
+    rows = np.bincount(cells.arm, drawn, minlength=arms)
+    shares = np.bincount(cells.arm, silent, minlength=arms) / np.maximum(rows, 1)
+    single = _ratio(cells, silent, BLOCKS)[1] if sparse else _missing(cells, drawn, silent)
+    p_value = min(1.0, tests * single)
+    alarm = p_value <= ALARM
+    name, labels = cells.columns[column], cells.arms.labels
+    low, high = int(np.argmin(np.where(rows > 0, shares, np.inf))), int(np.argmax(shares))
+    spread = (
+        f"from {shares[low]:.2%} of rows with {labels[low]!r} to {shares[high]:.2%} with {labels[high]!r}"
+        f" (p-value {p_value:.2g})"
+    )
+    words = (
+        f"Whether {name!r} is missing depends on the arm, {spread}: what is left does not compare like with"
+        " like."
+        if alarm
+        else f"{name!r} is missing in {silent.sum():,} of {drawn.sum():,} rows, {spread}; no arm stands out."
+    )
+    details = {"column": name, "share": dict(zip(labels, shares.tolist(), strict=True))}
+    return Diagnostic("missing", "alarm" if alarm else "note", words, p_value, None, details)

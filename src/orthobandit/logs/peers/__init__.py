@@ -1,0 +1,1 @@
+"""What other methods say of the same log: ``compare`` has all of them, ``rivals`` each."""

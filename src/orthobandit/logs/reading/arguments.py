@@ -1,0 +1,163 @@
+"""Does a question fit a log? Columns, their kinds and what contradicts itself, before anything is counted."""
+
+import math
+import re
+from typing import Any
+
+from orthobandit._checks import check_choice, check_fraction, check_positive, nearest
+from orthobandit.errors import FileFormatError, InputError, ParameterError
+from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.reading.engine import Opened
+
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
+STATE = (
+    "name the columns with each arm's probability (probabilities), or a plan column and its plans (plan,"
+    " plans), or the same split for all rows (split, e.g. split='equal')"
+)
+
+
+def check_question(opened: Opened, question: Question) -> None:
+    """Refuse a question that cannot be asked of this log; the message names the column and the remedy."""
+    _check_settings(question)
+    _check_stated(question)
+    _check_combinations(question)
+    _check_separator(opened)
+    for role, name in _roles(question):
+        if name not in opened.schema:
+            raise InputError(
+                f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}"
+            )
+    _check_repeats(question)
+    if not len(opened.sample):
+        raise InputError(f"{opened.name} has no rows; one row a draw is needed")
+    for role, name in _roles(question):
+        if role in NUMBERS:
+            _check_number(opened, role, name)
+
+
+NUMBERS = ("reward", "metrics", "guardrails", "ratios", "covariates", "probabilities")
+
+
+def _roles(question: Question) -> list[tuple[str, str]]:
+    """Return what every column is for."""
+    roles = [("arm", question.arm), ("reward", question.reward)]
+    for role in ("time", "plan", "unit", "segment"):
+        name = getattr(question, role)
+        roles += [] if name is None else [(role, name)]
+    roles += [
+        (role, name)
+        for role in ("probabilities", "covariates", "metrics")
+        for name in getattr(question, role)
+    ]
+    roles += [("guardrails", one.metric) for one in question.guardrails]
+    roles += [("ratios", side) for one in question.ratios for side in (one.numerator, one.denominator)]
+    return roles
+
+
+def _check_settings(question: Question) -> None:
+    check_choice("missing", question.missing, MISSING)
+    check_choice("baseline", question.baseline, BASELINES)
+    check_fraction("delta", question.delta)
+    for one in question.guardrails:
+        if not math.isfinite(one.margin) or one.margin < 0:
+            raise ParameterError(f"guardrails: the margin {one.margin!r} of {one.metric!r} must be 0 or more")
+    for name, cap in (question.caps or {}).items():
+        if name not in question.measured:
+            raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")
+        if not math.isfinite(cap):
+            raise ParameterError(f"caps: the cap {cap!r} of {name!r} must be a finite number")
+    if question.bounds is not None and not question.bounds[0] < question.bounds[1]:
+        raise ParameterError(f"bounds={question.bounds!r} must be a smaller and a larger number")
+
+
+def _check_stated(question: Question) -> None:
+    """Refuse a question that states probabilities in no way, or in two."""
+    ways = {
+        "probabilities": bool(question.probabilities),
+        "plan and plans": question.plan is not None or question.plans is not None,
+        "split": question.split is not None,
+    }
+    given = [name for name, is_given in ways.items() if is_given]
+    if not given:
+        raise ParameterError(f"the probabilities that arms were drawn with are not stated; {STATE}")
+    if len(given) > 1:
+        raise ParameterError(f"probabilities are stated twice, by {' and by '.join(given)}; keep one")
+    if (question.plan is None) != (question.plans is None):
+        lacking = "plans (a file or a mapping)" if question.plans is None else "plan (a column)"
+        raise ParameterError(f"plan and plans belong together; {lacking} is not given")
+    if isinstance(question.split, str) and question.split != "equal":
+        raise ParameterError(f"split={question.split!r} must be 'equal' or {{arm: probability}}")
+
+
+def _check_combinations(question: Question) -> None:
+    if question.window is not None:
+        window = check_positive("window", question.window)
+        if question.unit is None:
+            raise ParameterError(f"window={window!r} is how long the rows of a unit add up; name the unit")
+        if question.time is None:
+            raise ParameterError(f"window={window!r} needs a time column; name it with time")
+    if question.bucket is not None and question.time is None:
+        raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time")
+
+
+def _check_separator(opened: Opened) -> None:
+    names = list(opened.schema)
+    if len(names) != 1:
+        return
+    for sign, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "commas")):
+        if sign in names[0]:
+            raise FileFormatError(
+                f"{opened.name} was read as the single column {names[0]!r}: it seems to be separated by"
+                f" {word}, but not in all its lines; mend these or save it with commas"
+            )
+
+
+def _check_repeats(question: Question) -> None:
+    """Refuse a column that is two things; metrics may be named twice, and are counted once."""
+    seen: dict[str, str] = {}
+    for role, name in _roles(question):
+        before = seen.setdefault(name, role)
+        both = {before, role}
+        if before != role and not both <= {"reward", "metrics", "guardrails", "ratios"}:
+            raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
+    for role in ("probabilities", "covariates"):
+        names = getattr(question, role)
+        for name in names:
+            if names.count(name) > 1:
+                raise ParameterError(f"{role} names the column {name!r} twice")
+
+
+def _check_number(opened: Opened, role: str, name: str) -> None:
+    """Refuse a column that does not hold numbers, and say what it holds."""
+    kind = opened.schema[name]
+    if kind.is_numeric() or kind.is_boolean():
+        return
+    held = f"{role}={name!r} holds {kind} values, not numbers"
+    if not kind.is_string():
+        raise InputError(f"{held}; convert the column")
+    values = [value for value in opened.sample[name].to_pylist() if value is not None]
+    texts = [
+        (row, value) for row, value in enumerate(opened.sample[name].to_pylist(), 1) if not _is_number(value)
+    ]
+    if values and len(texts) == len(values) and all(DECIMAL_COMMA.fullmatch(value) for _, value in texts):
+        raise InputError(
+            f"{role}={name!r} holds numbers with a comma, such as {texts[0][1]!r}; write them with a point"
+        )
+    if not values:
+        raise InputError(f"{role}={name!r} has no value in the first {len(opened.sample):,} rows")
+    if not texts:
+        raise InputError(f"{role}={name!r} holds text; convert the column to numbers")
+    row, value = texts[0]
+    where = f", first in row {row}" if opened.is_ordered else ""
+    raise InputError(
+        f"{role}={name!r} holds text that is not a number, such as {value!r}{where}; mend these values, or"
+        " leave them empty where there is none"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value is None
+    return True

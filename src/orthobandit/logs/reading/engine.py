@@ -1,0 +1,115 @@
+"""An opened log: a table in an engine, asked through Ibis, whose failures come back in words."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from orthobandit.errors import OrthobanditError, SourceError
+
+SAMPLE = 10_000  # rows from which kinds of values and offsets are taken
+
+
+@contextmanager
+def engine(name: str, remedy: str = "") -> Iterator[None]:
+    """Turn what an engine raises into :class:`SourceError`; its deprecations are not our user's.
+
+    Every engine has exceptions of its own, which cannot be listed: all of them mean that the log could not
+    be read.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            yield
+        except OrthobanditError:
+            raise
+        except Exception as error:
+            raise SourceError(f"{name} cannot be read: {_words(error)}{remedy}") from None
+
+
+def _words(error: Exception) -> str:
+    """Return the first lines of what an engine says, without positions in SQL that nobody wrote."""
+    text = str(error).strip() or type(error).__name__
+    if "Compilation rule for" in text:
+        return f"its engine lacks what is needed ({text}); copy the table to a Parquet file and analyse that"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(("LINE ", "^", "JVM stacktrace", "at org."))]
+    shown = "; ".join(kept[:3])
+    return shown if len(shown) <= 400 else shown[:400] + "…"
+
+
+def ibis() -> Any:
+    """Return the package Ibis."""
+    from orthobandit._files import optional_package
+
+    return optional_package("ibis", "logs", "Analysing a log")
+
+
+@dataclass
+class Opened:
+    """A log that can be asked; close it, or use it as a context.
+
+    Attributes
+    ----------
+    table : ibis.Table
+    name : str
+        For messages.
+    is_ordered : bool
+        Whether rows have numbers that a user can look up: those of files and frames.
+    fields : dict
+        Fields of a Question that the source itself knows, e.g. which columns an export has.
+    """
+
+    table: Any
+    name: str
+    is_ordered: bool = False
+    fields: dict[str, Any] = field(default_factory=dict)
+    closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
+
+    def fetch(self, expression: Any) -> Any:
+        """Return the rows of an Ibis table expression as a pyarrow table."""
+        with engine(self.name):
+            return expression.to_pyarrow()
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """Names of the columns and the Ibis types they have."""
+        with engine(self.name):
+            return dict(self.table.schema().items())
+
+    @cached_property
+    def sample(self) -> Any:
+        """The first rows of all columns of plain types, as a pyarrow table."""
+        plain = [
+            name
+            for name, kind in self.schema.items()
+            if kind.is_numeric() or kind.is_string() or kind.is_boolean() or kind.is_temporal()
+        ]
+        return self.fetch(self.table.select(plain).limit(SAMPLE))
+
+    def close(self) -> None:
+        """Leave the engine, and remove what was written for it."""
+        while self.closers:
+            self.closers.pop()()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Close if the block fails; what opens a source and goes on with it does so in this context."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

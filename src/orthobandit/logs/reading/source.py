@@ -1,0 +1,231 @@
+"""Reach a log wherever it lives: files and frames through an embedded DuckDB, tables in their own engine."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from orthobandit._checks import nearest
+from orthobandit._files import optional_package
+from orthobandit.errors import FileFormatError, InputError, ParameterError
+from orthobandit.experiment import Experiment
+from orthobandit.logs.reading.engine import Opened, engine, ibis
+
+MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
+PARQUET = (".parquet", ".pq")
+TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
+
+
+def open_source(source: Any, table: str | None = None) -> Opened:
+    """Open a log.
+
+    Parameters
+    ----------
+    source : object
+        Path of a CSV, TSV (also ``.gz``) or Parquet file, a folder of these or a pattern such as
+        ``"logs/*.parquet"``; a frame of pandas, polars, pyarrow or another that narwhals knows; a Spark
+        frame; an Ibis table, which is asked in its own engine; a URL such as ``"postgres://…"`` or
+        ``"duckdb://file.db"``, with `table`; or an :class:`~orthobandit.Experiment`.
+    table : str, optional
+        Name of the table of a database, also ``"schema.table"``.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> with open_source(pyarrow.table({"arm": ["a", "b"], "reward": [0.0, 1.0]})) as opened:
+    ...     list(opened.schema)
+    ['arm', 'reward']
+    """
+    if isinstance(source, str) and "://" in source:
+        return _from_url(source, table)
+    if table is not None:
+        raise ParameterError(f"table={table!r} is for databases; {_kind(source)} has only one table")
+    if isinstance(source, str | Path):
+        return _from_files(str(source))
+    if isinstance(source, Experiment):
+        return _from_experiment(source)
+    if isinstance(source, Opened):
+        return source
+    module = type(source).__module__
+    if module.startswith("ibis."):
+        return _from_ibis(source)
+    if module.startswith("pyspark."):
+        return _from_spark(source)
+    return _from_frame(source)
+
+
+def _kind(source: Any) -> str:
+    return str(source) if isinstance(source, str | Path) else f"a {type(source).__name__}"
+
+
+def _duckdb() -> tuple[Any, list[Callable[[], object]]]:
+    """Return a DuckDB in memory that may write to a temporary folder, and what closes it."""
+    package = ibis()
+    optional_package("duckdb", "logs", "Reading files and frames")
+    folder = tempfile.TemporaryDirectory(prefix="orthobandit-")
+    with engine("DuckDB"):
+        backend = package.duckdb.connect(memory_limit=MEMORY, temp_directory=folder.name)
+    return backend, [folder.cleanup, backend.disconnect]
+
+
+def _from_files(path: str) -> Opened:
+    files = _files_of(path)
+    is_parquet = files[0].lower().endswith(PARQUET)
+    for file in files:
+        if Path(file).stat().st_size == 0:
+            raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
+    backend, closers = _duckdb()
+    opened = Opened(None, path, is_ordered=True, closers=closers)
+    read = backend.read_parquet if is_parquet else backend.read_csv
+    with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
+        opened.table = read(files, union_by_name=True)
+    return opened
+
+
+def _files_of(path: str) -> Sequence[str]:
+    """Return the files that a path, a folder or a pattern names, all of one kind, sorted."""
+    place = Path(path)
+    if place.is_dir():
+        found = sorted(str(one) for one in place.rglob("*") if one.is_file() and not one.name.startswith("."))
+        files = [one for one in found if one.lower().endswith((*PARQUET, *TEXT))]
+        remedy = f"{path} has no .parquet, .csv or .tsv file in it"
+    elif any(sign in path for sign in "*?[") and not place.exists():
+        files = sorted(str(one) for one in _matching(place) if one.is_file())
+        remedy = f"no file is called {path}"
+    else:
+        files = [path] if place.is_file() else []
+        remedy = f"{path} is not a file, a folder, a pattern such as logs/*.csv or a URL such as postgres://…"
+    if not files:
+        raise FileFormatError(remedy)
+    kinds = {
+        "parquet" if one.lower().endswith(PARQUET) else "text" if one.lower().endswith(TEXT) else one
+        for one in files
+    }
+    if not kinds <= {"parquet", "text"}:
+        other = min(kinds - {"parquet", "text"})
+        raise FileFormatError(f"{other} does not end in .csv, .tsv, .csv.gz or .parquet; these can be read")
+    if len(kinds) > 1:
+        raise FileFormatError(
+            f"{path} has both Parquet and text files; name one kind, as in {path}/*.parquet"
+        )
+    return files
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Yield the files that a pattern names, which may begin anywhere."""
+    return Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))
+
+
+def _from_frame(source: Any) -> Opened:
+    narwhals = optional_package("narwhals", "logs", "Analysing a frame")
+    name = f"the {type(source).__module__.partition('.')[0]} frame"
+    try:
+        frame = narwhals.from_native(source)
+    except TypeError:
+        raise InputError(
+            f"a source of type {type(source).__name__!r} cannot be read; give a path, a frame (pandas,"
+            " polars, pyarrow), an Ibis table, a URL of a database or an Experiment"
+        ) from None
+    with engine(name, "; does a column hold several kinds of values?"):
+        if isinstance(frame, narwhals.LazyFrame):
+            frame = frame.collect(backend="pyarrow")
+        rows = frame.to_arrow()
+    backend, closers = _duckdb()
+    opened = Opened(None, name, is_ordered=True, closers=closers)
+    with opened.kept(), engine(name):
+        backend.con.register("log", rows)
+        opened.table = backend.table("log")
+    return opened
+
+
+def _from_ibis(source: Any) -> Opened:
+    package = ibis()
+    if not isinstance(source, package.expr.types.Table):
+        raise InputError(f"source is an Ibis {type(source).__name__}; give a table")
+    name = getattr(source.op(), "name", None)
+    return Opened(source, f"the table {name!r}" if name else "the Ibis table")
+
+
+def _from_spark(source: Any) -> Opened:
+    package = ibis()
+    session, zone, opened = source.sparkSession, "spark.sql.session.timeZone", Opened(None, "the Spark frame")
+    with opened.kept(), engine(opened.name):
+        before = session.conf.get(zone)
+        opened.closers.append(lambda: session.conf.set(zone, before))  # which Ibis makes UTC
+        backend = package.pyspark.connect(session)
+        name = package.util.gen_name("orthobandit")
+        source.createOrReplaceTempView(name)
+        opened.closers.append(lambda: session.catalog.dropTempView(name))
+        opened.table = backend.table(name)
+    return opened
+
+
+def _from_url(url: str, table: str | None) -> Opened:
+    package = ibis()
+    shown = _without_password(url)
+    with engine(shown):
+        options = {"read_only": True} if url.startswith("duckdb://") else {}
+        backend = package.connect(url, **options)
+    opened = Opened(None, f"table {table!r} of {shown}", closers=[backend.disconnect])
+    with opened.kept(), engine(shown):
+        names = _tables(backend)
+        if table is None:
+            raise ParameterError(f"table= must name the table of {shown}; there are {', '.join(names)}")
+        schema, _, bare = table.rpartition(".")
+        if not schema and bare not in names:
+            raise ParameterError(f"table={table!r} is not in {shown}; {nearest(table, names)}")
+        opened.table = backend.table(bare, database=schema or None)
+    return opened
+
+
+def _tables(backend: Any) -> list[str]:
+    if backend.name == "duckdb":  # of which Ibis asks in a way that DuckDB 2 has given up
+        return [str(row[0]) for row in backend.con.execute("SHOW TABLES").fetchall()]
+    return list(backend.list_tables())
+
+
+def _without_password(url: str) -> str:
+    """Return a URL as it may be shown."""
+    scheme, _, rest = url.partition("://")
+    login, at, place = rest.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}://{user}{':***' if colon else ''}{at}{place}"
+
+
+def _from_experiment(experiment: Experiment) -> Opened:
+    folder = tempfile.TemporaryDirectory(prefix="orthobandit-")
+    try:
+        path = Path(folder.name, "export.parquet")
+        experiment.export(path)
+        opened = _from_files(str(path))
+    except BaseException:
+        folder.cleanup()
+        raise
+    opened.closers.insert(0, folder.cleanup)
+    opened.name = "the experiment"
+    return of_export(opened)
+
+
+def of_export(opened: Opened) -> Opened:
+    """Return an opened export of an experiment without its holdout, and with the columns it has as fields."""
+    with opened.kept():
+        return _without_holdout(opened)
+
+
+def _without_holdout(opened: Opened) -> Opened:
+    names = list(opened.schema)
+    rewards = [name for name in names if f"forecast:{name}" in names]
+    if not rewards or not {"at", "arm", "holdout"} <= set(names):
+        raise FileFormatError(
+            f"{opened.name} is not the export of an experiment: its columns are {', '.join(names)}"
+        )
+    table = opened.table
+    held = table.holdout.cast("string").lower().isin(["true", "1"])
+    opened.table, opened.is_ordered = table.filter(~held), False
+    opened.fields = {
+        "arm": "arm",
+        "time": "at",
+        "reward": rewards[0],
+        "probabilities": tuple(name for name in names if name.startswith("p:")),
+    }
+    return opened

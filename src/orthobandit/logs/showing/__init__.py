@@ -1,0 +1,1 @@
+"""An analysis for people: one ``sentence``, a ``text``, a ``page``, a ``figure``."""

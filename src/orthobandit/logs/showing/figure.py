@@ -1,0 +1,92 @@
+"""An analysis as a matplotlib figure: effects, and how they came about over time."""
+
+from typing import Any
+
+from orthobandit._files import optional_package
+from orthobandit.logs.results import Analysis, Effect, MetricResult
+from orthobandit.logs.showing.charts import COLOURS, Scale
+from orthobandit.logs.showing.numbers import DAY, is_known
+from orthobandit.logs.showing.over_time import FEW, thinned, value_scale
+from orthobandit.logs.showing.words import printable
+
+LINES = 6  # arms that are drawn over time
+PAINT = {"good": "tab:green", "bad": "tab:red", "open": "tab:blue"}
+
+
+def figure_of(analysis: Analysis) -> Any:
+    """Return effects of the reward on all arms, and over time where there is any, as a matplotlib figure.
+
+    Parameters
+    ----------
+    analysis : Analysis
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    pyplot = optional_package("matplotlib.pyplot", "plots", "figures")
+    metric = analysis.metrics[0]
+    rivals = [effect for effect in metric.effects if effect.arm != effect.over]
+    has_time = len(metric.history) > 1 and bool(rivals)
+    height = 1.4 + 0.3 * len(rivals)
+    figure, axes = pyplot.subplots(
+        2 if has_time else 1,
+        figsize=(7, height + (3.0 if has_time else 0.0)),
+        height_ratios=[height, 3.0] if has_time else None,
+        layout="constrained",
+        squeeze=False,
+    )
+    _forest(axes[0, 0], rivals)
+    axes[0, 0].set_title(
+        f"{printable(metric.name)}, gap to {printable(analysis.reference)}", parse_math=False
+    )
+    if has_time:
+        _over_time(axes[1, 0], analysis, metric)
+    return figure
+
+
+def _forest(axes: Any, rivals: list[Effect]) -> None:
+    scale = Scale.around([0.0, *(end for one in rivals for end in (one.estimate, *one.interval))])
+    for place, effect in enumerate(reversed(rivals)):
+        colour = PAINT[COLOURS.get(effect.verdict, "open")]
+        low, high = effect.interval
+        if is_known(low) or is_known(high):
+            ends = [
+                max(low, scale.low) if is_known(low) else scale.low,
+                min(high, scale.high) if is_known(high) else scale.high,
+            ]
+            axes.plot(ends, [place, place], color=colour, linewidth=3, solid_capstyle="butt")
+        if is_known(effect.estimate) and scale.holds(effect.estimate):
+            axes.plot([effect.estimate], [place], "o", color=colour)
+    labels = [printable(effect.arm) for effect in reversed(rivals)]
+    axes.set_yticks(range(len(rivals)), labels, parse_math=False)
+    axes.set_ylim(-0.6, max(len(rivals), 1) - 0.4)
+    axes.set_xlim(scale.low, scale.high)
+    axes.axvline(0.0, color="0.3", linewidth=1)
+
+
+def _over_time(axes: Any, analysis: Analysis, metric: MetricResult) -> None:
+    """Draw the estimates of the first arms with their bands."""
+    moments = [run[-1] for run in thinned(metric.history, FEW)]
+    arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over][:LINES]
+    start = moments[0].time
+    times = [(one.time - start) / (DAY if analysis.is_clock else 1.0) for one in moments]
+    scale = value_scale(moments, arms)
+    for arm in arms:
+        (drawn,) = axes.plot(times, [_or_nan(one.estimates[arm]) for one in moments])
+        drawn.set_label(printable(metric.effects[arm].arm))
+        lows, highs = (
+            [_or_nan(one.lows[arm]) for one in moments],
+            [_or_nan(one.highs[arm]) for one in moments],
+        )
+        axes.fill_between(times, lows, highs, color=drawn.get_color(), alpha=0.15, linewidth=0)
+    axes.set_ylim(scale.low, scale.high)
+    axes.axhline(0.0, color="0.3", linewidth=1)
+    axes.set_xlabel("days since the first row" if analysis.is_clock else "time since the first row")
+    axes.set_ylabel("gap as known at the time")
+    for text in axes.legend(frameon=False).get_texts():
+        text.set_parse_math(False)
+
+
+def _or_nan(value: float | None) -> float:
+    return value if is_known(value) else float("nan")

@@ -1,0 +1,212 @@
+"""An analysis for a terminal: the sentence, what is wrong with the log, then tables."""
+
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+from orthobandit._text import text_table
+from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
+from orthobandit.logs.showing.numbers import (
+    estimate_words,
+    half_width,
+    is_known,
+    lift_words,
+    more_words,
+    number,
+    share_words,
+    span_words,
+)
+from orthobandit.logs.showing.words import (
+    NAMED,
+    certainty_words,
+    diagnostic_words,
+    gap_words,
+    heterogeneity_words,
+    interval_words,
+    is_held_against_best,
+    mean_places,
+    method_rows,
+    names_words,
+    printable,
+    saved_words,
+    size_words,
+    title_words,
+)
+
+WIDE = 100  # characters, as far as labels allow
+Column = tuple[str, Callable[[Effect], str]]
+
+
+def text_of(analysis: Analysis) -> str:
+    """Return an analysis as text for a terminal.
+
+    Parameters
+    ----------
+    analysis : Analysis
+
+    Returns
+    -------
+    str
+        The sentence first, then diagnostics that are not fine, then effects, segments, other methods,
+        the value of other probabilities, and notes.
+    """
+    parts = [
+        _wrapped(printable(analysis.sentence)),
+        _diagnostics(analysis),
+        *(_metric(analysis, metric) for metric in analysis.metrics),
+        _segments(analysis),
+        _rivals(analysis),
+        _value(analysis),
+        "\n".join(_wrapped(f"note: {printable(note)}") for note in analysis.notes),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _diagnostics(analysis: Analysis) -> str:
+    """Return alarms first, then notes; a line if all is fine."""
+    out = [_wrapped(f"ALARM {diagnostic_words(one)}") for one in analysis.alarms]
+    if out:
+        out.append("Effects below must not be believed before this is explained.")
+    out += [
+        _wrapped(f"check {diagnostic_words(one)}") for one in analysis.diagnostics if one.status == "note"
+    ]
+    fine = [one.name for one in analysis.diagnostics if one.status == "fine"]
+    if fine:
+        out.append(_wrapped(f"fine: {', '.join(dict.fromkeys(fine))}"))
+    return "\n".join(out)
+
+
+def _metric(analysis: Analysis, metric: MetricResult) -> str:
+    first = analysis.metrics[0]
+    effects, counts = _effects(metric, has_counts=metric is first or _counts(metric) != _counts(first))
+    title = f"{title_words(metric)}: {size_words(analysis)}"
+    out = [_wrapped(title), effects, _wrapped(certainty_words(metric))]
+    if counts:
+        out += ["", counts]
+    if is_held_against_best(analysis, metric):
+        out += ["", *_against_best(metric)]
+    out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
+    return "\n".join(out)
+
+
+def _counts(metric: MetricResult) -> list[tuple[str, int, float]]:
+    return [(one.arm, one.rows, one.planned) for one in metric.summaries]
+
+
+def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
+    """Return one table and nothing, or two of the same arms where one would be too wide."""
+    arms = {one.arm: one for one in metric.summaries}
+    places = mean_places(metric)
+
+    def of_arm(shown: Callable[[ArmSummary], str]) -> Callable[[Effect], str]:
+        return lambda effect: shown(arms[effect.arm]) if effect.arm in arms else ""
+
+    name: Column = ("arm", lambda effect: printable(effect.arm))
+    counted: list[Column] = [
+        ("rows", of_arm(lambda one: f"{one.rows:,}")),
+        ("share", of_arm(lambda one: share_words(one.share))),
+        ("planned", of_arm(lambda one: share_words(one.planned))),
+    ]
+    found: list[Column] = [
+        ("mean", of_arm(lambda one: number(one.mean, places))),
+        ("gap", gap_words),
+        ("interval", interval_words),
+        ("lift", lambda effect: lift_words(effect.lift)),
+        ("verdict", lambda effect: effect.verdict),
+        ("more rows", lambda effect: more_words(effect.more_rows)),
+    ]
+    alone = _table(metric.effects, [name, *found])
+    if not has_counts:
+        return alone, ""
+    both = _table(metric.effects, [name, *counted, *found])
+    if max(map(len, both.splitlines()), default=0) <= WIDE:
+        return both, ""
+    return alone, _table(metric.effects, [name, *counted])
+
+
+def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
+    """Return a table of effects; columns in which there is nothing are left out."""
+    filled = [(head, [shown(effect) for effect in effects]) for head, shown in columns]
+    kept = [(head, cells) for head, cells in filled if any(cells)]
+    return text_table([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
+
+
+def _against_best(metric: MetricResult) -> list[str]:
+    best = next((effect.over for effect in metric.against_best), "")
+    columns: list[Column] = [
+        ("arm", lambda effect: printable(effect.arm)),
+        ("gap", gap_words),
+        ("interval", interval_words),
+        ("verdict", lambda effect: effect.verdict),
+    ]
+    rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
+    out = [f"against {printable(best)!r}, which looks best (all pairs at once)", _table(rivals, columns)]
+    if metric.droppable:
+        return [*out, _wrapped(f"can be dropped, worse for sure: {names_words(metric.droppable)}")]
+    return [*out, "no arm can be dropped yet"]
+
+
+def _unusual(metric: MetricResult) -> str:
+    """Return what was cut or missing, by arm."""
+    out = []
+    for what in ("capped", "missing"):
+        shares = [(one.arm, getattr(one, what)) for one in metric.summaries]
+        if any(share for _, share in shares):
+            named = ", ".join(f"{printable(arm)} {share_words(share)}" for arm, share in shares[:NAMED])
+            out.append(f"{what}: {named}{' …' if len(shares) > NAMED else ''}")
+    return "; ".join(out)
+
+
+def _segments(analysis: Analysis) -> str:
+    if not analysis.segments:
+        return ""
+    rows = [
+        [
+            printable(part.segment),
+            printable(effect.arm),
+            f"{part.rows:,}",
+            gap_words(effect),
+            interval_words(effect),
+            effect.verdict,
+        ]
+        for part in analysis.segments
+        for effect in part.effects
+        if effect.arm != effect.over
+    ]
+    table = text_table(["segment", "arm", "rows", "gap", "interval", "verdict"], rows, words=2)
+    differ = [_wrapped(heterogeneity_words(one)) for one in analysis.heterogeneity]
+    return "\n".join(["by segment", table, *differ])
+
+
+def _rivals(analysis: Analysis) -> str:
+    """Return what other methods say of the same gaps, ours first."""
+    if not analysis.rivals:
+        return ""
+    rows = [
+        [
+            rival.method,
+            printable(rival.arm),
+            estimate_words(rival.estimate, rival.interval),
+            span_words(rival.interval),
+            half_width(rival.interval),
+        ]
+        for rival in method_rows(analysis)
+    ]
+    table = text_table(["method", "arm", "gap", "interval", "half-width"], rows, words=2)
+    assumed = {rival.method: rival.assumes for rival in method_rows(analysis)}
+    lines = [_wrapped(f"{method}: {printable(words)}") for method, words in assumed.items() if words]
+    return "\n".join([f"other methods, gaps to {printable(analysis.reference)!r}", table, *lines])
+
+
+def _value(analysis: Analysis) -> str:
+    value = analysis.value
+    if value is None or not is_known(value.estimate):
+        return ""
+    shown = estimate_words(value.estimate, value.interval)
+    return _wrapped(
+        f"other probabilities would have changed the mean reward of a row by {shown}"
+        f" ({span_words(value.interval)}); {value.mode}"
+    )
+
+
+def _wrapped(line: str) -> str:
+    return fill(line, WIDE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,124 @@
+"""What an analysis found, in words that the text and the page share."""
+
+from collections.abc import Iterable
+
+from orthobandit.logs.results import (
+    Analysis,
+    Diagnostic,
+    Effect,
+    Heterogeneity,
+    MetricResult,
+    Rival,
+)
+from orthobandit.logs.showing.numbers import estimate_words, is_known, number, places_of, span_words
+
+NAMED = 12  # arms that are named in a line
+
+
+def printable(text: str) -> str:
+    """Return a label without characters that move a cursor or cannot be written to a file.
+
+    Examples
+    --------
+    >>> printable("blue" + chr(10) + "button")
+    'blue�button'
+    """
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def names_words(labels: Iterable[str]) -> str:
+    """Return labels in a line, not too many.
+
+    Examples
+    --------
+    >>> names_words("abc"), names_words("abcdefghijklmnop")
+    ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 4 more')
+    """
+    names = [printable(label) for label in labels]
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{rest}"
+
+
+def mean_places(metric: MetricResult) -> int | None:
+    """Return the decimal places that show four digits of the largest mean, and two of how means differ."""
+    means = [one.mean for one in metric.summaries if is_known(one.mean)]
+    largest = places_of([max(map(abs, means), default=0.0)])
+    apart = places_of(means)
+    return None if largest is None or apart is None else max(largest + 2, apart)
+
+
+def gap_words(effect: Effect) -> str:
+    """Return the estimate of a gap; nothing where an arm is compared with itself."""
+    return "" if effect.arm == effect.over else estimate_words(effect.estimate, effect.interval)
+
+
+def interval_words(effect: Effect) -> str:
+    """Return the interval of a gap; nothing where an arm is compared with itself."""
+    return "" if effect.arm == effect.over else span_words(effect.interval)
+
+
+def saved_words(metric: MetricResult) -> str:
+    """Return what each baseline saved of the variance, in per cent; nothing if none was tried."""
+    used = {metric.baseline: " (used)"}
+    named = [
+        f"{name} {number(100.0 * share, 0)} %{used.get(name, '')}" for name, share in metric.saved.items()
+    ]
+    return f"saved of the variance around a running mean: {', '.join(named)}" if named else ""
+
+
+def is_held_against_best(analysis: Analysis, metric: MetricResult) -> bool:
+    """Whether there are more arms than the reference arm and its rival, and more of the metric is better."""
+    return len(analysis.labels) > 2 and metric.kind != "guardrail" and bool(metric.against_best)
+
+
+def size_words(analysis: Analysis) -> str:
+    """Return what gaps are to, and of how many rows."""
+    buckets = "bucket" if analysis.buckets == 1 else "buckets"
+    length = f" ({printable(analysis.bucket)})" if analysis.bucket else ""
+    size = f"{analysis.rows:,} rows in {analysis.buckets:,} {buckets}{length}"
+    return f"gaps to {printable(analysis.reference)!r}; {size}"
+
+
+def title_words(metric: MetricResult) -> str:
+    """Return the name of a metric, with what it is where that is not the reward."""
+    name = printable(metric.name)
+    if metric.kind == "guardrail" and metric.margin is not None:
+        return f"{name} (guardrail: a loss of {number(metric.margin)} is borne)"
+    return name if metric.kind in ("reward", "metric") else f"{name} ({metric.kind})"
+
+
+def certainty_words(metric: MetricResult) -> str:
+    """Return the mode of a metric's intervals and how surely they hold."""
+    chance = f"with probability {1.0 - metric.delta:.6g} all intervals of this metric are right"
+    return f"{metric.mode.rstrip('.')}; {chance}"
+
+
+def diagnostic_words(one: Diagnostic) -> str:
+    """Return a diagnostic as a sentence, with its segment and p-value."""
+    where = f" in {printable(one.segment)}" if one.segment else ""
+    chance = f" (p = {one.p_value:.2g})" if is_known(one.p_value) else ""
+    return f"{one.name}{where}: {printable(one.words)}{chance}"
+
+
+def heterogeneity_words(one: Heterogeneity) -> str:
+    """Return whether segments differ in an arm's gap."""
+    gap = f"gap of {printable(one.arm)!r} to {printable(one.over)!r}"
+    chance = f" (p = {one.p_value:.2g} for one look)" if is_known(one.p_value) else ""
+    if one.apart:
+        pairs = "; ".join(f"{printable(left)} and {printable(right)}" for left, right in one.apart)
+        return f"segments differ in the {gap}{chance}: {pairs}"
+    return f"no segments are surely apart in the {gap}{chance}"
+
+
+def method_rows(analysis: Analysis) -> list[Rival]:
+    """Return what each method says of each gap of the reward, this analysis first."""
+    mode = analysis.metrics[0].mode
+    asked = {(rival.arm, rival.over) for rival in analysis.rivals}
+    own = [
+        Rival("this analysis", effect.arm, effect.over, effect.estimate, effect.interval, mode)
+        for effect in analysis.metrics[0].effects
+        if (effect.arm, effect.over) in asked
+    ]
+    rows = [*own, *analysis.rivals]
+    places = {label: place for place, label in enumerate(analysis.labels)}
+    return sorted(rows, key=lambda rival: places.get(rival.arm, len(places)))

@@ -1,0 +1,230 @@
+"""Logs analysed from end to end."""
+
+import json
+
+import numpy as np
+import pyarrow
+import pytest
+
+from orthobandit import ArmSet, Experiment, analyse
+from orthobandit.errors import InputError, ParameterError
+from orthobandit.logs import Guardrail, Ratio
+
+LABELS = np.array(["old", "new", "video"])
+SPLIT = {"old": 0.5, "new": 0.3, "video": 0.2}
+ASKED = {"arm": "page", "reward": "spent", "time": "at", "split": SPLIT}
+
+
+def log(rows=12_000, seed=0, gaps=(0.0, 0.0, 0.5)):
+    """Return a log of four weeks under a strong daily season."""
+    rng = np.random.default_rng(seed)
+    at = np.sort(rng.random(rows)) * 28 * 86_400
+    arm = rng.choice(3, rows, p=list(SPLIT.values()))
+    before = rng.standard_normal(rows)
+    spent = (
+        10 + 5 * np.sin(2 * np.pi * at / 86_400) + np.array(gaps)[arm] + before + rng.standard_normal(rows)
+    )
+    visits = 1 + rng.poisson(2.0, rows)
+    return pyarrow.table(
+        {
+            "at": pyarrow.array((1_760_000_000 + at).astype("int64"), pyarrow.timestamp("s")),
+            "page": LABELS[arm],
+            "spent": spent,
+            "before": before,
+            "bought": (rng.random(rows) < 0.1 + 0.1 * (arm == 2)).astype(int),
+            "visits": visits,
+            "clicks": visits * (1.0 + 0.3 * (arm == 1)) + rng.standard_normal(rows),
+            "country": rng.choice(["de", "fr"], rows),
+        }
+    )
+
+
+LOG = log()
+
+
+def effects(found, metric=0):
+    return {one.arm: one for one in found.metrics[metric].effects}
+
+
+def test_the_best_arm_is_found_under_a_season():
+    found = analyse(LOG, **ASKED)
+    assert found.sentence.startswith("'video' is the best arm by 'spent', with probability 0.95.")
+    assert effects(found)["video"].verdict == "better"
+    assert effects(found)["new"].verdict == "undecided"
+    assert effects(found)["old"].verdict == "reference"
+    assert effects(found)["video"].interval[0] < 0.5 < effects(found)["video"].interval[1]
+    assert set(found.metrics[0].droppable) == {"old", "new"}
+    assert (found.bucket, found.rows, found.reference) == ("hour", 12_000, "old")
+    assert {one.status for one in found.diagnostics} == {"fine"}
+    assert found.metrics[0].saved["seasonal"] > 0.7
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_covariates_narrow_the_interval():
+    plain, found = analyse(LOG, **ASKED), analyse(LOG, **ASKED, covariates=["before"])
+    widths = [np.diff(effects(one)["video"].interval)[0] for one in (plain, found)]
+    assert widths[1] < 0.9 * widths[0]
+    assert found.metrics[0].saved["covariates"] > 0.2
+    assert effects(found)["video"].lift == pytest.approx(effects(plain)["video"].lift, abs=0.02)
+
+
+def test_metrics_share_the_level_and_each_has_its_mode():
+    found = analyse(
+        LOG,
+        **ASKED,
+        metrics=["bought"],
+        ratios=[Ratio("clicks", "visits")],
+        guardrails=[Guardrail("before", 0.2)],
+    )
+    reward, bought, ratio, guard = found.metrics
+    assert [one.delta for one in found.metrics] == pytest.approx([0.0125] * 4)
+    assert [one.kind for one in found.metrics] == ["reward", "metric", "ratio", "guardrail"]
+    assert reward.mode.startswith("asymptotic")
+    assert bought.mode.startswith("exact for values from 0 to 1")
+    assert effects(found, 1)["video"].verdict == "better"
+    low, high = effects(found, 1)["video"].interval
+    assert low < 0.1 < high
+    low, high = effects(found, 2)["new"].interval
+    assert low < 0.3 < high < 0.35
+    assert ratio.summaries[1].mean == pytest.approx(1.3, abs=0.03)
+    assert {one.verdict for one in guard.effects} == {"reference", "safe"}
+    assert all(one.more_rows is None for one in guard.effects)
+
+
+def test_a_guardrail_that_is_broken_is_in_the_sentence():
+    found = analyse(
+        log(gaps=(0.0, 2.0, 0.0)), **ASKED, guardrails=[Guardrail("clicks", 0.1)], reference="new"
+    )
+    assert "'old' hurts 'clicks' by more than 0.1" in found.sentence
+    assert effects(found, 1)["old"].verdict == "harmed"
+
+
+def test_segments_and_whether_they_differ():
+    table = LOG.to_pydict()
+    moved = np.array(table["spent"]) + 2.0 * (np.array(table["country"]) == "fr") * (
+        np.array(table["page"]) == "new"
+    )
+    found = analyse(LOG.set_column(2, "spent", pyarrow.array(moved)), **ASKED, segment="country")
+    assert [one.segment for one in found.segments] == ["de", "fr"]
+    assert sum(one.rows for one in found.segments) == 12_000
+    new, video = found.heterogeneity
+    assert new.apart == (("de", "fr"),)
+    assert new.p_value < 1e-6
+    assert video.apart == ()
+    assert video.p_value > 1e-4
+
+
+def test_without_time_the_log_is_looked_at_once():
+    asked = {name: value for name, value in ASKED.items() if name != "time"}
+    found = analyse(LOG, **asked)
+    assert "no time column was named" in found.notes[0]
+    assert found.metrics[0].mode.startswith("ordinary fixed-sample intervals")
+    one, spent, page = effects(found)["video"], LOG["spent"].to_numpy(), np.array(LOG["page"].to_pylist())
+    a, b = (spent[page == label] for label in ("old", "video"))
+    error = np.sqrt(a.var() / len(a) + b.var() / len(b))
+    assert one.estimate == pytest.approx(b.mean() - a.mean(), abs=0.2 * error)
+    # Two gaps share the level.
+    assert np.diff(one.interval)[0] / 2 == pytest.approx(2.2414 * error, rel=0.02)
+    assert one.interval == one.fixed
+
+
+def test_fixed_intervals_are_narrower():
+    always, once = analyse(LOG, **ASKED), analyse(LOG, **ASKED, fixed=True)
+    assert effects(once)["video"].interval == effects(always)["video"].fixed
+    assert np.diff(effects(once)["video"].interval) < 0.8 * np.diff(effects(always)["video"].interval)
+
+
+def test_other_probabilities_are_valued():
+    found = analyse(LOG, **ASKED, value={"video": 1.0})
+    assert found.value.interval[0] < 0.8 * 0.5 < found.value.interval[1]
+    assert found.value.interval[0] > 0
+
+
+def test_other_methods_stand_beside_ours_at_the_same_level():
+    found = analyse(LOG, **ASKED, metrics=["bought"], compare=True)
+    alone = analyse(LOG, **(ASKED | {"delta": 0.025}), compare=True)
+    assert len(found.rivals) >= 12
+    assert found.rivals == alone.rivals
+
+
+def test_bounds_make_intervals_exact_and_must_hold():
+    found = analyse(LOG, **ASKED, bounds=(-10.0, 30.0))
+    assert found.metrics[0].mode.startswith("exact for values from -10 to 30")
+    with pytest.raises(InputError, match=r"bounds=\(0.0, 1.0\) do not hold column 'spent'"):
+        analyse(LOG, **ASKED, bounds=(0.0, 1.0))
+    with pytest.raises(ParameterError, match="leave out one of the two"):
+        analyse(LOG, **ASKED, bounds=(-10.0, 30.0), covariates=["before"])
+
+
+def test_columns_of_0_and_1_are_bounded_unless_asked_otherwise():
+    asked = ASKED | {"reward": "bought"}
+    assert analyse(LOG, **asked).metrics[0].mode.startswith("exact")
+    found = analyse(LOG, **asked, asymptotic=True)
+    assert found.metrics[0].mode.startswith("asymptotic")
+    assert found.notes == ()
+
+
+def test_a_wrong_split_is_an_alarm_that_comes_first():
+    found = analyse(LOG, **(ASKED | {"split": "equal"}))
+    assert found.sentence.startswith("Do not act on these effects yet: Arms did not come up as often")
+    assert found.alarms
+
+
+def test_progress_is_told():
+    seen = []
+    analyse(LOG, **ASKED, progress=lambda *given: seen.append(given))
+    assert seen == [(0, 2, "reading the log"), (1, 2, "computing"), (2, 2, "done")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rewards": "spent"}, "argument='rewards'"),
+        ({"delta": 0.0}, "delta"),
+        ({"baseline": "best"}, "baseline='best'"),
+        ({"reward": None}, "reward= must name the column"),
+        ({"reference": "older"}, "older"),
+        ({"bounds": (1.0, 0.0)}, "smaller first"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        analyse(LOG, **(ASKED | given))
+
+
+def test_one_arm_is_not_enough():
+    only = LOG.filter(pyarrow.compute.equal(LOG["page"], "old"))
+    with pytest.raises(InputError, match="only the arm 'old'"):
+        analyse(only, arm="page", reward="spent", time="at", split={"old": 1.0})
+
+
+def test_units_with_several_rows_are_counted_once():
+    rng = np.random.default_rng(3)
+    unit = rng.integers(0, 3000, 12_000)
+    page = np.array(["a", "b"])[(unit % 2)]
+    page[:40] = "a"
+    rows = pyarrow.table(
+        {"at": np.arange(12_000), "user": unit, "page": page, "spent": rng.random(12_000) + (page == "b")}
+    )
+    found = analyse(rows, arm="page", reward="spent", time="at", split="equal", unit="user", bucket=500)
+    units = next(one for one in found.diagnostics if one.name == "units")
+    assert found.rows == len(np.unique(unit)) == units.details["units"]
+    assert 5 < units.details["several"] <= 40
+    assert effects(found)["b"].verdict == "better"
+    note = analyse(rows, arm="page", reward="spent", time="at", split="equal", bucket=500).notes
+    assert any("user" in one for one in note)
+
+
+def test_a_live_experiment_is_a_source():
+    rng, clock = np.random.default_rng(2), [1_760_000_000.0]
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]), rewards=(0, 1), key="0" * 32, clock=lambda: clock[0]
+    )
+    for _ in range(600):
+        clock[0] += 600.0
+        proposal = pages.ask()
+        pages.tell(proposal.id, float(rng.random() < (0.9 if proposal.label == "b" else 0.2)))
+    found = analyse(pages, missing="drop")
+    pages.close()
+    assert (found.reference, found.rows) == ("a", 600)
+    assert effects(found)["b"].verdict == "better"
