@@ -31,6 +31,7 @@ ROWS = 100_000_000
 FEW = 1_000_000
 LITTLE = 10_000  # rows of the first day, which load what is imported late
 TURNS = 3
+CHILD = "--one"  # measures one task; not ``python -c``, where DuckDB prints how far it is
 ROOT = Path(__file__).parents[1]
 ASKED: dict[str, Any] = {
     "arm": "arm",
@@ -68,15 +69,15 @@ def bare(path: str) -> int:
     """Do the GROUP BY by hand."""
     import duckdb
 
-    with duckdb.connect(config={"threads": 2, "enable_progress_bar": False}) as connection:
+    with duckdb.connect(config={"threads": 2}) as connection:
         return sum(row[2] for row in connection.execute(BARE.format(path)).fetchall())
 
 
 def cells(path: str) -> int:
     """Ask for cells alone."""
-    from orthobandit.logs.buckets import cells_of
     from orthobandit.logs.question import Question
-    from orthobandit.logs.source import open_source
+    from orthobandit.logs.reading.buckets import cells_of
+    from orthobandit.logs.reading.source import open_source
 
     with open_source(path) as opened:
         return cells_of(opened, Question(**ASKED | {"covariates": ("covariate",)})).cells.rows
@@ -130,10 +131,9 @@ def child(name: str, path: str, little: str) -> None:
 
 def measured(name: str, path: Path, little: Path) -> Measured:
     """Measure one task in a process of its own."""
-    call = "import sys; from benchmarks.bench_logs import child; child(*sys.argv[1:])"
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     done = subprocess.run(
-        [sys.executable, "-c", call, name, str(path), str(little)],
+        [sys.executable, "-m", "benchmarks.bench_logs", CHILD, name, str(path), str(little)],
         cwd=ROOT,
         env={**os.environ, **single},
         stdout=subprocess.PIPE,
@@ -217,6 +217,9 @@ def few(folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print all measurements."""
     given = arguments or []
+    if given[:1] == [CHILD]:
+        child(*given[1:])
+        return
     rows = ROWS // 10 if "--quick" in given else ROWS
     if "--rows" in given:
         rows = int(float(given[given.index("--rows") + 1]))

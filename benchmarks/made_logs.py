@@ -61,7 +61,8 @@ def write(path: Path, sql: str, first: int, last: int) -> None:
     import duckdb
 
     kind = "csv, header" if path.suffix == ".csv" else "parquet"
-    with duckdb.connect(config={"threads": 2, "enable_progress_bar": False}) as connection:
+    with duckdb.connect(config={"threads": 2}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         query = sql.format(first=first, last=last)
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT {kind})")
 
