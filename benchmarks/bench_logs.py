@@ -204,7 +204,7 @@ def few(folder: Path) -> None:
         file = files.get(name, "few.parquet")
         names[name] = (folder / file, folder / f"little_{file}")
     print(f"{FEW:,} rows; regression is pandas and statsmodels, own has every row's own probabilities:")
-    found = best(names, FEW, TURNS)
+    found = best(names, FEW, 2)
     report("CSV: seconds", found["csv"].seconds, 3, least=False)
     report(
         "CSV: pandas and statsmodels' seconds over ours",
