@@ -1,0 +1,232 @@
+"""Speed and memory of analysing logs, beside the bare GROUP BY and beside pandas with statsmodels.
+
+``make bench NAMES=logs`` takes about three minutes on two quiet cores, and 2.5 GB of disk for a while;
+``python -m benchmarks.bench_logs --rows 1e9`` asks for the large log (25 GB; TMPDIR says where), and
+``--quick`` for a tenth of the default. Every measurement has a process of its own on two cores, which first
+analyses a few rows, so that nothing is imported later; then come the seconds of the clock, of the processor
+(all threads; other work on the machine disturbs these less) and the peak of resident memory. Rivals take
+turns, and the best of a few turns is shown.
+
+The bare GROUP BY is what one writes by hand for the same counts, sums and products on the same files, with
+DuckDB; `cells` are ours as far as the engine does them, and the rest of `analyse` is Python, some time a
+bucket and none a row.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.made_logs import SPLIT, fixed_split, own_split, write, write_folder
+
+ROWS = 100_000_000
+FEW = 1_000_000
+LITTLE = 10_000  # rows of the first day, which load what is imported late
+TURNS = 3
+CHILD = "--one"  # measures one task; not ``python -c``, where DuckDB prints how far it is
+ROOT = Path(__file__).parents[1]
+ASKED: dict[str, Any] = {
+    "arm": "arm",
+    "reward": "reward",
+    "time": "time",
+    "bucket": "hour",
+    "split": SPLIT,
+    "covariates": ["covariate"],
+}
+OWN = {
+    "arm": "arm",
+    "reward": "reward",
+    "time": "time",
+    "bucket": "hour",
+    "probabilities": ["p_a", "p_b", "p_c"],
+}
+BARE = """
+    SELECT
+        date_trunc('hour', time), arm, count(*), sum(reward), sum(covariate),
+        sum(reward * reward), sum(reward * covariate), sum(covariate * covariate)
+    FROM read_parquet('{}/*.parquet') GROUP BY ALL"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of the clock and of the processor, peak megabytes, and rows that were counted."""
+
+    seconds: float
+    processor: float
+    megabytes: float
+    rows: int
+
+
+def bare(path: str) -> int:
+    """Do the GROUP BY by hand."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 2}) as connection:
+        return sum(row[2] for row in connection.execute(BARE.format(path)).fetchall())
+
+
+def cells(path: str) -> int:
+    """Ask for cells alone."""
+    from orthobandit.logs.question import Question
+    from orthobandit.logs.reading.buckets import cells_of
+    from orthobandit.logs.reading.source import open_source
+
+    with open_source(path) as opened:
+        return cells_of(opened, Question(**ASKED | {"covariates": ("covariate",)})).cells.rows
+
+
+def ours(source: Any, asked: dict[str, Any] = ASKED) -> int:
+    """Analyse a log."""
+    from orthobandit.logs import analyse
+
+    return analyse(source, **asked).rows
+
+
+def regression(path: str) -> int:
+    """Read a CSV with pandas, and regress the reward on arm and covariate with errors of the kind HC1."""
+    import pandas as pd
+    import statsmodels.formula.api as formulas
+
+    rows = pd.read_csv(path, parse_dates=["time"])
+    return int(formulas.ols("reward ~ C(arm) + covariate", rows).fit(cov_type="HC1").nobs)
+
+
+def task(name: str, path: str) -> Callable[[], int]:
+    """Return what is to be measured, with frames already in memory."""
+    if name == "pandas":
+        import pandas as pd
+
+        return partial(ours, pd.read_parquet(path))
+    if name == "polars":
+        import polars as pl
+
+        return partial(ours, pl.read_parquet(path))
+    if name == "own":
+        return partial(ours, path, OWN)
+    plain: dict[str, Callable[[str], int]] = {"bare": bare, "cells": cells, "regression": regression}
+    return partial(plain.get(name, ours), path)
+
+
+def child(name: str, path: str, little: str) -> None:
+    """Measure one task, after the same on a few rows, and print it as JSON."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    task(name, little)()
+    work = task(name, path)
+    clock, processor = time.perf_counter(), time.process_time()
+    rows = work()
+    spent = (time.perf_counter() - clock, time.process_time() - processor)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    print(json.dumps([*spent, peak, rows]))
+
+
+def measured(name: str, path: Path, little: Path) -> Measured:
+    """Measure one task in a process of its own."""
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_logs", CHILD, name, str(path), str(little)],
+        cwd=ROOT,
+        env={**os.environ, **single},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return Measured(*json.loads(done.stdout))
+
+
+def best(names: dict[str, tuple[Path, Path]], rows: int, turns: int) -> dict[str, Measured]:
+    """Measure tasks in turn; return and print the least seconds and the highest peak of each."""
+    found: dict[str, list[Measured]] = {name: [] for name in names}
+    for _ in range(turns):
+        for name, paths in names.items():
+            found[name].append(measured(name, *paths))
+    out = {}
+    for name, runs in found.items():
+        assert {run.rows for run in runs} == {rows}, f"{name} counted {runs[0].rows:,} of {rows:,} rows"
+        out[name] = one = Measured(
+            min(run.seconds for run in runs),
+            min(run.processor for run in runs),
+            max(run.megabytes for run in runs),
+            rows,
+        )
+        print(
+            f"  {name:<12} {one.seconds:>8.2f} s, processor {one.processor:>8.2f} s,"
+            f" peak {one.megabytes:>6,.0f} MB, {rows / one.seconds:>13,.0f} rows/s",
+            flush=True,
+        )
+    return out
+
+
+def report(name: str, value: float, target: float, *, least: bool = True) -> None:
+    """Print a number beside its target, which is the least that will do, or the most."""
+    is_met, sign = (value >= target, "≥") if least else (value <= target, "≤")
+    print(f"{name:<58} {value:>10,.2f}   {sign} {target:<7,g} {'met' if is_met else 'MISSED'}", flush=True)
+
+
+def many(folder: Path, rows: int) -> None:
+    """Analyse a folder of Parquet, beside the bare GROUP BY."""
+    large, little = folder / "large", folder / "little"
+    large.mkdir()
+    little.mkdir()
+    write(little / "0.parquet", fixed_split(FEW), 0, LITTLE)
+    start = time.perf_counter()
+    size = write_folder(large, rows)
+    made = time.perf_counter() - start
+    print(f"{rows:,} rows of Parquet, {size / rows:.1f} bytes each, made in {made:.0f} s:", flush=True)
+    names = dict.fromkeys(("bare", "cells", "analyse"), (large, little))
+    found = best(names, rows, TURNS if rows <= ROWS else 2)
+    one, alone, hand = found["analyse"], found["cells"], found["bare"]
+    report("analyse: million rows/s", rows / one.seconds / 1e6, 8)
+    report("analyse: bare GROUP BY's seconds over ours", hand.seconds / one.seconds, 0.8)
+    report("  the same of the processor's", hand.processor / one.processor, 0.8)
+    report("  cells alone, seconds", hand.seconds / alone.seconds, 0.8)
+    report("  cells alone, the processor's", hand.processor / alone.processor, 0.8)
+    report("analyse: peak MB", one.megabytes, 2000, least=False)
+
+
+def few(folder: Path) -> None:
+    """Analyse a million rows from several sources, beside pandas and statsmodels."""
+    for name, sql in (("few.csv", fixed_split), ("few.parquet", fixed_split), ("own.parquet", own_split)):
+        write(folder / name, sql(FEW), 0, FEW)
+        write(folder / f"little_{name}", sql(FEW), 0, LITTLE)
+    files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet"}
+    names = {}
+    for name in ("csv", "regression", "parquet", "pandas", "polars", "own"):
+        file = files.get(name, "few.parquet")
+        names[name] = (folder / file, folder / f"little_{file}")
+    print(f"{FEW:,} rows; regression is pandas and statsmodels, own has every row's own probabilities:")
+    found = best(names, FEW, 2)
+    report("CSV: seconds", found["csv"].seconds, 3, least=False)
+    report(
+        "CSV: pandas and statsmodels' seconds over ours",
+        found["regression"].seconds / found["csv"].seconds,
+        1,
+    )
+    print("spotify-confidence is not beside them: it is not among the packages of the benchmarks")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print all measurements."""
+    given = arguments or []
+    if given[:1] == [CHILD]:
+        child(*given[1:])
+        return
+    rows = ROWS // 10 if "--quick" in given else ROWS
+    if "--rows" in given:
+        rows = int(float(given[given.index("--rows") + 1]))
+    with tempfile.TemporaryDirectory(prefix="orthobandit-bench-") as folder:
+        few(Path(folder))
+        many(Path(folder), rows)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
