@@ -33,6 +33,7 @@ class Gaps(decision.Replay):
         differ = np.any(features[self.others] != features[self.arm], axis=1, keepdims=True)
         self.contrasts = np.where(differ, self.x[self.others] - self.x[self.arm], 0.0)
         self.entries, self.plans = np.zeros((6, len(differ))), np.zeros(0)
+        self.least = max(10.0, -8 * np.log(np.min(document["tuning"]["alpha"])))  # draws before one is known
         self.pulls: Any = None  # of the plans, which buckets often share with the one before
         self.events: Any = np.full(len(differ), np.inf)
 
@@ -64,7 +65,7 @@ class Gaps(decision.Replay):
         parts = [w * totals, w * n, w**2 * np.einsum(EACH, squared, q), self.bias * n * slack, pooled]
         peaks = np.max(w * reach * self.excess, axis=0)
         self.entries = np.vstack([e[:5] + np.sum(parts, axis=1), np.maximum(e[5], peaks)])
-        hardly = (p > 0) & (self.drawn - c.sum(0) + n[:, 0] @ p < 10)  # seen: silence on what rests on them
+        hardly = (p > 0) & (self.drawn - c.sum(0) + n[:, 0] @ p < self.least)
         carried = np.sum(n * ideal**2 * np.einsum(EACH, squared, p * hardly), axis=0)
         total = np.sum(n * ideal, axis=0)
         hidden = np.where(total > 0, carried > 0.25 * total, self.events == 0)

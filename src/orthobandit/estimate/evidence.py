@@ -18,6 +18,9 @@ USUAL = 6.0
 # The asymptotic mode counts a contrast once no arms that will have been drawn less often than DRAWN, as far
 # as the plan can tell, carry more than the share HIDDEN of its variance: what they return is not known yet.
 DRAWN, HIDDEN = 10.0, 0.25  # see hardly_drawn
+# Draws, in units of log(1/α), before intervals at a level α rest on an arm: one that shows its largest values
+# in one draw of eight has then hidden them with probability α.
+PER_LEVEL = 8.0
 
 
 SUMMED = ("totals", "weights", "variances", "slack", "pooled")  # of the evidence; they add and subtract
@@ -102,7 +105,12 @@ def relative_squares(tally: Tally) -> Array:
     return np.asarray(tally.squares * (counts.sum() / total)) if total > 0 else counts
 
 
-def hardly_drawn(probabilities: Array, expected: Array, drawn: Array) -> Mask:
+def least_draws(alpha: ArrayLike) -> float:
+    """Return the draws of an arm that intervals, one of them at a level as small as α, may rest on."""
+    return max(DRAWN, PER_LEVEL * log(1.0 / float(np.min(alpha))))
+
+
+def hardly_drawn(probabilities: Array, expected: Array, drawn: Array, least: float = DRAWN) -> Mask:
     """Tell of which arms (..., K) that can be drawn too little will be known; see DRAWN.
 
     Parameters
@@ -110,8 +118,10 @@ def hardly_drawn(probabilities: Array, expected: Array, drawn: Array) -> Mask:
     probabilities : (..., K) array
     expected, drawn : (K,) arrays
         How often each should come up while the plans are in force, and how often it has before.
+    least : float
+        How often is enough.
     """
-    return np.asarray((probabilities > 0) & (drawn + expected < DRAWN))
+    return np.asarray((probabilities > 0) & (drawn + expected < least))
 
 
 def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Array:

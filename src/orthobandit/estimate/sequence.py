@@ -21,6 +21,7 @@ from orthobandit.estimate.evidence import (
     Tuning,
     expected_shares,
     hardly_drawn,
+    least_draws,
     relative_squares,
 )
 from orthobandit.estimate.plan import Centre, Plan
@@ -202,7 +203,7 @@ class ContrastSequence:
     def _is_hidden(self, pulls: Pulls, plan: Plan) -> Mask:
         """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""
         p, rounds = np.atleast_2d(plan.probabilities), np.atleast_1d(plan.rounds).astype(np.float64)
-        hardly = hardly_drawn(p, rounds @ p, self.drawn)
+        hardly = hardly_drawn(p, rounds @ p, self.drawn, least_draws(self.tuning.alpha))
         # Both in the units of the evidence: rounds are weighted by 1/v.
         weights = np.where(pulls.known, rounds[:, np.newaxis] / pulls.variance**2, 0.0)
         carried = (weights * _rowwise(pulls.pull**2, np.where(hardly, p, 0.0))).sum(axis=0)

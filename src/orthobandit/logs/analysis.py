@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
@@ -15,6 +15,7 @@ from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.ratios import ratio_result
 from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.source import open_source
@@ -88,16 +89,18 @@ def analysis_of(
     gathered: Gathered, question: Question, *, compare: bool = False, value: Mapping[str, float] | None = None
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
-    cells = gathered.cells
+    cells, unfinished = finished(gathered, question)
     reference = _reference(question, cells)
     once = question.fixed or len(cells.times) == 1
     asked = asked_of(question, cells)
     measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
+    _check_numbers("value", value)
     aims = [] if value is None else [aim_of(cells, value)]
-    reward = replace(measures[0], is_recorded=not once)
-    followers = [followed(cells, reward, aims), *(followed(cells, one) for one in measures[1:])]
-    results = tuple(_result(*parts, once=once) for parts in zip(asked, followers, strict=True))
-    diagnostics = diagnose(cells, question, followers[0], gathered.units)
+    reward = followed(cells, replace(measures[0], is_recorded=not once), aims)
+    results = tuple(
+        _result(cells, one, measure, reward, once=once) for one, measure in zip(asked, measures, strict=True)
+    )
+    diagnostics = diagnose(cells, question, reward, gathered.units)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
     segments: tuple[SegmentResult, ...] = ()
     differ: tuple[Heterogeneity, ...] = ()
@@ -115,11 +118,33 @@ def analysis_of(
         segments=segments,
         heterogeneity=differ,
         rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
-        value=_value(followers[0], results[0], once=once) if aims else None,
-        notes=(*gathered.notes, *_notes(question, cells, measures)),
+        value=_value(reward, results[0], once=once) if aims else None,
+        notes=(*gathered.notes, *unfinished, *_notes(question, cells, measures)),
         is_clock=cells.is_clock,
     )
-    return with_record(found, followers[0])
+    return with_record(found, reward)
+
+
+def finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, ...]]:
+    """Return the cells of units whose window was over by the end of the log, and a note about the others.
+
+    A unit that came late would count with a part of its rewards: the metric would shrink towards the end, and
+    gaps with it.
+    """
+    cells = gathered.cells
+    if question.unit is None:
+        return cells, ()
+    if question.window is None:
+        return cells, ("units add up to the end of the log, late ones for a shorter time: give a window",)
+    end = np.inf if gathered.end is None else gathered.end
+    is_over = cells.times[cells.bucket] + cells.width + question.window <= end
+    left = int(cells.counts[~is_over].sum())
+    if not is_over.any():
+        raise InputError(
+            f"window={question.window:g} is longer than the log: no unit can be followed for so long"
+        )
+    note = f"{left:,} units whose window was not over by the end of the log are left out"
+    return cells.only(is_over), (note,) if left else ()
 
 
 def bucket_in_words(cells: Cells) -> str:
@@ -157,7 +182,11 @@ def _check(question: Question) -> None:
     check_fraction("delta", question.delta)
     check_choice("missing", question.missing, MISSING)
     check_choice("baseline", question.baseline, BASELINES)
+    for name, given in (("split", question.split), ("caps", question.caps)):
+        _check_numbers(name, given)
     if question.bounds is not None:
+        if len(question.bounds) != 2 or not all(isinstance(end, int | float) for end in question.bounds):
+            raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
         low, high = question.bounds
         if not -np.inf < low < high < np.inf:
             raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
@@ -166,6 +195,17 @@ def _check(question: Question) -> None:
                 f"bounds={question.bounds!r} and covariates: residuals from covariates need not keep to the"
                 " range, so the exact mode is not for them; leave out one of the two"
             )
+
+
+def _check_numbers(name: str, given: Any) -> None:
+    """Refuse what is no mapping of names to numbers."""
+    if given is None or isinstance(given, str):
+        return
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{name}={given!r} must name arms or metrics: {{'a': 0.5, 'b': 0.5}}")
+    for label, number in given.items():
+        if isinstance(number, bool) or not isinstance(number, int | float | np.number):
+            raise ParameterError(f"{name}: {number!r} of {label!r} must be a number")
 
 
 def _reference(question: Question, cells: Cells) -> int:
@@ -186,10 +226,14 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
     )
 
 
-def _result(asked: Asked, follower: Follower, *, once: bool) -> MetricResult:
-    plain, measure = follower, follower.measure
+def _result(cells: Cells, asked: Asked, measure: Measure, reward: Follower, *, once: bool) -> MetricResult:
+    """Return what is said of a metric; the reward is followed already."""
+    if asked.denominator is not None:
+        return ratio_result(cells, asked, measure, once=once)
+    follower = reward if asked.kind == "reward" else followed(cells, measure)
+    plain = follower
     if measure.covariates:  # the level that a lift is relative to is that of the metric itself
-        plain = followed(follower.cells, replace(measure, covariates=()))
+        plain = followed(cells, replace(measure, covariates=()))
     return metric_result(asked, follower, plain, once=once)
 
 

@@ -98,6 +98,17 @@ class Cells:
         """Return the cells of one segment."""
         return self.only(self.segment == segment)
 
+    def with_rows(self, least: int) -> "Cells":
+        """Return the cells with buckets that have few rows joined to those after them."""
+        rows = np.bincount(self.bucket, self.counts, minlength=len(self.times))
+        joined, first, gathered = np.arange(len(rows)), 0, 0.0
+        for bucket, count in enumerate(rows.tolist()):
+            joined[bucket] = first if gathered else bucket
+            first, gathered = int(joined[bucket]), gathered + count
+            if gathered >= least:
+                gathered = 0.0
+        return replace(self, bucket=joined[self.bucket])
+
     def by_bucket(self) -> Iterator[tuple[int, "Cells"]]:
         """Yield each bucket that has cells, in time order, with them."""
         edges = np.flatnonzero(np.diff(self.bucket, prepend=-1, append=-1))

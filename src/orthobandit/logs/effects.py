@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from orthobandit._types import Array
 from orthobandit.estimate import ContrastSequence
@@ -13,6 +13,7 @@ from orthobandit.logs.results import Effect, Interval
 
 FAR = 1e9  # times the rows so far: what takes longer is never
 STEPS = 60  # of bisection on a logarithmic scale
+FEWEST = 5  # rows of an arm, below which an ordinary interval says nothing
 NOTHING: Interval = (None, None)
 
 
@@ -28,6 +29,8 @@ class Gaps:
         That hold at all times.
     fixed_low, fixed_high : (m,) arrays
         For one look.
+    share : float
+        Of δ, that they are at.
     """
 
     estimates: Array
@@ -36,10 +39,11 @@ class Gaps:
     high: Array
     fixed_low: Array
     fixed_high: Array
+    share: float
 
 
-def gaps_of(sequence: ContrastSequence, share: float = 1.0, scale: float = 1.0) -> Gaps:
-    """Return the gaps of a sequence at a share of its δ, divided by a scale."""
+def gaps_of(sequence: ContrastSequence, share: float = 1.0) -> Gaps:
+    """Return the gaps of a sequence at a share of its δ."""
     tuned = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     evidence = sequence.evidence
     known = evidence.weights > 0
@@ -47,11 +51,32 @@ def gaps_of(sequence: ContrastSequence, share: float = 1.0, scale: float = 1.0) 
     errors = np.full(len(estimates), np.nan)
     np.divide(np.sqrt(evidence.variances), evidence.weights, out=errors, where=known)
     low, high = tuned.intervals()
-    z = -ndtri(tuned.tuning.alpha)
+    z = _quantiles(sequence, tuned.tuning.alpha)
     widest = np.ptp(sequence.confidence.range)  # no two means are further apart
     low, high = np.maximum(low, -widest), np.minimum(high, widest)
-    ends = (estimates, errors, low, high, estimates - z * errors, estimates + z * errors)
-    return Gaps(*(np.asarray(one / scale) for one in ends))
+    return Gaps(
+        estimates=estimates,
+        errors=errors,
+        low=low,
+        high=high,
+        fixed_low=estimates - z * errors,
+        fixed_high=estimates + z * errors,
+        share=share,
+    )
+
+
+def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
+    """Return how many standard errors an ordinary interval has to each side (m,); infinite with few rows.
+
+    Student's with as many degrees of freedom as the rarer arm of a gap has rows, less one, and errors that
+    are so much larger: values of the arms may be fitted to the same rows.
+    """
+    arms, used = sequence.arms, sequence.coefficients != 0
+    rows = np.where(used, sequence.drawn, np.inf).min(axis=1)
+    if arms.dimension < len(arms) - 1:  # arms tell of each other
+        rows = np.full(len(rows), sequence.drawn.sum() - arms.dimension)
+    free = np.maximum(rows - 1.0, 1.0)
+    return np.asarray(np.where(rows >= FEWEST, -stdtrit(free, alpha) * np.sqrt(rows / free), np.inf))
 
 
 def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bool) -> Effect:
@@ -78,12 +103,12 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
     return Effect(
         arm=arm,
         over=over,
-        estimate=_finite(estimate),
+        estimate=finite(estimate),
         interval=once if fixed else interval,
         fixed=once,
         lift=NOTHING,
         verdict=verdict,
-        more_rows=more_rows(follower, place, fixed=fixed) if is_open else None,
+        more_rows=more_rows(follower, place, gaps.share, fixed=fixed) if is_open else None,
     )
 
 
@@ -103,7 +128,9 @@ def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
     return (low / (most if low >= 0 else least), high / (least if high >= 0 else most))
 
 
-def more_rows(follower: Follower, place: int, *, fixed: bool) -> tuple[float, float, float]:
+def more_rows(
+    follower: Follower, place: int, share: float = 1.0, *, fixed: bool
+) -> tuple[float, float, float]:
     """Return further rows that would decide on a gap: as estimated, one standard error larger, one smaller.
 
     Evidence is taken to grow as it did so far: sums in proportion to rows, the largest residuals as they are.
@@ -111,6 +138,7 @@ def more_rows(follower: Follower, place: int, *, fixed: bool) -> tuple[float, fl
     sequence = follower.sequence
     if sequence is None:
         raise AssertionError("only what was counted can be undecided")
+    sequence = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     gaps = gaps_of(sequence)
     size, error = abs(float(gaps.estimates[place])), float(gaps.errors[place])
     sizes = (size, size + error, size - error)
@@ -150,8 +178,9 @@ def _times(sequence: ContrastSequence, place: int, size: float) -> float:
 
 def _signed(low: float, high: float, sign: float) -> Interval:
     ends = (low, high) if sign > 0 else (-high, -low)
-    return (_finite(ends[0]), _finite(ends[1]))
+    return (finite(ends[0]), finite(ends[1]))
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number, or None for one that is not finite."""
     return float(value) if np.isfinite(value) else None

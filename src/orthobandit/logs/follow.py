@@ -15,6 +15,7 @@ from orthobandit.logs.residuals import Series, Slopes
 from orthobandit.logs.savings import Savings
 from orthobandit.logs.scores import Aim, Score
 
+ROWS = 4  # of a bucket, at least, for its scatter to tell anything; buckets with fewer are joined
 PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
 GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
 MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
@@ -31,6 +32,7 @@ class Measure:
     column : int
         Of the metric, or of the numerator of a ratio.
     denominator : int or None
+        Of a ratio; what is followed is the numerator less `ratio` times it.
     covariates : tuple of int
     confidence : Confidence
         In units of the column as kept, less its offset.
@@ -38,6 +40,7 @@ class Measure:
         For all gaps of the metric to the reference arm together.
     baseline : str
     reference : int
+    ratio : float
     is_recorded : bool
         Whether to keep what was counted, for a certificate.
     """
@@ -49,6 +52,7 @@ class Measure:
     delta: float
     baseline: str
     reference: int
+    ratio: float = 0.0
     is_recorded: bool = False
 
 
@@ -97,7 +101,7 @@ class Follower:
     """
 
     def __init__(self, cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> None:
-        self.cells, self.measure = cells, measure
+        self.cells, self.measure = cells.with_rows(ROWS), measure
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
         self.scores: tuple[Score, ...] = ()
@@ -178,10 +182,7 @@ class Follower:
         c = np.zeros(len(self.cells.columns))
         c[self.measure.column] = 1.0
         if self.measure.denominator is not None:
-            numerator, denominator = (self._sums + self._seen * self.cells.offset)[
-                [self.measure.column, self.measure.denominator]
-            ]
-            c[self.measure.denominator] -= numerator / denominator if denominator else 0.0
+            c[self.measure.denominator] -= self.measure.ratio
         if not self.measure.covariates:
             return [c]
         adjusted = c.copy()

@@ -82,11 +82,10 @@ def metric_result(
         Whether to tell how it came about.
     """
     cells, measure = follower.cells, follower.measure
-    scale = _mean_of(cells, asked.denominator) if asked.denominator is not None else 1.0
-    effects, level = _effects(follower, plain, scale, once=once)
+    effects, level = _effects(follower, plain, once=once)
     if asked.guardrail is not None:
         effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
-    best, droppable = _against_best(follower, scale, once=once)
+    best, droppable = _against_best(follower, once=once)
     return MetricResult(
         name=asked.name,
         kind=asked.kind,
@@ -96,11 +95,11 @@ def metric_result(
         effects=effects,
         against_best=best,
         droppable=droppable,
-        summaries=_summaries(cells, asked),
+        summaries=summaries(cells, asked),
         saved=follower.savings.shares(),
         baseline=follower.baseline,
         level=level,
-        history=_history(follower, scale) if history else (),
+        history=_history(follower) if history else (),
     )
 
 
@@ -114,9 +113,7 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
     return "asymptotic, nothing to declare; the intervals hold at all times at once, once samples are large"
 
 
-def _effects(
-    follower: Follower, plain: Follower, scale: float, *, once: bool
-) -> tuple[tuple[Effect, ...], Interval]:
+def _effects(follower: Follower, plain: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
     """Return the effect of every arm over the reference arm, and the level of that."""
     reference, labels = follower.measure.reference, follower.cells.arms.labels
     itself = Effect(
@@ -128,10 +125,10 @@ def _effects(
             itself if place == reference else replace(unknown, arm=label)
             for place, label in enumerate(labels)
         ), NOTHING
-    gaps, halved = gaps_of(follower.sequence, 1.0, scale), gaps_of(follower.sequence, HALF, scale)
+    gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
     offset = float(follower.cells.offset[follower.measure.column])
     level = box = (-np.inf, np.inf)
-    if plain.scores and follower.measure.denominator is None:
+    if plain.scores:
         level, box = plain.scores[0].interval(), plain.scores[0].interval(HALF)
     out: list[Effect] = []
     for place in range(len(labels) - 1):
@@ -160,20 +157,19 @@ def _signed_margin(guardrail: Guardrail) -> float:
     return guardrail.margin if guardrail.worse == "higher" else -guardrail.margin
 
 
-def _against_best(
-    follower: Follower, scale: float, *, once: bool
-) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+def _against_best(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Return gaps over the arm with the largest estimate, jointly for all pairs; and arms below another."""
     count, labels, sequence = len(follower.cells.arms), follower.cells.arms.labels, follower.sequence
     if sequence is None:
         return (), ()
     is_paired = count <= MOST_PAIRED
-    gaps = gaps_of(sequence, 2.0 / count if is_paired else 1.0, scale)
+    gaps = gaps_of(sequence, 2.0 / count if is_paired else 1.0)
     worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
     if not is_paired:
-        return (), droppable
-    estimates = np.insert(np.nan_to_num(gaps.estimates[: count - 1]), follower.measure.reference, 0.0)
+        return (), _below_another(follower, gaps, once=once)
+    known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
+    estimates = np.insert(known, follower.measure.reference, 0.0)
     best = int(np.argmax(estimates))
     at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
     out: list[Effect] = []
@@ -184,6 +180,15 @@ def _against_best(
     return tuple(out), droppable
 
 
+def _below_another(follower: Follower, gaps: Gaps, *, once: bool) -> tuple[str, ...]:
+    """Return arms whose interval over the reference arm lies below that of another."""
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    ends = [np.insert(part, follower.measure.reference, 0.0) for part in (low, high)]
+    best = float(np.nanmax(ends[0]))
+    labels = follower.cells.arms.labels
+    return tuple(label for label, most in zip(labels, ends[1].tolist(), strict=True) if most < best)
+
+
 def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
     """Return the arm of a pair that is worse for sure, −1 if neither is known to be."""
     low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
@@ -191,16 +196,8 @@ def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
     return i if high[place] < 0 else j if low[place] > 0 else -1
 
 
-def _mean_of(cells: Cells, column: int) -> float:
-    total = cells.sums[:, column].sum() + cells.counts.sum() * cells.offset[column]
-    if not total:
-        raise InputError(
-            f"column {cells.columns[column]!r} sums to 0; a ratio needs a denominator that does not"
-        )
-    return float(total / cells.counts.sum())
-
-
-def _summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
+def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
+    """Return what rows of each arm there are, and their plain means."""
     count, all_rows = len(cells.arms), cells.counts + cells.dropped
 
     def by_arm(values: Array | Whole) -> Array:
@@ -227,12 +224,12 @@ def _summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
     )
 
 
-def _history(follower: Follower, scale: float) -> tuple[Moment, ...]:
+def _history(follower: Follower) -> tuple[Moment, ...]:
     cells, reference = follower.cells, follower.measure.reference
     count, offset = len(cells.arms), float(cells.offset[follower.measure.column])
     out: list[Moment] = []
     for one in follower.snapshots:
-        gaps = gaps_of(one.sequence, 1.0, scale)
+        gaps = gaps_of(one.sequence)
         rows = [
             np.insert(part[: count - 1], reference, 0.0) for part in (gaps.estimates, gaps.low, gaps.high)
         ]

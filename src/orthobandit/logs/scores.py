@@ -8,7 +8,15 @@ import numpy as np
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.estimate import Confidence, ContrastSequence, Tally
 from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.estimate.evidence import HIDDEN, Batch, Evidence, Tuning, expected_shares, hardly_drawn
+from orthobandit.estimate.evidence import (
+    HIDDEN,
+    Batch,
+    Evidence,
+    Tuning,
+    expected_shares,
+    hardly_drawn,
+    least_draws,
+)
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
@@ -67,15 +75,23 @@ class Score:
         Probability of ever being wrong.
     noise, rounds : float, int
         Guesses of the standard deviation of residuals and of the rounds it takes.
+    pilot : (n,) array of int
+        Plans of the rounds before those that count.
+
+    Attributes
+    ----------
+    alpha : float
+        Probability of ever being wrong to one side.
     """
 
     def __init__(
         self, aim: Aim, confidence: Confidence, delta: float, *, noise: float, rounds: int, pilot: Whole
     ) -> None:
-        self._aim, self._confidence, self._alpha = aim, confidence, delta / SIDES
-        self._first = max(float(np.abs(aim.pull[pilot]).max(initial=0.0)), LEAST) if len(pilot) else 1.0
-        spread = max(float(np.mean(np.sum(aim.mix[pilot] * aim.pull[pilot], axis=1))), LEAST)
-        self._rho = float(tightest_rho(rounds * noise**2 * spread, self._alpha))
+        self._aim, self._confidence, self.alpha = aim, confidence, delta / SIDES
+        # Where the pilot had the very probabilities that are asked for, it pulled at nothing: 1 is as good.
+        self._first = float(np.abs(aim.pull[pilot]).max(initial=0.0)) or 1.0
+        spread = float(np.mean(np.sum(aim.mix[pilot] * aim.pull[pilot], axis=1))) or 1.0
+        self._rho = float(tightest_rho(rounds * noise**2 * spread, self.alpha))
         self._reach = self._first
         zero = np.zeros(1)
         self.evidence = Evidence(zero, zero, zero, zero)
@@ -113,7 +129,8 @@ class Score:
             * np.maximum(variance, np.sum(weighted * shares, axis=1, keepdims=True)),
         )
         open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
-        hardly = np.where(hardly_drawn(p, np.zeros(p.shape[1]), sequence.drawn), p, 0.0)
+        unseen = hardly_drawn(p, np.zeros(p.shape[1]), sequence.drawn, least_draws(self.alpha))
+        hardly = np.where(unseen, p, 0.0)
         is_hidden = float((rounds * np.sum(weighted * hardly, axis=1, keepdims=True)).sum()) > HIDDEN * float(
             (rounds * variance).sum()
         )
@@ -136,7 +153,7 @@ class Score:
 
     def interval(self, share: float = 1.0) -> tuple[float, float]:
         """Return the ends at a share of δ; infinite where nothing is known."""
-        alpha, scale = share * self._alpha, 1.0
+        alpha, scale = share * self.alpha, 1.0
         if self._confidence.is_exact:
             step = max(ceil(log(self._reach / self._first, STEP) - 1e-9), 0)
             alpha /= (step + 1) * (step + 2)

@@ -75,5 +75,3 @@ def test_ordinary_intervals_are_narrower_and_a_share_of_delta_widens():
     assert gaps.high > gaps.fixed_high
     assert halved.low < gaps.low
     assert halved.fixed_low < gaps.fixed_low
-    scaled = gaps_of(one.sequence, 1.0, 4.0)
-    assert scaled.low == pytest.approx(gaps.low / 4.0)

@@ -10,7 +10,7 @@ from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.arguments import check_question
-from orthobandit.logs.reading.clock import Clock, clock_of, when_of
+from orthobandit.logs.reading.clock import Clock, clock_of, last_time, when_of
 from orthobandit.logs.reading.engine import Opened
 from orthobandit.logs.reading.keys import coded, first_row
 from orthobandit.logs.reading.missing import refuse_missing
@@ -36,12 +36,15 @@ class Gathered:
         What a reader should know of how the log was read.
     is_binary : (q,) array of bool
         Whether a column holds only 0 and 1.
+    end : float or None
+        The last time of any row, where units have a window.
     """
 
     cells: Cells
     units: UnitCounts | None
     notes: tuple[str, ...]
     is_binary: Mask
+    end: float | None = None
 
 
 def cells_of(opened: Opened, question: Question) -> Gathered:
@@ -79,7 +82,8 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     cells = replace(_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
     note = repeating_unit(opened, question)
     units = _unit_counts(question, groups, found)
-    return Gathered(cells, units, origin.notes + ((note,) if note else ()), _are_binary(cells))
+    end = last_time(opened, question) if question.unit is not None and question.window is not None else None
+    return Gathered(cells, units, origin.notes + ((note,) if note else ()), _are_binary(cells), end)
 
 
 def _grouped(

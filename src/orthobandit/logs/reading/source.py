@@ -65,6 +65,7 @@ def _duckdb() -> tuple[Any, list[Callable[[], object]]]:
     folder = tempfile.TemporaryDirectory(prefix="orthobandit-")
     with engine("DuckDB"):
         backend = package.duckdb.connect(memory_limit=MEMORY, temp_directory=folder.name)
+        backend.con.execute("SET enable_progress_bar = false")  # it would be among what we print
     return backend, [folder.cleanup, backend.disconnect]
 
 

@@ -37,6 +37,8 @@ def _said(reward: MetricResult) -> str:
     dropped = f" {_listed(reward.droppable)} can be dropped;" if reward.droppable else ""
     open_ones = [one for one in reward.against_best if one.verdict == "undecided"] or known
     nearest = min(open_ones, key=lambda one: abs(one.estimate or 0.0))
+    if not reward.against_best:  # too many arms for all pairs: the one that looks best decides
+        nearest = max(known, key=lambda one: one.estimate or 0.0)
     return f"No arm is the best for sure yet:{dropped} {len(left)} are left.{_wait(nearest)}"
 
 
