@@ -87,7 +87,7 @@ def test_a_file_that_was_cut_is_refused_wherever_it_was(tmp_path):
 )
 @pytest.mark.parametrize("reference", [0, 3])
 def test_geometry_agrees_with_the_library(p, reference):
-    mode = {"confidence": {"limit": None, "bias": 0.0}, "tuning": {"scale": [1.0] * 4}}
+    mode = {"confidence": {"limit": None, "bias": 0.0}, "tuning": {"scale": [1.0] * 4, "alpha": [0.01] * 4}}
     gaps = alone.Gaps(mode | {"features": PLANE.features.tolist(), "reference": reference})
     g, v = gaps.geometry(np.array([p]))
     rows = np.eye(5)[gaps.others] - np.eye(5)[reference]

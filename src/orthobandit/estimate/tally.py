@@ -216,7 +216,8 @@ def _checked_largest(largest: ArrayLike | None, n: Whole, q: Array) -> Array:
     if given.shape != q.shape:
         raise TallyError(f"largest has shape {given.shape} but squares {q.shape}; both must be (..., K)")
     # The largest is at least the root mean square. What is larger than √squares is no news, and is cut.
-    least = most / np.sqrt(np.maximum(n, 1)) * (1 - 1e-9 - 4 * EPS * n)
+    # Squares that underflowed have lost their digits.
+    least = most / np.sqrt(np.maximum(n, 1)) * (1 - 1e-9 - 4 * EPS * n) - 1e-150
     wrong = ~(given >= least)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])

@@ -79,10 +79,10 @@ class _Line:
 class Follower:
     """Follows one metric through the buckets of a log.
 
-    For every bucket the coefficients of the series (metric less covariates, or less a ratio times another), the
-    forecast of its level and the values of the arms come from earlier buckets: residuals are centred by what
-    was known before any of its arms was drawn. The first buckets, the pilot, are not counted: they say what
-    level and scatter are. The boundaries are fixed by the plans that the pilot had.
+    For every bucket the coefficients of the series (metric less covariates, or less a ratio times another),
+    the forecast of its level and the values of the arms come from earlier buckets: residuals are centred by
+    what was known before any of its arms was drawn. The first buckets, the pilot, are not counted: they say
+    what level and scatter are. The boundaries are fixed by the plans that the pilot had.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def test_what_a_plan_cannot_estimate_stays_unknown_until_one_can():
     assert np.isfinite([low[0], high[0]]).all()
     assert low[1] == -np.inf
     assert high[1] == np.inf
-    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(20)))
+    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(60)))
     assert np.isfinite(sequence.intervals()).all()
 
 

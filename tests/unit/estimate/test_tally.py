@@ -186,3 +186,8 @@ def test_an_unknown_largest_is_the_most_that_it_can_be():
 def test_a_largest_that_cannot_be_is_refused(largest, message):
     with pytest.raises(TallyError, match=message):
         Tally([2, 0], [5.0, 0.0], [16.0, 0.0], largest)
+
+
+def test_rewards_whose_squares_underflow_are_taken():
+    tally = Tally.of([0], [4.9682989e-160], 2)
+    assert tally.rounds == 1
