@@ -1,0 +1,48 @@
+"""Ask which arm to show, and tell what came of it."""
+
+from fastapi import APIRouter, Depends, Request
+
+from orthobandit.service.answers import ProposalAnswer, ProposalsAnswer, ToldAnswer
+from orthobandit.service.auth import needs
+from orthobandit.service.models import AskBody, AskManyBody, TellBody, TellManyBody
+from orthobandit.service.routes.base import WRITES, Key, experiment_of
+
+# Routes that wait for the disk are no coroutines: each has its thread, and threads share commits.
+router = APIRouter(
+    prefix="/v1/experiments/{key}",
+    tags=["ask and tell"],
+    dependencies=[Depends(needs("ask-tell"))],
+    responses=WRITES,
+)
+
+
+@router.post("/ask", summary="Which arm to show")
+def ask(key: Key, body: AskBody, request: Request) -> ProposalAnswer:
+    """Draw an arm, or give a unit that has come before its first one."""
+    proposal = experiment_of(request, key).ask(
+        unit=body.unit, available=body.available, covariates=body.covariates
+    )
+    return ProposalAnswer.of(proposal)
+
+
+@router.post("/ask-many", summary="Which arms to show to several")
+def ask_many(key: Key, body: AskManyBody, request: Request) -> ProposalsAnswer:
+    """Draw several arms from what is known now."""
+    found = experiment_of(request, key).ask(
+        body.count, units=body.units, available=body.available, covariates=body.covariates
+    )
+    return ProposalsAnswer.model_construct(proposals=[ProposalAnswer.of(one) for one in found])
+
+
+@router.post("/tell", summary="What came of a proposal")
+def tell(key: Key, body: TellBody, request: Request) -> ToldAnswer:
+    """Take in the reward of a proposal; the same again changes nothing."""
+    experiment_of(request, key).tell(body.id, body.reward)
+    return ToldAnswer(told=1)
+
+
+@router.post("/tell-many", summary="What came of several proposals")
+def tell_many(key: Key, body: TellManyBody, request: Request) -> ToldAnswer:
+    """Take in the rewards of several proposals: all, or none if one is wrong."""
+    experiment_of(request, key).tell_many(body.ids, body.rewards)
+    return ToldAnswer(told=len(body.ids))
