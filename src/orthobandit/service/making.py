@@ -1,13 +1,15 @@
 """Experiments as requests describe them: arms, policy and settings out of plain values."""
 
+import json
 from typing import Any
 
 import numpy as np
 
 from orthobandit.arms import ArmSet
-from orthobandit.errors import FeatureError, ParameterError
+from orthobandit.errors import ExperimentExistsError, FeatureError, ParameterError
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment, Guardrail, Metric
+from orthobandit.experiment.arguments import settings_of as chosen_settings
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.models import MOST_ARMS, Arm, CreateBody
 from orthobandit.service.registry import Registry
@@ -15,9 +17,25 @@ from orthobandit.service.registry import Registry
 SETTINGS = ("window", "silence", "sticky", "holdout", "objective", "add")
 
 
-def begin(registry: Registry, body: CreateBody) -> Experiment:
-    """Begin the experiment that a request describes."""
-    return registry.create(body.key, arms_of(body.arms), policy_of(body), **settings_of(body))
+def begin(registry: Registry, body: CreateBody, *, is_repeatable: bool = False) -> Experiment:
+    """Begin the experiment that a request describes.
+
+    Parameters
+    ----------
+    registry : Registry
+    body : CreateBody
+    is_repeatable : bool
+        Whether an experiment that was begun as described is returned, and no error.
+    """
+    arms, policy, settings = arms_of(body.arms), policy_of(body), settings_of(body)
+    try:
+        return registry.create(body.key, arms, policy, **settings)
+    except ExperimentExistsError:
+        found = registry.settings(body.key)
+        wanted = chosen_settings(arms, policy, settings | {"key": found["key"]}).to_json()
+        if not is_repeatable or json.loads(json.dumps(wanted)) != found:
+            raise
+        return registry.get(body.key)
 
 
 def arms_of(given: list[str] | list[Arm]) -> ArmSet:

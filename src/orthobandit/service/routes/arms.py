@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Request
 
 from orthobandit.service.answers import ExperimentAnswer
 from orthobandit.service.auth import needs
+from orthobandit.service.idempotency import Once
 from orthobandit.service.making import extended
 from orthobandit.service.models import ArmsBody
 from orthobandit.service.problems import Problem
@@ -20,21 +21,24 @@ router = APIRouter(
 
 
 @router.post("", summary="Add arms")
-def add(key: Key, body: ArmsBody, request: Request) -> ExperimentAnswer:
+def add(key: Key, body: ArmsBody, request: Request, keyed: Once) -> ExperimentAnswer:
     """Add arms after those so far; claims are then about the best of all."""
     experiment = experiment_of(request, key)
-    experiment.extend(extended(experiment.arms, body.arms))
+    keyed.once(experiment, body).extend(lambda arms: extended(arms, body.arms))
     return ExperimentAnswer.of(key, experiment)
 
 
 @router.post("/{label:path}/retire", summary="Take an arm out")
 def retire(
-    key: Key, label: Annotated[str, Path(max_length=200, examples=["with video"])], request: Request
+    key: Key,
+    label: Annotated[str, Path(max_length=200, examples=["with video"])],
+    request: Request,
+    keyed: Once,
 ) -> ExperimentAnswer:
     """Take an arm out; claims are then about the best of the rest."""
     experiment = experiment_of(request, key)
     labels = experiment.arms.labels
     if label not in labels:
         raise Problem("not-found", f"there is no arm {label!r}; the arms are {', '.join(map(repr, labels))}")
-    experiment.retire(label)
+    keyed.once(experiment).retire(label)
     return ExperimentAnswer.of(key, experiment)

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Depends, Request
 
 from orthobandit.service.answers import ProposalAnswer, ProposalsAnswer, ToldAnswer
 from orthobandit.service.auth import needs
+from orthobandit.service.idempotency import Once
 from orthobandit.service.models import AskBody, AskManyBody, TellBody, TellManyBody
 from orthobandit.service.routes.base import WRITES, Key, experiment_of
 
@@ -17,32 +18,32 @@ router = APIRouter(
 
 
 @router.post("/ask", summary="Which arm to show")
-def ask(key: Key, body: AskBody, request: Request) -> ProposalAnswer:
+def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> ProposalAnswer:
     """Draw an arm, or give a unit that has come before its first one."""
-    proposal = experiment_of(request, key).ask(
+    proposal = keyed.once(experiment_of(request, key), body).ask(
         unit=body.unit, available=body.available, covariates=body.covariates
     )
     return ProposalAnswer.of(proposal)
 
 
 @router.post("/ask-many", summary="Which arms to show to several")
-def ask_many(key: Key, body: AskManyBody, request: Request) -> ProposalsAnswer:
+def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> ProposalsAnswer:
     """Draw several arms from what is known now."""
-    found = experiment_of(request, key).ask(
+    found = keyed.once(experiment_of(request, key), body).ask(
         body.count, units=body.units, available=body.available, covariates=body.covariates
     )
     return ProposalsAnswer.model_construct(proposals=[ProposalAnswer.of(one) for one in found])
 
 
 @router.post("/tell", summary="What came of a proposal")
-def tell(key: Key, body: TellBody, request: Request) -> ToldAnswer:
+def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> ToldAnswer:
     """Take in the reward of a proposal; the same again changes nothing."""
-    experiment_of(request, key).tell(body.id, body.reward)
+    keyed.once(experiment_of(request, key), body).tell(body.id, body.reward)
     return ToldAnswer(told=1)
 
 
 @router.post("/tell-many", summary="What came of several proposals")
-def tell_many(key: Key, body: TellManyBody, request: Request) -> ToldAnswer:
+def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> ToldAnswer:
     """Take in the rewards of several proposals: all, or none if one is wrong."""
-    experiment_of(request, key).tell_many(body.ids, body.rewards)
+    keyed.once(experiment_of(request, key), body).tell_many(body.ids, body.rewards)
     return ToldAnswer(told=len(body.ids))

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from orthobandit.service.answers import ExperimentAnswer, ExperimentsAnswer
 from orthobandit.service.auth import needs
 from orthobandit.service.etags import tagged
+from orthobandit.service.idempotency import Once
 from orthobandit.service.making import begin
 from orthobandit.service.models import CreateBody, StopBody
 from orthobandit.service.routes.base import READS, WRITES, Key, experiment_of, registry_of
@@ -17,9 +18,9 @@ ADMIN, READ = [Depends(needs("admin"))], [Depends(needs("read"))]
 
 
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
-def create(body: CreateBody, request: Request, response: Response) -> ExperimentAnswer:
-    """Begin an experiment that is kept in the database."""
-    made = begin(registry_of(request), body)
+def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
+    """Begin an experiment that is kept in the database; with a key, one that is so already is answered."""
+    made = begin(registry_of(request), body, is_repeatable=keyed.key is not None)
     response.headers["Location"] = f"/v1/experiments/{body.key}"
     return ExperimentAnswer.of(body.key, made)
 
@@ -52,24 +53,24 @@ def shown(key: Key, request: Request) -> Response:
 
 
 @router.post("/{key}/pause", summary="Take no more questions", responses=WRITES, dependencies=ADMIN)
-def pause(key: Key, request: Request) -> ExperimentAnswer:
+def pause(key: Key, request: Request, keyed: Once) -> ExperimentAnswer:
     """Refuse to be asked until it is resumed; rewards are still taken."""
     experiment = experiment_of(request, key)
-    experiment.pause()
+    keyed.once(experiment).pause()
     return ExperimentAnswer.of(key, experiment)
 
 
 @router.post("/{key}/resume", summary="Go on", responses=WRITES, dependencies=ADMIN)
-def resume(key: Key, request: Request) -> ExperimentAnswer:
+def resume(key: Key, request: Request, keyed: Once) -> ExperimentAnswer:
     """Go on after a pause."""
     experiment = experiment_of(request, key)
-    experiment.resume()
+    keyed.once(experiment).resume()
     return ExperimentAnswer.of(key, experiment)
 
 
 @router.post("/{key}/stop", summary="End it by hand", responses=WRITES, dependencies=ADMIN)
-def stop(key: Key, request: Request, body: StopBody | None = None) -> ExperimentAnswer:
+def stop(key: Key, request: Request, keyed: Once, body: StopBody | None = None) -> ExperimentAnswer:
     """End the experiment: no more proposals; rewards that are awaited are still taken."""
     experiment = experiment_of(request, key)
-    experiment.stop("" if body is None else body.reason)
+    keyed.once(experiment, body).stop("" if body is None else body.reason)
     return ExperimentAnswer.of(key, experiment)
