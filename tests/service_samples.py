@@ -62,12 +62,14 @@ def is_problem(response, status, kind):
     )
 
 
-def started(where, *arguments):
-    """Start `orthobandit serve` as a process; returns it and its address once it answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = [sys.executable, "-m", "orthobandit.cli", "serve", "--db", str(where), "--port", str(port)]
+def started(where, *arguments, port=None):
+    """Start `orthobandit serve` as a process; returns it and its address, where it will answer."""
+    if port is None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+    script = "import sys; from orthobandit.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", script, "serve", "--db", str(where), "--port", str(port), *arguments]
     process = subprocess.Popen(  # noqa: S603
-        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     return process, f"http://127.0.0.1:{port}"
