@@ -166,6 +166,10 @@ class ArmsBody(Body):
     arms: Annotated[Arms, Field(min_length=1, max_length=MOST_ARMS)]
 
 
+class EmptyBody(Body):
+    """Nothing; the request must say that it is JSON all the same."""
+
+
 class StopBody(Body):
     """Why an experiment is ended."""
 

@@ -8,7 +8,7 @@ from orthobandit.service.answers import ExperimentAnswer
 from orthobandit.service.auth import needs
 from orthobandit.service.idempotency import Once
 from orthobandit.service.making import extended
-from orthobandit.service.models import ArmsBody
+from orthobandit.service.models import ArmsBody, EmptyBody
 from orthobandit.service.problems import Problem
 from orthobandit.service.routes.base import WRITES, Key, experiment_of
 
@@ -34,6 +34,7 @@ def retire(
     label: Annotated[str, Path(max_length=200, examples=["with video"])],
     request: Request,
     keyed: Once,
+    _: EmptyBody | None = None,
 ) -> ExperimentAnswer:
     """Take an arm out; claims are then about the best of the rest."""
     experiment = experiment_of(request, key)

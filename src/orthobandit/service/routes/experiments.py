@@ -10,7 +10,7 @@ from orthobandit.service.auth import needs
 from orthobandit.service.etags import tagged
 from orthobandit.service.idempotency import Once
 from orthobandit.service.making import begin
-from orthobandit.service.models import CreateBody, StopBody
+from orthobandit.service.models import CreateBody, EmptyBody, StopBody
 from orthobandit.service.routes.base import READS, WRITES, Key, experiment_of, registry_of
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
@@ -53,7 +53,7 @@ def shown(key: Key, request: Request) -> Response:
 
 
 @router.post("/{key}/pause", summary="Take no more questions", responses=WRITES, dependencies=ADMIN)
-def pause(key: Key, request: Request, keyed: Once) -> ExperimentAnswer:
+def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
     """Refuse to be asked until it is resumed; rewards are still taken."""
     experiment = experiment_of(request, key)
     keyed.once(experiment).pause()
@@ -61,7 +61,7 @@ def pause(key: Key, request: Request, keyed: Once) -> ExperimentAnswer:
 
 
 @router.post("/{key}/resume", summary="Go on", responses=WRITES, dependencies=ADMIN)
-def resume(key: Key, request: Request, keyed: Once) -> ExperimentAnswer:
+def resume(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
     """Go on after a pause."""
     experiment = experiment_of(request, key)
     keyed.once(experiment).resume()
