@@ -199,6 +199,10 @@ class Experiment:
         found: list[Proposal] = self._do(request)
         return found if many else found[0]
 
+    def known(self, unit: str) -> Proposal | None:
+        """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""
+        return self._do(lambda turn: requests.known(turn, self._store, unit))  # type: ignore[no-any-return]
+
     def tell(self, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name; at any time, in any order.
 
