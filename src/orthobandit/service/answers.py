@@ -189,6 +189,37 @@ class HealthAnswer(BaseModel):
     status: str
 
 
+class FlagAnswer(BaseModel):
+    """A flag of OFREP that was evaluated."""
+
+    key: str
+    value: str = Field(description="The label of the arm")
+    reason: str
+    variant: str
+    metadata: dict[str, bool | int | str] = Field(description="The proposal's `id` and its plan's number")
+
+
+class FlagProblem(BaseModel):
+    """Why a flag of OFREP cannot be evaluated."""
+
+    key: str | None = None
+    errorCode: str  # noqa: N815
+    errorDetails: str  # noqa: N815
+
+
+class BulkAnswer(BaseModel):
+    """All flags of OFREP that can be evaluated."""
+
+    flags: list[FlagAnswer | FlagProblem]
+
+
+class TrackAnswer(BaseModel):
+    """Which experiments took an event, and why others refused it."""
+
+    told: list[str]
+    refused: dict[str, str]
+
+
 class FieldProblem(BaseModel):
     """A value that cannot be used."""
 

@@ -1,17 +1,18 @@
 """What requests hold. Text that looks like a number is text, and unknown fields are refused."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MOST_ARMS, MOST_FEATURES = 1_000, 1_000
 MOST_ASKED, MOST_TOLD = 10_000, 100_000
 LARGEST_ID = 2**63 - 1
+LONGEST_NAME = 200
 
 # No control characters: databases differ in what they make of them.
 Name = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"),
+    StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$"),
     Field(examples=["a"]),
 ]
 Slug = Annotated[
@@ -174,6 +175,27 @@ class StopBody(Body):
     """Why an experiment is ended."""
 
     reason: Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+
+class EvaluateBody(BaseModel):
+    """A context of OpenFeature: who it is about, and attributes that covariates are taken from."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"context": {"targetingKey": "user-17"}}]})
+
+    context: dict[str, Any] = {}
+
+
+class TrackBody(Body):
+    """An event of a unit; its name is that of a metric."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"unit": "user-17", "event": "reward", "value": 1.0}]}
+    )
+
+    unit: Name
+    event: Annotated[Name, Field(description="The name of a metric, `reward` where there is no other")]
+    value: float = 1.0
+    experiment: Annotated[Name | None, Field(description="Its key; all by default")] = None
 
 
 class TokenBody(Body):
