@@ -27,10 +27,17 @@ IdempotencyKey = Annotated[
 
 
 class Keyed:
-    """The key of a request, if it has one."""
+    """The key of a request, if it has one.
 
-    def __init__(self, request: Request, idempotency_key: IdempotencyKey = None) -> None:
-        self._path, self.key = request.url.path, idempotency_key
+    Parameters
+    ----------
+    path : str
+        Of the request.
+    key : str or None
+    """
+
+    def __init__(self, path: str, key: str | None) -> None:
+        self._path, self.key = path, key
 
     def once(self, experiment: Experiment, body: BaseModel | None = None) -> Experiment:
         """Return the experiment for one write, which is done once if the request has a key."""
@@ -41,4 +48,9 @@ class Keyed:
         return experiment.once(self.key, words)
 
 
-Once = Annotated[Keyed, Depends()]
+async def keyed_of(request: Request, idempotency_key: IdempotencyKey = None) -> Keyed:
+    """Return the key of a request; a coroutine, for which no thread is needed."""
+    return Keyed(request.url.path, idempotency_key)
+
+
+Once = Annotated[Keyed, Depends(keyed_of)]
