@@ -1,7 +1,8 @@
 """The experiment: ask for an arm, tell its reward, at any time and in any order."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from types import TracebackType
@@ -114,9 +115,9 @@ class Experiment:
             check_kept(metric.baseline)
         if chosen.policy.baseline is not None:
             check_kept(chosen.policy.baseline)
-        store = _stored(where, name)
-        store.create(chosen.to_json())
-        return cls(store, chosen, clock)
+        with _closed_on_error(_stored(where, name)) as store:
+            store.create(chosen.to_json())
+            return cls(store, chosen, clock)
 
     @classmethod
     def open(
@@ -136,8 +137,8 @@ class Experiment:
         policy : Policy, optional
             Checked to be the one that the experiment was begun with; needed for policies of other packages.
         """
-        store = _stored(where, name)
-        return cls(store, Settings.from_json(store.settings(), policy), clock)
+        with _closed_on_error(_stored(where, name)) as store:
+            return cls(store, Settings.from_json(store.settings(), policy), clock)
 
     @classmethod
     def memory(
@@ -351,6 +352,16 @@ class Experiment:
 
     def _note(self, kind: str, **data: Any) -> None:
         self._do(lambda turn: turn.ledger.note(self._clock(), kind, **data))
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[Store]:
+    """Let go of a store if nothing comes of it: it may hold connections."""
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _stored(where: str | Path, name: str) -> Store:
