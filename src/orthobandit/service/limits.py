@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.service.problems import problem
@@ -58,7 +59,10 @@ class Limits:
 
     async def _with_body(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         said = headers.get("content-length", "0")
-        body = None if said.isdigit() and int(said) > self._limit else await self._read(receive)
+        try:
+            body = None if said.isdigit() and int(said) > self._limit else await self._read(receive)
+        except ClientDisconnect:
+            return  # half a request is none, and nobody waits for an answer
         if body is None:
             detail = f"the body has more than {self._limit} bytes; send fewer items in each request"
             await problem("too-large", detail)(scope, receive, send)
@@ -79,11 +83,13 @@ class Limits:
         parts, size = [], 0
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limit:
                 return None
-            if not message.get("more_body", False):  # also when the caller has gone
+            if not message.get("more_body", False):
                 return b"".join(parts)
 
 

@@ -113,7 +113,10 @@ class Registry:
                 f"there is already an experiment {key!r}; choose another key"
             ) from None
         with self._lock:
-            return self._open.setdefault(key, made)
+            kept = self._open.setdefault(key, made)
+        if kept is not made:  # somebody asked for it in between
+            made.close()
+        return kept
 
     def get(self, key: str) -> Experiment:
         """Return an experiment, opened if it is not open yet."""
