@@ -115,6 +115,26 @@ class VersionError(ExperimentError):
     """A store was written by a newer release; the message says which one to install."""
 
 
+class ServiceError(OrthobanditError):
+    """A server refused a request, or could not be reached.
+
+    Attributes
+    ----------
+    status : int or None
+        Of the answer; None if there was none.
+    kind : str
+        The kind of problem, e.g. ``"forbidden"``.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, kind: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Callable[[str], "ServiceError"], tuple[str]]:
+        return partial(ServiceError, status=self.status, kind=self.kind), (str(self),)
+
+
 class OrthobanditWarning(UserWarning):
     """Base of every warning of this package: the result stands, but something is not as it may seem."""
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
     "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
+    "serve": "experiments over HTTP: ask, tell and report, in a file or a PostgreSQL database",
     "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
 }
 WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141

@@ -1,7 +1,9 @@
 """The experiment: ask for an arm, tell its reward, at any time and in any order."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,10 +30,11 @@ from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.export import write_export
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.levels import check_kept
+from orthobandit.experiment.once import check_key, once
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report import Report, report_of
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.shared import SharedLedger, Turn
+from orthobandit.experiment.shared import Request, SharedLedger, Turn
 from orthobandit.experiment.store import MemoryStore, Store
 from orthobandit.policy import AnytimeElimination, Policy
 
@@ -59,7 +62,7 @@ class Experiment:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store, self._settings, self._clock = store, settings, clock
         self._shared = SharedLedger(store, settings)
-        self._do = self._shared.do
+        self._do: Callable[[Request], Any] = self._shared.do
         self._do(self._begin)
 
     def _begin(self, turn: Turn) -> None:
@@ -112,9 +115,9 @@ class Experiment:
             check_kept(metric.baseline)
         if chosen.policy.baseline is not None:
             check_kept(chosen.policy.baseline)
-        store = _stored(where, name)
-        store.create(chosen.to_json())
-        return cls(store, chosen, clock)
+        with _closed_on_error(_stored(where, name)) as store:
+            store.create(chosen.to_json())
+            return cls(store, chosen, clock)
 
     @classmethod
     def open(
@@ -134,8 +137,8 @@ class Experiment:
         policy : Policy, optional
             Checked to be the one that the experiment was begun with; needed for policies of other packages.
         """
-        store = _stored(where, name)
-        return cls(store, Settings.from_json(store.settings(), policy), clock)
+        with _closed_on_error(_stored(where, name)) as store:
+            return cls(store, Settings.from_json(store.settings(), policy), clock)
 
     @classmethod
     def memory(
@@ -197,6 +200,10 @@ class Experiment:
         found: list[Proposal] = self._do(request)
         return found if many else found[0]
 
+    def known(self, unit: str) -> Proposal | None:
+        """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""
+        return self._do(lambda turn: requests.known(turn, self._store, unit))  # type: ignore[no-any-return]
+
     def tell(self, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name; at any time, in any order.
 
@@ -237,9 +244,47 @@ class Experiment:
         """Take an arm out; what claims mean then, see :meth:`AnytimeElimination.retire`."""
         self._do(lambda turn: turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm)))
 
-    def extend(self, arms: ArmSet) -> None:
-        """Add arms: the ones so far, in their order, and the new ones after them."""
-        self._note("extend", features=arms.features.tolist(), labels=list(arms.labels))
+    def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> None:
+        """Add arms: the ones so far, in their order, and the new ones after them.
+
+        Parameters
+        ----------
+        arms : ArmSet, or function
+            A function is given the arms so far while nobody else changes them.
+        """
+
+        def request(turn: Turn) -> None:
+            new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
+            turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
+
+        self._do(request)
+
+    def once(self, key: str, words: str = "") -> "Experiment":
+        """Return this experiment for one change that may be repeated: it is done once, whatever happens.
+
+        What is remembered of the call is on disk together with what it did, for a week at least. So values
+        that add up are not added twice, and an :meth:`ask` without a unit draws nothing new, when a caller
+        who lost the answer calls again.
+
+        Parameters
+        ----------
+        key : str
+            Of this call and no other, e.g. a UUID.
+        words : str
+            What the call is; the same key with other words is a :class:`~orthobandit.errors.ConflictError`.
+
+        Examples
+        --------
+        >>> from orthobandit import ArmSet, Experiment
+        >>> pages = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 9), window="7d", add=True)
+        >>> sale = pages.ask()
+        >>> pages.once("order 17").tell(sale.id, 5.0)
+        >>> pages.once("order 17").tell(sale.id, 5.0)  # otherwise it would be 10, which is too much
+        """
+        check_key(key)
+        keyed = copy(self)
+        keyed._do = lambda request: self._do(once(self._store, key, words, request))
+        return keyed
 
     # Looking at it
 
@@ -307,6 +352,16 @@ class Experiment:
 
     def _note(self, kind: str, **data: Any) -> None:
         self._do(lambda turn: turn.ledger.note(self._clock(), kind, **data))
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[Store]:
+    """Let go of a store if nothing comes of it: it may hold connections."""
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _stored(where: str | Path, name: str) -> Store:

@@ -54,6 +54,16 @@ def _known(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, P
     return found
 
 
+def known(turn: Turn, store: Store, unit: str) -> Proposal | None:
+    """Return the first proposal of a unit, if it has one."""
+    return _known(turn, store, [unit]).get(unit)
+
+
+def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Proposal]:
+    """Return proposals that are in the store by number."""
+    return [_again(turn, store, row) for row in store.proposals(numbers)]
+
+
 def _again(turn: Turn, store: Store, row: Row) -> Proposal:
     plan = turn.ledger.book.plans.get(row.distribution)
     if plan is None:

@@ -17,6 +17,7 @@ from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
 
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
+REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
 SNAPSHOT = 5_000  # entries after which the state is kept, so that opening need not begin at the first
 
 
@@ -29,9 +30,9 @@ class Turn:
     ledger : Ledger
         With all that anybody has written.
     writer : Writer
-    units, told : dict
-        Proposals of units, and rewards by (proposal, metric), that this commit has brought: the store cannot
-        tell them before its end.
+    units, told, done : dict
+        Proposals of units, rewards by (proposal, metric), and values of requests by key, that this commit has
+        brought: the store cannot tell them before its end.
     seq, kept : int
         The newest entry that the ledger holds, and the newest of a snapshot.
     logged_at : float
@@ -42,6 +43,7 @@ class Turn:
     writer: Writer | None = None
     units: dict[str, Proposal] = field(default_factory=dict)
     told: dict[tuple[int, str], float] = field(default_factory=dict)
+    done: dict[str, tuple[str, Any]] = field(default_factory=dict)
     seq: int = 0
     kept: int = 0
     logged_at: float = -np.inf
@@ -149,6 +151,7 @@ class SharedLedger:
             return
         turn.units.clear()
         turn.told.clear()
+        turn.done.clear()
         self._last = _Commit(len(jobs), perf_counter() - start)
         for job in jobs:
             job.is_done = True
@@ -172,6 +175,7 @@ class SharedLedger:
         turn.ledger.outbox = []
         if turn.seq - turn.kept >= SNAPSHOT:
             self.keep(turn)
+            writer.forget(turn.logged_at - REMEMBERED)
 
     def keep(self, turn: Turn) -> None:
         """Keep a snapshot of the ledger, unless nothing is new or the store ends with the process."""

@@ -166,6 +166,29 @@ def _check_snapshots(store: Store) -> None:
     _require(store.snapshot() == (5, {"again": 1}), "an older snapshot hides a newer one")
 
 
+def _check_requests(store: Store) -> None:
+    with store.exclusive() as writer:
+        _require(writer.recall("one") is None, "a request is remembered that never was")
+        writer.remember("one", 1.0, "π\n1")
+        _require(writer.recall("one") == "π\n1", "a request is not remembered in its block")
+    try:
+        with store.exclusive() as writer:
+            writer.remember("two", 2.0, "2")
+            raise ValueError
+    except ValueError:
+        pass
+    with store.exclusive() as writer:
+        _require(writer.recall("one") == "π\n1", "a request is not remembered as it was")
+        _require(writer.recall("two") is None, "an error left a request of its block behind")
+        writer.remember("two", 2.0, "2")
+        writer.forget(2.0)
+        _require(writer.recall("one") is None, "an old request is not forgotten")
+    with store.exclusive() as writer:
+        _require(
+            (writer.recall("one"), writer.recall("two")) == (None, "2"), "the wrong request is forgotten"
+        )
+
+
 def _check_blocks(store: Store) -> None:
     with store.exclusive() as writer:
         _raises(ConflictError, lambda: _append(store, []), "a thread has two blocks open")
@@ -216,6 +239,7 @@ CHECKS = (
     _check_rows,
     _check_table,
     _check_snapshots,
+    _check_requests,
     _check_blocks,
     _check_threads,
 )

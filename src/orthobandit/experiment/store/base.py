@@ -75,6 +75,18 @@ class Writer(Protocol):
         """Return the number of the first proposal of each of these units that has one."""
         ...
 
+    def recall(self, key: str) -> str | None:
+        """Return what was remembered of the request with this key, in this block or before."""
+        ...
+
+    def remember(self, key: str, at: float, text: str) -> None:
+        """Remember a text of the request with this key, of which nothing is remembered yet."""
+        ...
+
+    def forget(self, before: float) -> None:
+        """Forget requests that were remembered at an earlier time than `before`."""
+        ...
+
 
 class Store(Protocol):
     """The log of one experiment, its settings and its newest snapshot.
@@ -97,6 +109,9 @@ class Store(Protocol):
     Several threads
         All methods may be called from all threads. A generator belongs to the thread that reads it; it may
         be left unfinished, and holds up nobody between two entries.
+    Requests
+        What is remembered of a request is committed with what the request did, so that one that is repeated
+        can be told from a new one, whatever happened in between.
     Versions
         A store written by an older release is brought up to date when opened; one of a newer release is
         refused.

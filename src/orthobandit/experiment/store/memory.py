@@ -42,6 +42,7 @@ class MemoryStore:
         self._log = Log()
         self._settings: str | None = None
         self._snapshot: tuple[int, str] | None = None
+        self._requests: dict[str, tuple[float, str]] = {}
         self._writer: _MemoryWriter | None = None
         self._is_closed = False
 
@@ -155,7 +156,7 @@ class _Block:
             store._ready()
             if store._writer is not None:
                 raise ConflictError("this thread has an exclusive block open; end that one first")
-            store._writer = self._writer = _MemoryWriter(store._log, store._snapshot)
+            store._writer = self._writer = _MemoryWriter(store._log, store._snapshot, store._requests)
         except BaseException:
             store._lock.release()
             raise
@@ -167,6 +168,7 @@ class _Block:
             if kind is None:
                 store._log.settle()
                 store._snapshot = self._writer.kept
+                store._requests = self._writer.requests()
             else:
                 store._log.cut()
         finally:
@@ -178,9 +180,13 @@ class _Block:
 class _MemoryWriter:
     """The store while nobody else writes."""
 
-    def __init__(self, log: Log, kept: tuple[int, str] | None) -> None:
+    def __init__(
+        self, log: Log, kept: tuple[int, str] | None, requests: dict[str, tuple[float, str]]
+    ) -> None:
         self._log = log
         self.kept = kept
+        self._requests, self._added = requests, dict[str, tuple[float, str]]()
+        self._before = -np.inf
         self.is_open = True
 
     def last(self) -> int:
@@ -204,6 +210,26 @@ class _MemoryWriter:
     def known(self, units: Sequence[str]) -> dict[str, int]:
         first = self._ready().first
         return {unit: first[unit] for unit in units if unit in first}
+
+    def recall(self, key: str) -> str | None:
+        self._ready()
+        at, text = self._added.get(key) or self._requests.get(key) or (-np.inf, None)
+        return text if at >= self._before else None
+
+    def remember(self, key: str, at: float, text: str) -> None:
+        self._ready()
+        self._added[key] = (at, text)
+
+    def forget(self, before: float) -> None:
+        self._ready()
+        self._before = max(self._before, before)
+
+    def requests(self) -> dict[str, tuple[float, str]]:
+        """Return all that is remembered at the end of the block."""
+        self._requests.update(self._added)
+        if self._before == -np.inf:
+            return self._requests
+        return {key: one for key, one in self._requests.items() if one[0] >= self._before}
 
     def _ready(self) -> Log:
         if not self.is_open:

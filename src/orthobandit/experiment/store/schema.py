@@ -1,5 +1,6 @@
-"""The tables of a store, as they are after all migrations. Rows are only ever added, but for old snapshots.
+"""The tables of a store, as they are after all migrations.
 
+Rows are only ever added, but for snapshots and requests, of which old ones are dropped.
 Every fact is kept once: the log (`events`) says that proposals were drawn or rewards told, and how many; the
 rows themselves are in `proposals` and `rewards`. `plans` finds the entry of a plan or distribution by number.
 """
@@ -86,6 +87,16 @@ REWARDS = Table(
     Column("at", Double, nullable=False),
     Column("value", Double, nullable=False),
     Index("rewards_by_proposal", "experiment", "proposal"),
+    sqlite_with_rowid=False,
+)
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("experiment", Integer, primary_key=True),
+    Column("key", Text, primary_key=True),  # that the caller gave it
+    Column("at", Double, nullable=False),
+    Column("answer", Text, nullable=False),  # JSON
+    Index("requests_by_time", "experiment", "at"),
     sqlite_with_rowid=False,
 )
 SNAPSHOTS = Table(

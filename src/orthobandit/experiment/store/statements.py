@@ -15,6 +15,7 @@ from orthobandit.experiment.store.schema import (
     EXPERIMENTS,
     PLANS,
     PROPOSALS,
+    REQUESTS,
     REWARDS,
     SNAPSHOTS,
 )
@@ -97,13 +98,24 @@ class Statements:
         )
         self.known = self._known()
         self.distribution = self._distribution()
-        self.add_event, self.add_plan, self.add_proposal, self.add_reward, self.add_snapshot = (
-            Statement(sa.insert(table), [column.name for column in table.c], dialect)
-            for table in (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS)
-        )
+        tables = (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS, REQUESTS)
+        (
+            self.add_event,
+            self.add_plan,
+            self.add_proposal,
+            self.add_reward,
+            self.add_snapshot,
+            self.add_request,
+        ) = (Statement(sa.insert(table), [column.name for column in table.c], dialect) for table in tables)
         column = SNAPSHOTS.c
         older = sa.delete(SNAPSHOTS).where(column.experiment == mine, column.seq <= sa.bindparam("seq"))
         self.drop_snapshots = Statement(older, ["experiment", "seq"], dialect)
+        asked = REQUESTS.c
+        self.request = self._query(
+            sa.select(asked.answer), asked.experiment == mine, asked.key == sa.bindparam("key")
+        )
+        earlier = sa.delete(REQUESTS).where(asked.experiment == mine, asked.at < sa.bindparam("before"))
+        self.drop_requests = Statement(earlier, ["experiment", "before"], dialect)
 
     def _query(self, select: Select[Any], *conditions: ColumnElement[bool]) -> Statement:
         names = [condition.right.key for condition in conditions]

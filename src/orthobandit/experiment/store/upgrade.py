@@ -12,7 +12,7 @@ from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.dialects import lock_tables, writing
 from orthobandit.experiment.store.schema import METADATA, RELEASES
 
-NEWEST = "0001"  # the version of schema.py
+NEWEST = "0002"  # the version of schema.py
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 

@@ -93,6 +93,23 @@ class SQLWriter:
         with self._running() as cursor:
             return self._reader.known(cursor, units)
 
+    def recall(self, key: str) -> str | None:
+        """Return what was remembered of a request."""
+        with self._running() as cursor:
+            found = self._reader.statements.request.run(cursor, self._reader.experiment, key)
+        return found[0][0] if found else None
+
+    def remember(self, key: str, at: float, text: str) -> None:
+        """Remember a request."""
+        with self._running() as cursor:
+            rows = [(self._reader.experiment, key, at, text)]
+            self._reader.statements.add_request.change(cursor, rows)
+
+    def forget(self, before: float) -> None:
+        """Forget old requests."""
+        with self._running() as cursor:
+            self._reader.statements.drop_requests.change(cursor, [(self._reader.experiment, before)])
+
     @contextmanager
     def _running(self) -> Iterator[Any]:
         if self._cursor is None:

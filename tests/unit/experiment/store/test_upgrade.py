@@ -20,7 +20,7 @@ STEP = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0003", "0002"
 
 
 def upgrade():
@@ -41,9 +41,9 @@ def path(tmp_path):
 def release(monkeypatch, folder, then="pass"):
     """Let the package have one step more."""
     shutil.copytree(upgrade.FOLDER, folder)
-    (folder / "versions" / "v0002_notes.py").write_text(STEP.format(then=then))
+    (folder / "versions" / "v0003_notes.py").write_text(STEP.format(then=then))
     monkeypatch.setattr(upgrade, "FOLDER", folder)
-    monkeypatch.setattr(upgrade, "NEWEST", "0002")
+    monkeypatch.setattr(upgrade, "NEWEST", "0003")
 
 
 def columns(path):
@@ -67,7 +67,7 @@ def test_the_steps_lead_to_the_tables_of_the_schema(path):
 def test_an_older_file_is_brought_up_to_date_when_opened(path, tmp_path, monkeypatch):
     release(monkeypatch, tmp_path / "steps")
     store = SQLStore(path)
-    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0002",)])
+    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0003",)])
     assert (store.settings(), len(texts(store))) == ({"window": 60}, 2)
     store.close()
 

@@ -1,0 +1,63 @@
+"""Requests with a key: done once, and answered alike however often they are repeated."""
+
+import json
+from typing import Any
+
+from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.requests import drawn_before
+from orthobandit.experiment.shared import Request, Turn
+from orthobandit.experiment.store import Store
+
+LONGEST = 200  # characters of a key
+
+
+def check_key(key: str) -> str:
+    """Return a key that can be kept."""
+    if not isinstance(key, str) or not 0 < len(key) <= LONGEST or not key.isprintable():
+        raise ParameterError(f"key={key!r} must be printable text of 1 to {LONGEST} characters")
+    return key
+
+
+def once(store: Store, key: str, words: str, request: Request) -> Request:
+    """Return a request that is done unless one with its key was done before.
+
+    That it was done is remembered in the same commit as what it did. One that was refused is not remembered.
+
+    Parameters
+    ----------
+    store : Store
+    key : str
+    words : str
+        What is requested; the same key with other words is refused.
+    request : Request
+        Returns proposals, or nothing.
+    """
+
+    def done(turn: Turn) -> Any:
+        found = _before(turn, store, key)
+        if found is not None:
+            if found[0] != words:
+                raise ConflictError(f"the key {key!r} was used for another request before; use a new one")
+            return found[1]
+        value = request(turn)
+        turn.done[key] = (words, value)
+        if turn.writer is not None:
+            numbers = [one.id for one in value] if isinstance(value, list) else None
+            kept = json.dumps({"words": words, "proposals": numbers})
+            turn.writer.remember(key, turn.ledger.at, kept)
+        return value
+
+    return done
+
+
+def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | None] | None:
+    """Return the words and the value of the request with this key, if there was one."""
+    if key in turn.done:
+        return turn.done[key]
+    kept = None if turn.writer is None else turn.writer.recall(key)
+    if kept is None:
+        return None
+    data = json.loads(kept)
+    numbers = data["proposals"]
+    return data["words"], None if numbers is None else drawn_before(turn, store, numbers)

@@ -1,0 +1,92 @@
+"""The application: routes, tokens and experiments put together."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+from fastapi.openapi.utils import get_openapi
+
+from orthobandit.service.answers import ProblemAnswer
+from orthobandit.service.auth import Tokens
+from orthobandit.service.limits import BODY_LIMIT, Limits
+from orthobandit.service.problems import add_handlers
+from orthobandit.service.registry import Registry
+from orthobandit.service.routes import ROUTERS
+
+DESCRIPTION = (
+    "Adaptive experiments that find the best arm, with guarantees, while the baseline moves. Ask which arm to"
+    " show, tell what came of it, and look at the report as often as you like. Errors are problem documents"
+    " (RFC 9457)."
+)
+
+
+def create_app(
+    where: str | Path,
+    *,
+    with_tokens: bool = True,
+    body_limit: int = BODY_LIMIT,
+    hosts: Collection[str] | None = None,
+) -> FastAPI:
+    """Return the service as an ASGI application.
+
+    The database is opened, and made if there is none, when the application starts; when it stops, states
+    are kept and connections closed.
+
+    Parameters
+    ----------
+    where : str or Path
+        A SQLite file, or the URL of a database.
+    with_tokens : bool
+        Whether callers need a token; if not, everybody who can reach the server is an admin.
+    body_limit : int
+        Bytes of a request's body.
+    hosts : collection of str, optional
+        Names that the server goes by; by default any.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        registry = await run_in_threadpool(Registry, where)
+        app.state.registry = registry
+        app.state.tokens = Tokens(registry) if with_tokens else None
+        try:
+            yield
+        finally:
+            await run_in_threadpool(registry.close)
+
+    app = FastAPI(
+        title="orthobandit",
+        version=version("orthobandit"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        # The pages that come with FastAPI load their scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
+    add_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI description, with problem documents where FastAPI has errors of its own."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        parts = schema["components"]["schemas"]
+        parts.pop("HTTPValidationError", None)
+        parts.pop("ValidationError", None)
+        problem = ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
+        parts |= problem.pop("$defs")
+        parts["Problem"] = problem
+        app.openapi_schema = schema
+    return app.openapi_schema

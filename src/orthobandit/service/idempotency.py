@@ -1,0 +1,56 @@
+"""``Idempotency-Key``: a write that is sent again is answered again, and not done twice.
+
+What was done is remembered in the experiment's own commit, so that neither a crash nor another server can
+come between the two. A write that was refused is not remembered, and is tried anew.
+"""
+
+from hashlib import blake2b
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from pydantic import BaseModel
+
+from orthobandit.experiment import Experiment
+from orthobandit.experiment.once import LONGEST
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=LONGEST,
+        pattern=r"^[\x20-\x7e]+$",
+        description="A key of this write and no other, remembered for a week. The same key and body again are"
+        " answered as before; with another body, or elsewhere in the experiment, it is a conflict.",
+        examples=["0b6f8f0e4ad94f6c"],
+    ),
+]
+
+
+class Keyed:
+    """The key of a request, if it has one.
+
+    Parameters
+    ----------
+    path : str
+        Of the request.
+    key : str or None
+    """
+
+    def __init__(self, path: str, key: str | None) -> None:
+        self._path, self.key = path, key
+
+    def once(self, experiment: Experiment, body: BaseModel | None = None) -> Experiment:
+        """Return the experiment for one write, which is done once if the request has a key."""
+        if self.key is None:
+            return experiment
+        text = "" if body is None else body.model_dump_json()
+        words = blake2b(f"{self._path}\n{text}".encode(), digest_size=16).hexdigest()
+        return experiment.once(self.key, words)
+
+
+async def keyed_of(request: Request, idempotency_key: IdempotencyKey = None) -> Keyed:
+    """Return the key of a request; a coroutine, for which no thread is needed."""
+    return Keyed(request.url.path, idempotency_key)
+
+
+Once = Annotated[Keyed, Depends(keyed_of)]

@@ -1,0 +1,153 @@
+"""The experiments of one database, by key, kept open while the service runs."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from orthobandit.arms import ArmSet
+from orthobandit.errors import (
+    ConflictError,
+    ExperimentExistsError,
+    InputError,
+    UnknownExperimentError,
+)
+from orthobandit.experiment import Experiment
+from orthobandit.experiment.store.dialects import address, connected, file_of, lock_tables, writing
+from orthobandit.experiment.store.failures import named_errors
+from orthobandit.experiment.store.schema import EXPERIMENTS
+from orthobandit.experiment.store.upgrade import is_ready
+from orthobandit.policy import AnytimeElimination
+from orthobandit.service.tables import METADATA
+
+PATIENCE = 30.0  # seconds to wait for other processes
+
+
+class Registry:
+    """The experiments of a database; makes the database if there is none.
+
+    Several registries, in several processes, may share a database: every experiment sees what others did.
+
+    Parameters
+    ----------
+    where : str or Path
+        A SQLite file, or the URL of a database.
+
+    Raises
+    ------
+    StorageError
+        If the database cannot be read or made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     registry = Registry(folder + "/all.db")
+    ...     made = registry.create("page", ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
+    ...     registry.page(10), registry.get("page") is made
+    ...     registry.close()
+    (['page'], True)
+    """
+
+    def __init__(self, where: str | Path) -> None:
+        url = address(where)
+        file = file_of(url)
+        self.where: str | Path = where if file is None else file.absolute()
+        self._shown = str(file or url)  # the text of a URL hides its password
+        self._engine = connected(address(self.where), PATIENCE)
+        self._open: dict[str, Experiment] = {}
+        self._lock = Lock()
+        with self.errors():
+            is_ready(self._engine, self._shown, make=True)
+        with self.writing() as connection:
+            lock_tables(connection)
+            METADATA.create_all(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that reads; errors of the database have their names."""
+        with self.errors(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection in a transaction, committed at the end."""
+        with self.errors(), writing(self._engine) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Give errors of the database their names."""
+        with named_errors(self._shown, self._engine.dialect.dbapi):
+            yield
+
+    def page(self, limit: int, after: str = "") -> list[str]:
+        """Return the first `limit` keys beyond `after`, in order."""
+        name = EXPERIMENTS.c.name
+        with self.reading() as connection:
+            query = sa.select(name).where(name > after).order_by(name).limit(limit)
+            return [row[0] for row in connection.execute(query)]
+
+    def settings(self, key: str) -> dict[str, Any]:
+        """Return what an experiment was set up with, without opening it."""
+        with self.reading() as connection:
+            query = sa.select(EXPERIMENTS.c.settings).where(EXPERIMENTS.c.name == key)
+            found = connection.execute(query).scalar()
+        if found is None:
+            raise _unknown(key)
+        return dict(json.loads(found))
+
+    def create(
+        self, key: str, arms: ArmSet, policy: AnytimeElimination | None = None, **settings: Any
+    ) -> Experiment:
+        """Begin an experiment and keep it open; arguments as those of :meth:`Experiment.create`."""
+        try:
+            made = Experiment.create(self.where, arms, policy, name=key, **settings)
+        except ExperimentExistsError:
+            raise ExperimentExistsError(
+                f"there is already an experiment {key!r}; choose another key"
+            ) from None
+        with self._lock:
+            kept = self._open.setdefault(key, made)
+        if kept is not made:  # somebody asked for it in between
+            made.close()
+        return kept
+
+    def get(self, key: str) -> Experiment:
+        """Return an experiment, opened if it is not open yet."""
+        found = self._open.get(key)
+        if found is not None:
+            return found
+        with self._lock:  # to open one twice would read its log twice
+            if key not in self._open:
+                self._open[key] = self._opened(key)
+            return self._open[key]
+
+    def _opened(self, key: str) -> Experiment:
+        try:
+            return Experiment.open(self.where, name=key)
+        except UnknownExperimentError:
+            raise _unknown(key) from None
+        except InputError as error:
+            raise ConflictError(f"{key!r} cannot be served, but from Python: {error}") from None
+
+    def check(self) -> None:
+        """Raise :class:`StorageError` if the database cannot be read."""
+        self.page(1)
+
+    def close(self) -> None:
+        """Close all experiments, which keeps their states."""
+        with self._lock:
+            for one in self._open.values():
+                one.close()
+            self._open.clear()
+            self._engine.dispose()
+
+
+def _unknown(key: str) -> UnknownExperimentError:
+    return UnknownExperimentError(f"there is no experiment {key!r}; create it, or check the key")

@@ -1,0 +1,14 @@
+"""What can be asked of the service, one file a subject."""
+
+from orthobandit.service.routes.arms import router as arms
+from orthobandit.service.routes.asking import router as asking
+from orthobandit.service.routes.experiments import router as experiments
+from orthobandit.service.routes.flags import router as flags
+from orthobandit.service.routes.flags import tracking
+from orthobandit.service.routes.health import router as health
+from orthobandit.service.routes.reading import router as reading
+from orthobandit.service.routes.tokens import router as tokens
+
+ROUTERS = (health, experiments, asking, reading, arms, tokens, flags, tracking)
+
+__all__ = ["ROUTERS"]

@@ -1,0 +1,54 @@
+"""Several servers, one PostgreSQL."""
+
+from itertools import count
+from threading import Thread
+
+from orthobandit import Experiment
+from orthobandit.experiment.store import SQLStore
+from orthobandit.testing import check_store
+from service_samples import TWO, is_problem, served
+
+SALES = "/v1/experiments/sales"
+SUMS = {**TWO, "key": "sales", "rewards": [0, 1000], "window": "7d", "add": True}
+
+
+def test_experiments_keep_the_contract_of_stores(postgres):
+    numbers = count()
+    check_store(lambda: SQLStore(postgres, f"contract {next(numbers)}"))
+
+
+def test_two_servers_count_everything_once(postgres):
+    with served(postgres) as one, served(postgres) as other:
+        assert one.post("/v1/experiments", json=SUMS).status_code == 201
+        assert is_problem(other.post("/v1/experiments", json=SUMS), 409, "exists")
+        assert other.post(f"{SALES}/ask", json={"unit": "ann"}).json()["id"] == 1
+        statuses = []
+
+        def write(http, who):
+            for number in range(10):
+                # Half of the keys are sent to both servers.
+                key = f"{number}" if number % 2 else f"{who} {number}"
+                body, headers = {"id": 1, "reward": 1}, {"Idempotency-Key": key}
+                statuses.append(http.post(f"{SALES}/tell", json=body, headers=headers).status_code)
+                http.post(f"{SALES}/ask", json={"unit": f"user {number}"})
+
+        threads = [Thread(target=write, args=(http, who)) for who, http in enumerate((one, other, one))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * 30
+        assert one.get(f"{SALES}/report").json()["proposals"] == 11
+        assert "ann" in other.get(f"{SALES}/export").text
+    with Experiment.open(postgres, name="sales") as sales:
+        [first, *_] = sales._store.table()
+        assert first.rewards == {"reward": 5 + 3 * 5}  # five common keys, and five of each thread
+        assert sales.replay().is_equal
+
+
+def test_tokens_are_good_on_every_server(postgres):
+    with served(postgres) as one, served(postgres) as other:
+        made = one.post("/v1/tokens", json={"role": "read"}).json()
+        headers = {"Authorization": f"Bearer {made['token']}"}
+        assert other.get("/v1/experiments", headers=headers).status_code == 200
+        assert is_problem(other.post("/v1/experiments", json=SUMS, headers=headers), 403, "forbidden")

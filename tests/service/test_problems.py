@@ -1,0 +1,158 @@
+"""Every error is a problem document that says what to do, and nothing of the server."""
+
+import logging
+
+import httpx
+import pytest
+
+from orthobandit.errors import StorageError
+from orthobandit.service import create_app
+from service_samples import TWO, is_problem, running, served
+
+PAGE = "/v1/experiments/page"
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("service") / "all.db", body_limit=20_000) as client:
+        client.post("/v1/experiments", json=TWO)
+        client.post(f"{PAGE}/ask", json={})
+        yield client
+
+
+def pointers(answer):
+    return [one["pointer"] for one in answer.json().get("errors", [])]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "pointer"),
+    [
+        ("/v1/experiments", {}, "#/key"),
+        ("/v1/experiments", {**TWO, "key": "Not a slug"}, "#/key"),
+        ("/v1/experiments", {**TWO, "key": "q", "windows": "7d"}, "#/windows"),
+        ("/v1/experiments", {**TWO, "key": "q", "rewards": [0, "1"]}, "#/rewards/1"),
+        ("/v1/experiments", {**TWO, "key": "q", "window": "7 moons"}, "#/window"),
+        ("/v1/experiments", {**TWO, "key": "q", "delta": 2}, "#/delta"),
+        ("/v1/experiments", {**TWO, "key": "q", "holdout": 1}, "#/holdout"),
+        (f"{PAGE}/ask", {"unit": 17}, "#/unit"),
+        (f"{PAGE}/ask", {"unit": "a\x00b"}, "#/unit"),
+        (f"{PAGE}/ask", [], "#"),
+        (f"{PAGE}/ask-many", {"count": 0}, "#/count"),
+        (f"{PAGE}/ask-many", {"count": 1, "units": ["a"]}, "#"),
+        (f"{PAGE}/tell", {"id": True, "reward": 1}, "#/id"),
+        (f"{PAGE}/tell", {"id": 2**63, "reward": 1}, "#/id"),
+        (f"{PAGE}/tell-many", {"ids": [1, 0], "rewards": [1, 1]}, "#/ids/1"),
+        ("/v1/tokens", {"role": "king"}, "#/role"),
+    ],
+)
+def test_what_cannot_be_used_is_named(http, path, body, pointer):
+    answer = http.post(path, json=body)
+    assert is_problem(answer, 422, "invalid"), answer.text
+    assert any(found.startswith(pointer) for found in pointers(answer)), pointers(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "kind", "words"),
+    [
+        ("/v1/experiments", TWO, 409, "exists", "choose another key"),
+        ("/v1/experiments/nobody/ask", {}, 404, "unknown-experiment", "'nobody'"),
+        (f"{PAGE}/ask", {"available": ["red"]}, 422, "invalid", "red"),
+        (f"{PAGE}/tell", {"id": 99, "reward": 1}, 404, "unknown-proposal", "proposal 99"),
+        (f"{PAGE}/tell", {"id": 1, "reward": 7}, 422, "reward", "[0, 1]"),
+        (f"{PAGE}/tell", {"id": 1, "reward": {"sales": 1}}, 422, "reward", "'sales'"),
+        (f"{PAGE}/tell-many", {"ids": [1], "rewards": [1, 1]}, 422, "reward", "2 values for 1"),
+        (f"{PAGE}/tell-many", {"ids": [1, 1], "rewards": [1, 1]}, 409, "conflict", "twice"),
+    ],
+)
+def test_errors_of_experiments_are_problems_in_their_words(http, path, body, status, kind, words):
+    answer = http.post(path, json=body)
+    assert is_problem(answer, status, kind), answer.text
+    assert words in answer.json()["detail"]
+    assert ".db" not in answer.text
+
+
+def test_another_reward_is_a_conflict(http):
+    assert http.post(f"{PAGE}/ask", json={}).json()["id"] == 2
+    assert http.post(f"{PAGE}/tell", json={"id": 2, "reward": 1}).status_code == 200
+    assert http.post(f"{PAGE}/tell", json={"id": 2, "reward": 1}).status_code == 200
+    assert is_problem(http.post(f"{PAGE}/tell", json={"id": 2, "reward": 0}), 409, "conflict")
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"unit": "\xff"}', b"[" * 10_000, b'{"unit": "\\ud800"}'])
+def test_bodies_that_are_no_json_are_refused(http, content):
+    answer = http.post(f"{PAGE}/ask", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert is_problem(answer, answer.status_code, "malformed" if answer.status_code == 400 else "invalid")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-1e999"])
+def test_rewards_that_are_no_numbers_are_refused(http, number):
+    content = f'{{"id": 1, "reward": {number}}}'
+    answer = http.post(f"{PAGE}/tell", content=content, headers={"Content-Type": "application/json"})
+    assert is_problem(answer, 422, "invalid")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_only_json_is_taken(http, kind):
+    answer = http.post(f"{PAGE}/pause", headers={"Content-Type": kind} if kind else {})
+    assert is_problem(answer, 415, "not-json")
+    assert http.get(PAGE).json()["status"] == "open"
+
+
+def test_bodies_are_limited(http):
+    answer = http.post(f"{PAGE}/ask", json={"unit": "a" * 20_000})
+    assert is_problem(answer, 413, "too-large")
+    in_parts = http.post(
+        f"{PAGE}/ask",
+        content=iter([b" " * 15_000, b" " * 15_000]),
+        headers={"Content-Type": "application/json"},
+    )
+    assert is_problem(in_parts, 413, "too-large")
+    assert "20000 bytes" in in_parts.json()["detail"]
+
+
+def test_unknown_paths_and_methods_are_problems(http):
+    assert is_problem(http.get("/nowhere"), 404, "not-found")
+    answer = http.delete("/v1/experiments")
+    assert is_problem(answer, 405, "method")
+    assert answer.headers["allow"]
+
+
+def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch, caplog):
+    def failing(*_, **__):
+        raise StorageError("/srv/secret/all.db: the disk is full")
+
+    monkeypatch.setattr("orthobandit.experiment.experiment.Experiment.ask", failing)
+    monkeypatch.setattr("orthobandit.service.registry.Registry.check", failing)
+    with caplog.at_level(logging.ERROR, "orthobandit.service"):
+        for answer in (http.post(f"{PAGE}/ask", json={}), http.get("/readyz")):
+            assert is_problem(answer, 503, "unavailable")
+            assert int(answer.headers["retry-after"]) > 0
+            assert "secret" not in answer.text
+    assert "the disk is full" in caplog.text
+    assert http.get("/healthz").status_code == 200
+
+
+def test_what_is_not_expected_leaks_nothing_and_is_logged(http, monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError("password=hunter2")
+
+    monkeypatch.setattr("orthobandit.experiment.experiment.Experiment.report", broken)
+    with caplog.at_level(logging.ERROR, "orthobandit.service"):
+        answer = http.get(f"{PAGE}/report")
+    assert is_problem(answer, 500, "internal")
+    assert "hunter2" not in answer.text
+    assert "hunter2" in caplog.text
+
+
+def test_other_hosts_are_refused_where_names_are_given(tmp_path):
+    app = create_app(tmp_path / "all.db", with_tokens=False, hosts={"127.0.0.1"})
+    with running(app) as address, httpx.Client(base_url=address) as http:
+        assert http.get("/healthz").status_code == 200
+        answer = http.get("/healthz", headers={"Host": "evil.example"})
+        assert is_problem(answer, 400, "malformed")
+
+
+def test_answers_are_not_guessed_at(http):
+    assert http.get("/healthz").headers["x-content-type-options"] == "nosniff"
+    assert http.get("/nowhere").headers["x-content-type-options"] == "nosniff"

@@ -1,0 +1,66 @@
+"""The experiments of a database, kept open."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from orthobandit import ArmSet, Experiment
+from orthobandit.errors import ConflictError, StorageError, UnknownExperimentError
+from orthobandit.policy import AnytimeElimination
+from orthobandit.service.registry import Registry
+
+ARMS = ArmSet.one_hot(2)
+
+
+@pytest.fixture
+def registry(tmp_path):
+    made = Registry(tmp_path / "all.db")
+    yield made
+    made.close()
+
+
+def test_experiments_made_in_python_are_served(registry, tmp_path):
+    Experiment.create(tmp_path / "all.db", ARMS, name="Any name: it's fine").close()
+    assert registry.page(10) == ["Any name: it's fine"]
+    assert registry.get("Any name: it's fine").ask().id == 1
+
+
+def test_an_experiment_is_opened_once(registry):
+    made = registry.create("page", ARMS)
+    assert registry.get("page") is made
+
+
+def test_one_that_was_opened_while_it_was_made_is_the_one_that_stays(registry, monkeypatch):
+    create, opened = Experiment.create, []
+
+    def slow(*given, **settings):
+        made = create(*given, **settings)
+        opened.append(registry.get("page"))
+        return made
+
+    monkeypatch.setattr(Experiment, "create", slow)
+    assert registry.create("page", ARMS) is opened[0]
+    assert registry.get("page").ask().id == 1
+
+
+@dataclass(frozen=True)
+class Foreign(AnytimeElimination):
+    """A policy of another package."""
+
+
+def test_what_python_alone_can_open_is_said_so(registry, tmp_path):
+    Experiment.create(tmp_path / "all.db", ARMS, Foreign(), name="foreign").close()
+    with pytest.raises(ConflictError, match=r"'foreign' cannot be served, but from Python: .*Foreign"):
+        registry.get("foreign")
+
+
+def test_unknown_experiments_are_named_without_the_file(registry):
+    for call in (registry.get, registry.settings):
+        with pytest.raises(UnknownExperimentError, match=r"^there is no experiment 'x'; create it") as caught:
+            call("x")
+        assert ".db" not in str(caught.value)
+
+
+def test_a_database_that_cannot_be_made_is_an_error(tmp_path):
+    with pytest.raises(StorageError, match="cannot be opened"):
+        Registry(tmp_path / "no such folder" / "all.db")

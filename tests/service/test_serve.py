@@ -1,0 +1,137 @@
+"""`orthobandit serve` as a process: it begins, ends and is killed."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from threading import Thread
+
+import httpx
+import pytest
+
+from orthobandit import Experiment
+from orthobandit.cli import main
+from orthobandit.errors import OrthobanditError, ParameterError
+from orthobandit.service import Client
+from orthobandit.service.serving import serve
+from service_samples import TWO, started
+
+KILLS, WRITERS = 3, 4
+
+
+def ready(address):
+    """Wait until the server answers."""
+    for _ in range(600):
+        try:
+            if httpx.get(f"{address}/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError(f"{address} does not answer")
+
+
+def ended(process, how=signal.SIGTERM):
+    """End a process that was started here; returns its exit code."""
+    os.kill(process.pid, how)
+    code = process.wait(timeout=60)
+    process.stdout.close()
+    return code
+
+
+def test_the_first_start_shows_a_token_once(tmp_path):
+    where = tmp_path / "all.db"
+    process, address = started(where)
+    said = process.stdout.readline() + process.stdout.readline()
+    ready(address)
+    assert f"serves {where} at {address}" in said
+    token = re.search(r"ob_\w+_[\w-]+", said)[0]
+    with Client(address, token) as client:
+        client.create(**TWO)
+        assert client.experiments() == ["page"]
+    assert ended(process) in (0, -signal.SIGTERM)
+    process, address = started(where)
+    ready(address)
+    with Client(address, token) as client:
+        assert client.experiments() == ["page"]
+    os.kill(process.pid, signal.SIGTERM)
+    process.wait(timeout=60)
+    assert "token" not in process.stdout.read()
+    process.stdout.close()
+
+
+def test_rewards_that_were_acknowledged_survive_kills(tmp_path):
+    """Values add up, so that one that is lost or counted twice shows."""
+    where, acknowledged, failures = tmp_path / "all.db", {}, []
+    process, address = started(where, "--no-auth")
+    ready(address)
+    with Client(address) as client:
+        client.create("sales", ["old", "new"], rewards=[0, 1000], window="7d", add=True)
+        for number in range(1, WRITERS + 1):
+            assert client.ask("sales", unit=f"user {number}").id == number
+    is_over = False
+
+    def write(number):
+        sums = acknowledged.setdefault(number, 0)
+        try:
+            with Client(address, retries=60) as client:
+                while not is_over:
+                    client.tell("sales", number, 1.0)
+                    sums = acknowledged[number] = sums + 1
+        except OrthobanditError as error:
+            failures.append(error)
+
+    threads = [Thread(target=write, args=(number,)) for number in range(1, WRITERS + 1)]
+    for thread in threads:
+        thread.start()
+    port = address.rpartition(":")[2]
+    for _ in range(KILLS):
+        before = sum(acknowledged.values())
+        while sum(acknowledged.values()) < before + 40 and not failures:
+            time.sleep(0.01)
+        assert ended(process, signal.SIGKILL) == -signal.SIGKILL
+        process, _ = started(where, "--no-auth", port=port)
+        ready(address)
+    is_over = True
+    for thread in threads:
+        thread.join()
+    ended(process)
+    assert not failures
+    assert sum(acknowledged.values()) >= 40 * KILLS
+    with Experiment.open(where, name="sales") as sales:
+        assert {one.proposal.number: one.rewards["reward"] for one in sales._store.table()} == acknowledged
+        assert sales.replay().is_equal
+        assert sales.audit().passed
+
+
+@pytest.mark.parametrize("arguments", [{"host": "0.0.0.0", "with_tokens": False}, {"host": "0.0.0.0"}])  # noqa: S104
+def test_other_machines_are_not_let_in_without_tokens(tmp_path, arguments):
+    with pytest.raises(ParameterError, match=r"host='0\.0\.0\.0' lets other machines in, and .*token"):
+        serve(tmp_path / "all.db", **arguments)
+
+
+def test_the_command_says_what_is_wrong(tmp_path, capsys):
+    path = str(tmp_path / "all.db")
+    assert main(["serve", "--db", path, "--host", "0.0.0.0", "--no-auth"]) == 2  # noqa: S104
+    assert "--host 0.0.0.0 lets other machines in" in capsys.readouterr().err
+    assert main(["serve", "--db", path, "--port", "99999"]) == 2
+    assert "--port 99999 must be a whole number of at most" in capsys.readouterr().err
+    assert main(["serve", "--db", "nosuch://x"]) == 2
+    assert "no database 'nosuch' is known" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve"]) == 2
+    assert "the service needs uvicorn; install it with `pip install 'orthobandit[service]'`" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_the_client_needs_no_server_packages():
+    script = (
+        "import sys\nfor name in ('fastapi', 'uvicorn', 'sqlalchemy', 'pydantic'): sys.modules[name] = None\n"
+        "from orthobandit.service import Client; Client('http://127.0.0.1:9').close()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
