@@ -231,10 +231,7 @@ def _result(cells: Cells, asked: Asked, measure: Measure, reward: Follower, *, o
     if asked.denominator is not None:
         return ratio_result(cells, asked, measure, once=once)
     follower = reward if asked.kind == "reward" else followed(cells, measure)
-    plain = follower
-    if measure.covariates:  # the level that a lift is relative to is that of the metric itself
-        plain = followed(cells, replace(measure, covariates=()))
-    return metric_result(asked, follower, plain, once=once)
+    return metric_result(asked, follower, once=once)
 
 
 def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:

@@ -13,7 +13,7 @@ from orthobandit.logs.feeds import Feeds
 from orthobandit.logs.levels import Chooser, Levels
 from orthobandit.logs.residuals import Series, Slopes
 from orthobandit.logs.savings import Savings
-from orthobandit.logs.scores import Aim, Score
+from orthobandit.logs.scores import Aim, Score, Seen
 
 ROWS = 4  # of a bucket, at least, for its scatter to tell anything; buckets with fewer are joined
 PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
@@ -92,6 +92,8 @@ class Follower:
         The evidence on gaps; None if no bucket counted.
     scores : tuple of Score
         Averages over the rounds that counted: of the level of the reference arm, then those asked for.
+    plain_level : Score or None
+        The level of the reference arm in the metric itself, where covariates are taken from the series.
     rows : int
         That were counted.
     snapshots : list of Snapshot
@@ -105,6 +107,8 @@ class Follower:
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
         self.scores: tuple[Score, ...] = ()
+        self.plain_level: Score | None = None
+        self._plain_seen = Seen.start(len(cells.arms))
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
         self.feeds = Feeds() if measure.is_recorded else None
@@ -161,8 +165,11 @@ class Follower:
             self._pilot_rows, self._pilot_squares, self.rows = 0, 0.0, 0
             self._pilot(series)
             self._begin()
-            forecast = series.level(self._values)
-            self._add(series, forecast)
+            self._add(series, series.level(self._values))
+            if self.measure.covariates:
+                plain = self._series(cells)[1]
+                self._plain_seen = Seen.start(len(cells.arms))
+                self._add_plain(plain, plain.level(self._values))
             if self.sequence is not None:
                 self._values = self._estimated(self.sequence)
         return self
@@ -208,7 +215,15 @@ class Follower:
                 for one, forecasts, name in zip(series, ahead, chosen, strict=True)
             )
             self.savings.beside("covariates", left, usual)
+            self._add_plain(series[1], ahead[1][chosen[1]])
         return self._add(series[0], ahead[0][chosen[0]])
+
+    def _add_plain(self, series: Series, forecast: float) -> None:
+        """Add the plain metric to the level that lifts are relative to."""
+        if self.plain_level is not None:
+            plans, tally = series.tally(forecast, self._values)
+            self._plain_seen = self._plain_seen.and_of(tally)
+            self.plain_level.add(plans, tally, forecast, self._values, self._plain_seen)
 
     def _add(self, series: Series, forecast: float) -> float:
         """Add residuals to the evidence; return the forecast, kept to the declared range."""
@@ -245,6 +260,13 @@ class Follower:
             Score(aim, measure.confidence, delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
             for aim, delta in zip(self._aims, deltas, strict=True)
         )
+        if measure.covariates:
+            # Its residuals are larger than the pilot's: ρ is a guess, and valid whatever it is.
+            self.plain_level = Score(
+                self._aims[0], measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot
+            )
+        else:
+            self.plain_level = self.scores[0]
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             positions = self.cells.arms.positions
             self._pulls = Pulls.of(positions, sequence.coefficients, self.cells.plans)

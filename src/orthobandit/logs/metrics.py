@@ -66,23 +66,21 @@ def followed(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follow
     return follower.run_once() if len(cells.times) == 1 else follower.run()
 
 
-def metric_result(
-    asked: Asked, follower: Follower, plain: Follower, *, once: bool, history: bool = True
-) -> MetricResult:
+def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:
     """Return all that is said of a metric.
 
     Parameters
     ----------
     asked : Asked
-    follower, plain : Follower
-        Of the metric, and of the metric without its covariates (the same if it has none).
+    follower : Follower
+        Of the metric.
     once : bool
         Whether intervals are for one look.
     history : bool
         Whether to tell how it came about.
     """
     cells, measure = follower.cells, follower.measure
-    effects, level = _effects(follower, plain, once=once)
+    effects, level = _effects(follower, once=once)
     if asked.guardrail is not None:
         effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
     best, droppable = _against_best(follower, once=once)
@@ -113,7 +111,7 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
     return "asymptotic, nothing to declare; the intervals hold at all times at once, once samples are large"
 
 
-def _effects(follower: Follower, plain: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
+def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
     """Return the effect of every arm over the reference arm, and the level of that."""
     reference, labels = follower.measure.reference, follower.cells.arms.labels
     itself = Effect(
@@ -128,8 +126,8 @@ def _effects(follower: Follower, plain: Follower, *, once: bool) -> tuple[tuple[
     gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
     offset = float(follower.cells.offset[follower.measure.column])
     level = box = (-np.inf, np.inf)
-    if plain.scores:
-        level, box = plain.scores[0].interval(), plain.scores[0].interval(HALF)
+    if follower.plain_level is not None:
+        level, box = follower.plain_level.interval(), follower.plain_level.interval(HALF)
     out: list[Effect] = []
     for place in range(len(labels) - 1):
         one = effect(follower, gaps, place, 1.0, fixed=once)

@@ -12,15 +12,41 @@ from orthobandit.estimate.evidence import (
     HIDDEN,
     Batch,
     Evidence,
+    Sizes,
     Tuning,
     expected_shares,
     hardly_drawn,
     least_draws,
+    relative_squares,
 )
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
 LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What residuals of a series were like: their sizes, how often arms (K,) came up, and how loud each was.
+
+    A :class:`~orthobandit.ContrastSequence` knows the same of its own.
+    """
+
+    sizes: Sizes
+    drawn: Array
+    relative: Array
+
+    @classmethod
+    def start(cls, count: int) -> "Seen":
+        """Return what is known before the first round, of so many arms."""
+        return cls(Sizes(), np.zeros(count), np.zeros(count))
+
+    def and_of(self, tally: Tally) -> "Seen":
+        """Return it with residuals (G, K)."""
+        whole = tally.merged()
+        return Seen(
+            self.sizes.and_of(whole), self.drawn + whole.counts, self.relative + relative_squares(whole)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +123,7 @@ class Score:
         self.evidence = Evidence(zero, zero, zero, zero)
 
     def add(
-        self, plans: Whole, tally: Tally, forecast: float, values: Array, sequence: ContrastSequence
+        self, plans: Whole, tally: Tally, forecast: float, values: Array, seen: Seen | ContrastSequence
     ) -> None:
         """Take in residuals (G, K) of G plans from a forecast and values (K,).
 
@@ -107,20 +133,20 @@ class Score:
         tally : Tally
         forecast : float
         values : (K,) array
-        sequence : ContrastSequence
-            Of the same rounds: it knows how large residuals were.
+        seen : Seen or ContrastSequence
+            What residuals were like, with these rounds.
         """
         aim, rounds = self._aim, tally.rounds[:, np.newaxis].astype(np.float64)
         pull, known = aim.pull[plans], aim.known[plans, np.newaxis]
         weighted = pull**2
         p = np.divide(aim.mix[plans], pull, out=np.zeros_like(pull), where=pull != 0)
-        shares = expected_shares(p, sequence.relative, sequence.drawn)
+        shares = expected_shares(p, seen.relative, seen.drawn)
         variance = np.sum(weighted * p, axis=1, keepdims=True)
         base = aim.mix[plans] @ values + (forecast if aim.counts_level else 0.0)
         reach = np.maximum(np.abs(pull).max(axis=1, keepdims=True), LEAST)
         batch = Batch(
             rounds=rounds,
-            excess=sequence.sizes.excess,
+            excess=seen.sizes.excess,
             factor=np.where(known, 1.0, np.inf),
             reach=reach,
             estimates=rounds * base[:, np.newaxis] + np.sum(pull * tally.sums, axis=1, keepdims=True),
@@ -129,12 +155,12 @@ class Score:
             * np.maximum(variance, np.sum(weighted * shares, axis=1, keepdims=True)),
         )
         open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
-        unseen = hardly_drawn(p, np.zeros(p.shape[1]), sequence.drawn, least_draws(self.alpha))
+        unseen = hardly_drawn(p, np.zeros(p.shape[1]), seen.drawn, least_draws(self.alpha))
         hardly = np.where(unseen, p, 0.0)
         is_hidden = float((rounds * np.sum(weighted * hardly, axis=1, keepdims=True)).sum()) > HIDDEN * float(
             (rounds * variance).sum()
         )
-        events = 0.0 if is_hidden else sequence.sizes.events
+        events = 0.0 if is_hidden else seen.sizes.events
         self.evidence = replace(
             self.evidence.and_all(batch, open_weights, self._confidence), events=np.array([events])
         )

@@ -27,8 +27,7 @@ def by_segment(
     for place, name in enumerate(cells.segments):
         part = cells.of_segment(place)
         follower = followed(part, shared)
-        plain = followed(part, replace(shared, covariates=())) if measure.covariates else follower
-        result = metric_result(asked, follower, plain, once=once, history=False)
+        result = metric_result(asked, follower, once=once, history=False)
         found.append((SegmentResult(name, part.rows, result.effects), follower))
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
     differ = tuple(_differ(cells, found, arm, place, once=once) for place, arm in enumerate(others))
