@@ -91,9 +91,8 @@ class Follower:
     sequence : ContrastSequence or None
         The evidence on gaps; None if no bucket counted.
     scores : tuple of Score
-        Averages over the rounds that counted: of the level of the reference arm, then those asked for.
-    plain_level : Score or None
-        The level of the reference arm in the metric itself, where covariates are taken from the series.
+        Averages over the rounds that counted: of the level of the reference arm, in the metric itself, then
+        those asked for.
     rows : int
         That were counted.
     snapshots : list of Snapshot
@@ -107,7 +106,6 @@ class Follower:
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
         self.scores: tuple[Score, ...] = ()
-        self.plain_level: Score | None = None
         self._plain_seen = Seen.start(len(cells.arms))
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
@@ -220,10 +218,9 @@ class Follower:
 
     def _add_plain(self, series: Series, forecast: float) -> None:
         """Add the plain metric to the level that lifts are relative to."""
-        if self.plain_level is not None:
-            plans, tally = series.tally(forecast, self._values)
-            self._plain_seen = self._plain_seen.and_of(tally)
-            self.plain_level.add(plans, tally, forecast, self._values, self._plain_seen)
+        plans, tally = series.tally(forecast, self._values)
+        self._plain_seen = self._plain_seen.and_of(tally)
+        self.scores[0].add(plans, tally, forecast, self._values, self._plain_seen)
 
     def _add(self, series: Series, forecast: float) -> float:
         """Add residuals to the evidence; return the forecast, kept to the declared range."""
@@ -236,7 +233,7 @@ class Follower:
         p = self.cells.plans[plans]
         pulls = None if self._pulls is None else self._pulls.of_plans(plans)
         self.sequence = sequence.add(Plan(p, tally.rounds, centre), tally, pulls)
-        for score in self.scores:
+        for score in self.scores[1:] if self.measure.covariates else self.scores:
             score.add(plans, tally, kept, self._values, self.sequence)
         if self.feeds is not None:
             self.feeds.add(plans, self._values, tally)
@@ -260,13 +257,6 @@ class Follower:
             Score(aim, measure.confidence, delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
             for aim, delta in zip(self._aims, deltas, strict=True)
         )
-        if measure.covariates:
-            # Its residuals are larger than the pilot's: ρ is a guess, and valid whatever it is.
-            self.plain_level = Score(
-                self._aims[0], measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot
-            )
-        else:
-            self.plain_level = self.scores[0]
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             positions = self.cells.arms.positions
             self._pulls = Pulls.of(positions, sequence.coefficients, self.cells.plans)

@@ -126,8 +126,8 @@ def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Int
     gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
     offset = float(follower.cells.offset[follower.measure.column])
     level = box = (-np.inf, np.inf)
-    if follower.plain_level is not None:
-        level, box = follower.plain_level.interval(), follower.plain_level.interval(HALF)
+    if follower.scores:
+        level, box = follower.scores[0].interval(), follower.scores[0].interval(HALF)
     out: list[Effect] = []
     for place in range(len(labels) - 1):
         one = effect(follower, gaps, place, 1.0, fixed=once)
