@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction
+from orthobandit._checks import check_choice
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
@@ -14,7 +14,7 @@ from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.peers.compare import compare as compared_with
-from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.question import Question
 from orthobandit.logs.ratios import ratio_result
 from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
@@ -179,16 +179,13 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 def _check(question: Question) -> None:
-    check_fraction("delta", question.delta)
-    check_choice("missing", question.missing, MISSING)
-    check_choice("baseline", question.baseline, BASELINES)
+    """Refuse what reading the log does not look at."""
     for name, given in (("split", question.split), ("caps", question.caps)):
         _check_numbers(name, given)
     if question.bounds is not None:
-        if len(question.bounds) != 2 or not all(isinstance(end, int | float) for end in question.bounds):
-            raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
-        low, high = question.bounds
-        if not -np.inf < low < high < np.inf:
+        ends = tuple(question.bounds)
+        are_numbers = len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
+        if not (are_numbers and -np.inf < ends[0] < ends[1] < np.inf):
             raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
         if question.covariates:
             raise ParameterError(

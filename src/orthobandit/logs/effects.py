@@ -1,5 +1,6 @@
 """Gaps of arms with their intervals: at all times or for one look, with lift, verdict and rows to go."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,6 +111,22 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
         verdict=verdict,
         more_rows=more_rows(follower, place, gaps.share, fixed=fixed) if is_open else None,
     )
+
+
+def reference_effect(label: str) -> Effect:
+    """Return the effect of the reference arm over itself."""
+    return Effect(label, label, 0.0, (0.0, 0.0), (0.0, 0.0), NOTHING, "reference", None)
+
+
+def unknown_effect(arm: str, over: str) -> Effect:
+    """Return an effect of which nothing is known."""
+    return Effect(arm, over, None, NOTHING, NOTHING, NOTHING, "undecided", None)
+
+
+def below_another(effects: Sequence[Effect]) -> tuple[str, ...]:
+    """Return arms whose interval over the reference arm lies below that of another."""
+    best = max((one.interval[0] for one in effects if one.interval[0] is not None), default=-np.inf)
+    return tuple(one.arm for one in effects if one.interval[1] is not None and one.interval[1] < best)
 
 
 def verdict_of(interval: Interval) -> str:

@@ -10,7 +10,16 @@ from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence
 from orthobandit.experiment.settings import Guardrail
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.effects import NOTHING, Gaps, effect, gaps_of, lift_of
+from orthobandit.logs.effects import (
+    NOTHING,
+    Gaps,
+    below_another,
+    effect,
+    gaps_of,
+    lift_of,
+    reference_effect,
+    unknown_effect,
+)
 from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
@@ -83,7 +92,7 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
     effects, level = _effects(follower, once=once)
     if asked.guardrail is not None:
         effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
-    best, droppable = _against_best(follower, once=once)
+    best, droppable = _against_best(follower, effects, once=once)
     return MetricResult(
         name=asked.name,
         kind=asked.kind,
@@ -114,13 +123,10 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
 def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
     """Return the effect of every arm over the reference arm, and the level of that."""
     reference, labels = follower.measure.reference, follower.cells.arms.labels
-    itself = Effect(
-        labels[reference], labels[reference], 0.0, (0.0, 0.0), (0.0, 0.0), NOTHING, "reference", None
-    )
+    itself = reference_effect(labels[reference])
     if follower.sequence is None:
-        unknown = Effect("", labels[reference], None, NOTHING, NOTHING, NOTHING, "undecided", None)
         return tuple(
-            itself if place == reference else replace(unknown, arm=label)
+            itself if place == reference else unknown_effect(label, labels[reference])
             for place, label in enumerate(labels)
         ), NOTHING
     gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
@@ -155,17 +161,18 @@ def _signed_margin(guardrail: Guardrail) -> float:
     return guardrail.margin if guardrail.worse == "higher" else -guardrail.margin
 
 
-def _against_best(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+def _against_best(
+    follower: Follower, effects: Sequence[Effect], *, once: bool
+) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Return gaps over the arm with the largest estimate, jointly for all pairs; and arms below another."""
     count, labels, sequence = len(follower.cells.arms), follower.cells.arms.labels, follower.sequence
     if sequence is None:
         return (), ()
-    is_paired = count <= MOST_PAIRED
-    gaps = gaps_of(sequence, 2.0 / count if is_paired else 1.0)
+    if count > MOST_PAIRED:
+        return (), below_another(effects)
+    gaps = gaps_of(sequence, 2.0 / count)
     worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
-    if not is_paired:
-        return (), _below_another(follower, gaps, once=once)
     known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
     estimates = np.insert(known, follower.measure.reference, 0.0)
     best = int(np.argmax(estimates))
@@ -176,15 +183,6 @@ def _against_best(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...]
             place, sign = (at[arm, best], 1.0) if (arm, best) in at else (at[best, arm], -1.0)
             out.append(effect(follower, gaps, place, sign, fixed=once))
     return tuple(out), droppable
-
-
-def _below_another(follower: Follower, gaps: Gaps, *, once: bool) -> tuple[str, ...]:
-    """Return arms whose interval over the reference arm lies below that of another."""
-    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
-    ends = [np.insert(part, follower.measure.reference, 0.0) for part in (low, high)]
-    best = float(np.nanmax(ends[0]))
-    labels = follower.cells.arms.labels
-    return tuple(label for label, most in zip(labels, ends[1].tolist(), strict=True) if most < best)
 
 
 def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:

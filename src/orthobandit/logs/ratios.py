@@ -1,12 +1,22 @@
 """Metrics that are a sum over a sum: ratios of average levels, and how they differ between arms."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from scipy.special import ndtri
 
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.effects import NOTHING, finite, gaps_of, lift_of, verdict_of
+from orthobandit.logs.effects import (
+    NOTHING,
+    Gaps,
+    below_another,
+    finite,
+    gaps_of,
+    lift_of,
+    reference_effect,
+    unknown_effect,
+    verdict_of,
+)
 from orthobandit.logs.follow import Follower, Measure
 from orthobandit.logs.metrics import Asked, followed, mode_in_words, summaries
 from orthobandit.logs.results import Effect, Interval, MetricResult
@@ -16,7 +26,6 @@ from orthobandit.logs.scores import Aim, Score
 THIRD = 1.0 / 3.0
 
 Ends = tuple[float, float]
-UNKNOWN: Ends = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
@@ -68,35 +77,13 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
     column = asked.column if asked.denominator is None else asked.denominator
     levels = _Levels(followed(cells, alone, aims), followed(cells, replace(alone, column=column), aims), once)
     rho = _ratio(levels, (count - 1) / 6.0)
-    unknown = Effect("", labels[reference], None, NOTHING, NOTHING, NOTHING, "undecided", None)
-    effects = [replace(unknown, arm=labels[arm]) for arm in others]
+    effects = [unknown_effect(labels[arm], labels[reference]) for arm in others]
     if rho is not None:
-        low, middle, high = (followed(cells, replace(measure, ratio=value)) for value in rho)
-        for place in range(count - 1):
-            ends = [gaps_of(one.sequence, THIRD) for one in (low, high) if one.sequence is not None]
-            if len(ends) == 2 and middle.sequence is not None:
-                below = levels.below.scores[place + 1]
-                always = (min(one.low[place] for one in ends), max(one.high[place] for one in ends))
-                fixed = (
-                    min(one.fixed_low[place] for one in ends),
-                    max(one.fixed_high[place] for one in ends),
-                )
-                share = THIRD / (count - 1)
-                level = levels.ends(below, share, levels.offsets[1])
-                mean = below.estimate + levels.offsets[1]
-                estimate = float(gaps_of(middle.sequence).estimates[place]) / mean if mean else np.nan
-                shown = _over(fixed if once else always, level)
-                effects[place] = replace(
-                    effects[place],
-                    estimate=finite(estimate),
-                    interval=shown,
-                    fixed=_over(fixed, level),
-                    verdict=verdict_of(shown),
-                )
-    itself = Effect(
-        labels[reference], labels[reference], 0.0, (0.0, 0.0), (0.0, 0.0), NOTHING, "reference", None
-    )
-    effects.insert(reference, itself)
+        ends = [followed(cells, replace(measure, ratio=value)).sequence for value in rho]
+        found = [gaps_of(one, THIRD) for one in ends if one is not None]
+        if len(found) == len(ends):
+            effects = [_effect(one, found, levels, place) for place, one in enumerate(effects)]
+    effects.insert(reference, reference_effect(labels[reference]))
     mode = mode_in_words(measure.confidence, 0.0, once=once)
     return MetricResult(
         name=asked.name,
@@ -106,7 +93,7 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
         margin=None,
         effects=tuple(effects),
         against_best=(),
-        droppable=_below_another(effects),
+        droppable=below_another(effects),
         summaries=summaries(cells, asked),
         saved=levels.above.savings.shares(),
         baseline=levels.above.baseline,
@@ -128,11 +115,26 @@ def _ratio(levels: _Levels, share: float) -> tuple[float, float, float] | None:
     return low, (above.estimate + levels.offsets[0]) / (below.estimate + levels.offsets[1]), high
 
 
+def _effect(unknown: Effect, found: Sequence[Gaps], levels: _Levels, place: int) -> Effect:
+    """Return the effect at a place among gaps that are for ρ at its lower end, as estimated, and upper."""
+    low, middle, high = found
+    below, offset = levels.below.scores[place + 1], levels.offsets[1]
+    level = levels.ends(below, THIRD / (len(levels.below.scores) - 1), offset)
+    fixed = (
+        min(low.fixed_low[place], high.fixed_low[place]),
+        max(low.fixed_high[place], high.fixed_high[place]),
+    )
+    always = (min(low.low[place], high.low[place]), max(low.high[place], high.high[place]))
+    mean = below.estimate + offset
+    shown = _over(fixed if levels.once else always, level)
+    return replace(
+        unknown,
+        estimate=finite(float(middle.estimates[place]) / mean) if mean else None,
+        interval=shown,
+        fixed=_over(fixed, level),
+        verdict=verdict_of(shown),
+    )
+
+
 def _over(gap: Ends, level: Ends) -> Interval:
     return lift_of((float(gap[0]), float(gap[1])), level)
-
-
-def _below_another(effects: list[Effect]) -> tuple[str, ...]:
-    """Return arms whose interval lies below that of another."""
-    best = max((one.interval[0] for one in effects if one.interval[0] is not None), default=-np.inf)
-    return tuple(one.arm for one in effects if one.interval[1] is not None and one.interval[1] < best)

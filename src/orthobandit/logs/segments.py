@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.effects import gaps_of
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.effects import Gaps, gaps_of
+from orthobandit.logs.follow import Measure
 from orthobandit.logs.metrics import Asked, followed, metric_result
 from orthobandit.logs.results import Heterogeneity, Interval, SegmentResult
 
@@ -23,40 +23,35 @@ def by_segment(
     probability 1 − δ, that the gap is not the same in both; the p-value (Cochran's Q) is for one look.
     """
     shared = replace(measure, delta=measure.delta / len(cells.segments))
-    found: list[tuple[SegmentResult, Follower]] = []
+    found: list[tuple[SegmentResult, Gaps | None]] = []
     for place, name in enumerate(cells.segments):
         part = cells.of_segment(place)
         follower = followed(part, shared)
         result = metric_result(asked, follower, once=once, history=False)
-        found.append((SegmentResult(name, part.rows, result.effects), follower))
+        gaps = None if follower.sequence is None else gaps_of(follower.sequence)
+        found.append((SegmentResult(name, part.rows, result.effects), gaps))
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
-    differ = tuple(_differ(cells, found, arm, place, once=once) for place, arm in enumerate(others))
+    differ = tuple(_differ(found, arm, place) for place, arm in enumerate(others))
     return tuple(result for result, _ in found), differ
 
 
-def _differ(
-    cells: Cells, found: Sequence[tuple[SegmentResult, Follower]], arm: int, place: int, *, once: bool
-) -> Heterogeneity:
+def _differ(found: Sequence[tuple[SegmentResult, Gaps | None]], arm: int, place: int) -> Heterogeneity:
     """Compare the gap of one arm, which is at a place among the pairs, between segments."""
     ends: list[tuple[str, Interval]] = []
     estimates, precisions = list[float](), list[float]()
-    for result, follower in found:
-        one = result.effects[arm]
-        ends.append((result.segment, one.fixed if once else one.interval))
-        if follower.sequence is not None:
-            gaps = gaps_of(follower.sequence)
-            if np.isfinite(gaps.estimates[place]) and gaps.errors[place] > 0:
-                estimates.append(float(gaps.estimates[place]))
-                precisions.append(float(gaps.errors[place] ** -2.0))
+    for result, gaps in found:
+        ends.append((result.segment, result.effects[arm].interval))
+        if gaps is not None and np.isfinite(gaps.estimates[place]) and gaps.errors[place] > 0:
+            estimates.append(float(gaps.estimates[place]))
+            precisions.append(float(gaps.errors[place] ** -2.0))
     apart = tuple((a, b) for (a, one), (b, two) in combinations(ends, 2) if _is_apart(one, two))
     p_value = None
     if len(estimates) > 1:
         x, w = np.array(estimates), np.array(precisions)
         q = float(w @ (x - w @ x / w.sum()) ** 2)
         p_value = float(chdtrc(len(x) - 1, q))
-    labels = cells.arms.labels
-    reference = found[0][0].effects[arm].over if found else labels[0]
-    return Heterogeneity(labels[arm], reference, p_value, apart)
+    first = found[0][0].effects[arm]
+    return Heterogeneity(first.arm, first.over, p_value, apart)
 
 
 def _is_apart(one: Interval, two: Interval) -> bool:

@@ -2,29 +2,18 @@
 
 import os
 import shutil
-import tempfile
 import warnings
 
 import pytest
+
+from real_postgres import server_folder
 
 
 @pytest.fixture(scope="session")
 def postgres():
     """Yield the URL of a PostgreSQL server of our own."""
-    pgserver = pytest.importorskip(
-        "pgserver", reason="pgserver, which carries a PostgreSQL, is not installed"
-    )
-    folder = tempfile.mkdtemp(prefix="pg-")  # short: the path of its socket may have 107 characters
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            server = pgserver.get_server(folder)
-    except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"no PostgreSQL could be started: {error}")
-    yield f"postgresql://postgres:@/postgres?host={folder}"
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder:
+        yield f"postgresql://postgres:@/postgres?host={folder}"
 
 
 @pytest.fixture(scope="session")
