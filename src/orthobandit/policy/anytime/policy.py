@@ -92,7 +92,7 @@ class AnytimeElimination:
     rewards: tuple[float, float] | None = None
     confidence: Confidence = None  # type: ignore[assignment]  # never None once made
     baseline: Baseline = AutoRegression()  # noqa: RUF009
-    growth: float = 0.1
+    growth: float = 0.03
     mixing: float = 0.05
     pilot: int | None = None
 

@@ -25,7 +25,7 @@ def anytime_elimination(
     rate: float | None = None,
     lags: int | None = None,
     period: float | None = None,
-    growth: float = 0.1,
+    growth: float = 0.03,
     mixing: float = 0.05,
     pilot: int | None = None,
 ) -> AnytimeElimination:
