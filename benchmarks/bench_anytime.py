@@ -199,10 +199,43 @@ def speed() -> None:
         report(f"all pairs of 100 arms: milliseconds, {name}", elapsed, 100.0)
 
 
+def planning(runs: int) -> None:
+    """Milliseconds of processor time a run, next to what the same run took when every run planned alone.
+
+    The yardstick is the play itself, compiled: as many rounds of the same environment under one plan.
+    """
+    cases: tuple[tuple[str, Environment, AnytimeElimination, int, float], ...] = (
+        ("small gap, δ=.1", near_degenerate(shift=Sine()), AnytimeElimination(0.1), CAP, 106.0),
+        (
+            "(20,30), Δ=½, earn",
+            exact_gap(20, 30, 0.5, seed=0, shift=Sine()),
+            AnytimeElimination(0.05, goal="earn"),
+            20_000,
+            92.0,
+        ),
+    )
+    for name, environment, policy, horizon, before in cases:
+        common: dict[str, Any] = {"horizon": horizon, "seed": SEED, "stop_when_declared": True}
+        simulate(policy, environment, replications=2, **common)
+        start = time.process_time()
+        result = simulate(policy, environment, replications=runs, batch=runs, **common)
+        spent = time.process_time() - start
+        rounds = int(np.where(result.stop_times < 0, horizon, result.stop_times).sum())
+        player = Player(environment, np.array([rounds]), SEED, np.arange(1), policy.baseline)
+        p = np.full((1, len(environment.arms)), 1.0 / len(environment.arms))
+        centre = policy.confidence.centre(np.zeros_like(p), p > 0)
+        start = time.process_time()
+        player.play(p, np.array([rounds]), centre)
+        play = time.process_time() - start
+        note = f"{before:.0f} when each planned alone; {spent / play:.1f} × the play itself"
+        report(f"{name}: milliseconds a run", 1e3 * spent / runs, before / 5.0, note)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     runs = RUNS // 10 if "--quick" in (arguments or []) else RUNS
     speed()
+    planning(runs)
     widths()
     small_gap(runs)
     earning(runs)
