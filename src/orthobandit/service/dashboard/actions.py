@@ -1,0 +1,126 @@
+"""What admins do on pages, with time to undo it.
+
+To stop an experiment or to retire an arm cannot be taken back once it is in the log. So it waits for some
+seconds in a table that all servers share, and may be undone until then. Any server does what is due: it
+claims the row first, and the experiment remembers the row's id in the commit that does it. A server that dies
+in between is followed by another, and nothing is done twice.
+"""
+
+import time
+from collections.abc import Callable
+from secrets import token_hex
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from orthobandit.errors import OrthobanditError, StorageError
+from orthobandit.experiment import Experiment
+from orthobandit.service.registry import Registry
+from orthobandit.service.tables import ACTIONS
+
+GRACE = 10.0  # seconds to undo what cannot be taken back later
+STALE = 30.0  # seconds after which an action that somebody began to do is begun again
+AT_ONCE = ("pause", "resume")
+
+
+class Action(NamedTuple):
+    """Something that somebody asked for; columns of the table."""
+
+    id: str
+    experiment: str
+    kind: str
+    arm: str
+    reason: str
+    by: str
+    at: float
+    due: float
+    state: str
+    detail: str
+
+
+class Actions:
+    """The actions of a database.
+
+    Parameters
+    ----------
+    registry : Registry
+    clock : callable
+        Returns seconds since the epoch.
+    """
+
+    def __init__(self, registry: Registry, clock: Callable[[], float] = time.time) -> None:
+        self._registry, self._clock = registry, clock
+
+    def ask(self, key: str, kind: str, by: str, *, arm: str = "", reason: str = "") -> Action:
+        """Write an action down; what can be taken back later is done at once."""
+        now = self._clock()
+        due = now if kind in AT_ONCE else now + GRACE
+        action = Action(token_hex(8), key, kind, arm, reason, by, now, due, "waiting", "")
+        with self._registry.writing() as connection:
+            connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
+        if kind in AT_ONCE:
+            error = self._do(action)
+            if error is not None:
+                raise error
+        return action
+
+    def undo(self, key: str, id: str) -> bool:  # noqa: A002
+        """Take an action back that waits; return whether it did."""
+        waits = (ACTIONS.c.id == id) & (ACTIONS.c.experiment == key) & (ACTIONS.c.state == "waiting")
+        with self._registry.writing() as connection:
+            undone = sa.update(ACTIONS).where(waits).values(state="undone")
+            return bool(connection.execute(undone).rowcount)
+
+    def of(self, key: str) -> list[Action]:
+        """Return the actions on an experiment, the oldest first."""
+        query = sa.select(ACTIONS).where(ACTIONS.c.experiment == key).order_by(ACTIONS.c.at, ACTIONS.c.id)
+        with self._registry.reading() as connection:
+            return [Action(*row) for row in connection.execute(query)]
+
+    def waiting(self, key: str) -> list[Action]:
+        """Return the actions that can still be undone."""
+        return [one for one in self.of(key) if one.state == "waiting"]
+
+    def do_due(self) -> None:
+        """Do what is due; an error is written down with its action."""
+        now = self._clock()
+        is_stale = (ACTIONS.c.state == "doing") & (ACTIONS.c.due <= now - STALE)
+        query = sa.select(ACTIONS).where(((ACTIONS.c.state == "waiting") & (ACTIONS.c.due <= now)) | is_stale)
+        with self._registry.reading() as connection:
+            due = [Action(*row) for row in connection.execute(query.order_by(ACTIONS.c.due))]
+        for action in due:
+            self._do(action)
+
+    def _do(self, action: Action) -> OrthobanditError | None:
+        """Do an action unless it was undone in between; return why it was refused, if it was."""
+        if not self._moved(action, action.state, "doing"):
+            return None
+        try:
+            experiment = self._registry.get(action.experiment)
+            _done(experiment.once(f"dashboard {action.id}"), action)
+        except StorageError:
+            self._moved(action, "doing", action.state)
+            raise
+        except OrthobanditError as error:
+            self._moved(action, "doing", "refused", str(error))
+            return error
+        self._moved(action, "doing", "done")
+        return None
+
+    def _moved(self, action: Action, before: str, after: str, detail: str = "") -> bool:
+        """Bring an action from one state into another; return whether it was in the first."""
+        is_so = (ACTIONS.c.id == action.id) & (ACTIONS.c.state == before)
+        with self._registry.writing() as connection:
+            change = sa.update(ACTIONS).where(is_so).values(state=after, detail=detail)
+            return bool(connection.execute(change).rowcount)
+
+
+def _done(experiment: Experiment, action: Action) -> None:
+    if action.kind == "pause":
+        experiment.pause()
+    elif action.kind == "resume":
+        experiment.resume()
+    elif action.kind == "stop":
+        experiment.stop(action.reason)
+    else:
+        experiment.retire(action.arm)

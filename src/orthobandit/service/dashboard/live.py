@@ -1,0 +1,133 @@
+"""What is new: one look a second at each experiment that somebody watches, however many watch it."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import NamedTuple
+
+from fastapi.concurrency import run_in_threadpool
+
+from orthobandit.errors import OrthobanditError
+from orthobandit.experiment.glance import Glance
+from orthobandit.service.dashboard.history import Head, History
+from orthobandit.service.registry import Registry
+
+LOG = logging.getLogger("orthobandit.service")
+PAUSE = 1.0  # seconds between two looks
+LONGEST = 25.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
+
+
+class Sight(NamedTuple):
+    """An experiment at a glance, and a version that changes whenever anything that is shown does."""
+
+    glance: Glance
+    version: str
+
+
+class Live:
+    """Looks at experiments, and tells those who watch.
+
+    Parameters
+    ----------
+    registry : Registry
+    history : History
+    each : callable
+        Done at every look, in a thread: what is due by then.
+    """
+
+    def __init__(self, registry: Registry, history: History, each: Callable[[], None]) -> None:
+        self._registry, self._history, self._each = registry, history, each
+        self._watching: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._versions: dict[str, str] = {}
+        self._heads: dict[str, Head] = {}  # where logs ended when they were looked at
+        self._task: asyncio.Task[None] | None = None
+        self._is_ending = False
+
+    def look(self, key: str) -> Sight:
+        """Look at an experiment; nothing is written to its log."""
+        glance = self._registry.get(key).glance()
+        seen = (glance.plan, glance.provisional, glance.checks, glance.report)
+        return Sight(glance, blake2b(repr(seen).encode(), digest_size=8).hexdigest())
+
+    async def stream(self, key: str, known: str = "") -> AsyncIterator[str]:
+        """Yield server-sent events: the version, whenever it has changed from the one that is known."""
+        news = asyncio.Event()
+        self._watching[key].add(news)
+        end = asyncio.get_running_loop().time() + LONGEST
+        try:
+            yield "retry: 1000\n\n"
+            while not self._is_ending and (left := end - asyncio.get_running_loop().time()) > 0:
+                version = self._versions.get(key, known)
+                if version != known:
+                    known = version
+                    yield f"event: changed\nid: {version}\ndata: {version}\n\n"
+                news.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), left)
+        finally:
+            self._watching[key].discard(news)
+            if not self._watching[key]:
+                del self._watching[key]
+                self._versions.pop(key, None)
+
+    async def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._run())
+
+    def end_streams(self) -> None:
+        """Let all streams end, before the server waits for them."""
+        self._is_ending = True
+        self._tell(list(self._watching))
+
+    async def stop(self) -> None:
+        """Look no more."""
+        self.end_streams()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def _tell(self, keys: list[str]) -> None:
+        for key in keys:
+            for news in self._watching.get(key, ()):
+                news.set()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(PAUSE)
+            try:
+                found = await run_in_threadpool(self._looked, list(self._watching))
+            except Exception:  # nobody waits for the result, who could be told
+                LOG.exception("the dashboard could not look, and tries again")
+                continue
+            changed = [key for key, version in found.items() if self._versions.get(key) != version]
+            self._versions.update({key: found[key] for key in changed if key in self._watching})
+            self._tell(changed)
+
+    def _looked(self, watched: list[str]) -> dict[str, str]:
+        """Look at experiments that are watched or due for a point of their history; return their versions.
+
+        Done in a thread. Logs that have not grown are not looked at.
+        """
+        found: dict[str, str] = {}
+        try:
+            self._each()
+            heads = self._history.heads({*watched, *self._registry.open_keys()})
+        except OrthobanditError as error:
+            LOG.warning("the dashboard cannot look, and tries again: %s", error)
+            return found
+        for key, head in heads.items():
+            is_new = head != self._heads.get(key)
+            is_asked_for = key in watched and (is_new or key not in self._versions)
+            if not is_asked_for and not (is_new and self._history.is_due(key, head.proposals)):
+                continue
+            try:
+                sight = self.look(key)
+                self._history.keep(key, sight.glance.report)
+                found[key], self._heads[key] = sight.version, head
+            except OrthobanditError as error:
+                LOG.warning("the dashboard could not look at %r: %s", key, error)
+        return found

@@ -1,0 +1,9 @@
+// A link as `orthobandit serve` prints it carries the token behind "#", which browsers do not send.
+"use strict";
+(() => {
+  const given = decodeURIComponent(location.hash.slice(1));
+  if (!given) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  document.getElementById("token").value = given;
+  document.getElementById("login").requestSubmit();
+})();
