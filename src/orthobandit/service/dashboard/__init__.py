@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from orthobandit.service.dashboard.actions import Actions
+from orthobandit.service.dashboard.ending import told_to_end
 from orthobandit.service.dashboard.history import History
 from orthobandit.service.dashboard.live import Live
 from orthobandit.service.dashboard.routes import ROUTERS
@@ -46,6 +47,7 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
     app.state.dashboard = Dashboard(app.state.registry)
     await app.state.dashboard.live.start()
     try:
-        yield
+        with told_to_end(app.state.dashboard.live.end_streams):
+            yield
     finally:
         await app.state.dashboard.live.stop()

@@ -17,7 +17,7 @@ from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")
 PAUSE = 1.0  # seconds between two looks
-LONGEST = 25.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
+LONGEST = 15.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
 
 
 class Sight(NamedTuple):
