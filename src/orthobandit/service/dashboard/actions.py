@@ -64,6 +64,12 @@ class Actions:
                 raise error
         return action
 
+    def note(self, key: str, kind: str, by: str, at: float) -> None:
+        """Write down what was done by other means, and who has done it."""
+        action = Action(token_hex(8), key, kind, "", "", by, at, at, "done", "")
+        with self._registry.writing() as connection:
+            connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
+
     def undo(self, key: str, id: str) -> bool:  # noqa: A002
         """Take an action back that waits; return whether it did."""
         waits = (ACTIONS.c.id == id) & (ACTIONS.c.experiment == key) & (ACTIONS.c.state == "waiting")
@@ -81,15 +87,20 @@ class Actions:
         """Return the actions that can still be undone."""
         return [one for one in self.of(key) if one.state == "waiting"]
 
-    def do_due(self) -> None:
-        """Do what is due; an error is written down with its action."""
+    def do_due(self) -> dict[str, str]:
+        """Do what is due, errors are written down with it; return what waits still, by experiment."""
         now = self._clock()
         is_stale = (ACTIONS.c.state == "doing") & (ACTIONS.c.due <= now - STALE)
-        query = sa.select(ACTIONS).where(((ACTIONS.c.state == "waiting") & (ACTIONS.c.due <= now)) | is_stale)
+        query = sa.select(ACTIONS).where((ACTIONS.c.state == "waiting") | is_stale)
         with self._registry.reading() as connection:
-            due = [Action(*row) for row in connection.execute(query.order_by(ACTIONS.c.due))]
-        for action in due:
-            self._do(action)
+            found = [Action(*row) for row in connection.execute(query.order_by(ACTIONS.c.due))]
+        rest: dict[str, str] = {}
+        for action in found:
+            if action.due <= now:
+                self._do(action)
+            else:
+                rest[action.experiment] = f"{rest.get(action.experiment, '')} {action.id}"
+        return rest
 
     def _do(self, action: Action) -> OrthobanditError | None:
         """Do an action unless it was undone in between; return why it was refused, if it was."""

@@ -34,12 +34,13 @@ class Live:
     ----------
     registry : Registry
     history : History
-    each : callable
-        Done at every look, in a thread: what is due by then.
+    do_due : callable
+        Does what is due at every look, in a thread; returns what waits, by key, which is part of versions.
     """
 
-    def __init__(self, registry: Registry, history: History, each: Callable[[], None]) -> None:
-        self._registry, self._history, self._each = registry, history, each
+    def __init__(self, registry: Registry, history: History, do_due: Callable[[], dict[str, str]]) -> None:
+        self._registry, self._history, self._do_due = registry, history, do_due
+        self._waiting: dict[str, str] = {}
         self._watching: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._versions: dict[str, str] = {}
         self._heads: dict[str, Head] = {}  # where logs ended when they were looked at
@@ -49,7 +50,8 @@ class Live:
     def look(self, key: str) -> Sight:
         """Look at an experiment; nothing is written to its log."""
         glance = self._registry.get(key).glance()
-        seen = (glance.plan, glance.provisional, glance.checks, glance.report)
+        waiting = self._waiting.get(key, "")
+        seen = (waiting, glance.plan, glance.provisional, glance.checks, glance.report)
         return Sight(glance, blake2b(repr(seen).encode(), digest_size=8).hexdigest())
 
     async def stream(self, key: str, known: str = "") -> AsyncIterator[str]:
@@ -114,13 +116,13 @@ class Live:
         """
         found: dict[str, str] = {}
         try:
-            self._each()
+            before, self._waiting = self._waiting, self._do_due()
             heads = self._history.heads({*watched, *self._registry.open_keys()})
         except OrthobanditError as error:
             LOG.warning("the dashboard cannot look, and tries again: %s", error)
             return found
         for key, head in heads.items():
-            is_new = head != self._heads.get(key)
+            is_new = head != self._heads.get(key) or self._waiting.get(key) != before.get(key)
             is_asked_for = key in watched and (is_new or key not in self._versions)
             if not is_asked_for and not (is_new and self._history.is_due(key, head.proposals)):
                 continue

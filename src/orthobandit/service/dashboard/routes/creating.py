@@ -1,5 +1,6 @@
 """Begin an experiment from a form, after a preview."""
 
+from time import time
 from typing import Any
 
 from fastapi import Request
@@ -34,7 +35,9 @@ def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
         body, notes = body_of(fields)
         if given.get("do") == "begin":
             # Again, as it is: somebody has pressed the button twice.
+            at = time()
             begin(registry_of(request), body, is_repeatable=True)
+            request.app.state.dashboard.actions.note(body.key, "begin", viewer.name, at)
             return see(address_of(body.key))
         return _form(request, viewer, fields, notes=notes, shown=preview(body, fields))
     except DraftError as error:

@@ -12,15 +12,25 @@ from orthobandit.service.dashboard.pages import page, see
 from orthobandit.service.dashboard.routes.base import pages
 from orthobandit.service.dashboard.sessions import LASTS
 from orthobandit.service.dashboard.viewer import SESSION_COOKIE, Looks
+from orthobandit.service.problems import Problem
 
 router = pages()
 root = APIRouter(include_in_schema=False)
+others = pages()
 
 
 @root.get("/")
 async def home() -> RedirectResponse:
     """Show those who give the bare address the dashboard."""
     return RedirectResponse("/dashboard", 303)
+
+
+@others.get("/{path:path}")
+async def nothing(path: str, _viewer: Looks) -> Response:
+    """Say on a page that there is no such page."""
+    if not path:
+        return see("/dashboard")
+    raise Problem("not-found", "there is no such page; it may have been moved")
 
 
 @router.get("/login")

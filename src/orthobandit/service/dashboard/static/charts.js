@@ -38,7 +38,7 @@ window.orthobanditCharts = (() => {
     made[name] = new uPlot({
       width: place.parentElement.clientWidth, height: name === "intervals" ? 280 : 220, series: [{}, ...series],
       legend: { show: false }, cursor: { points: { size: 6 }, drag: { x: true, y: false } },
-      axes: [axis({ values: times, space: 80 }), axis({ size: 58, ...more.axis })], scales: { x: { range: room }, y: more.scale ?? {} },
+      axes: [axis({ values: times, space: 80, size: 32 }), axis({ size: 58, ...more.axis })], scales: { x: { range: room }, y: more.scale ?? {} },
       bands: more.bands ?? [], hooks: { setCursor: [readout(name, more.words)] },
     }, table, place);
   };
