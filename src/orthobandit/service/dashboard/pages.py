@@ -41,6 +41,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["moment"] = moment
+    found.filters["briefly"] = lambda at: f"{datetime.fromtimestamp(at, UTC):%d %b %H:%M:%S}"
     found.filters["share"] = lambda value: f"{100 * value:.3g} %"
     found.filters["number"] = lambda value: f"{value:,}"
     return found

@@ -34,7 +34,8 @@ window.orthobanditCharts = (() => {
     made[name]?.destroy();
     delete made[name];
     if (!table[0].length) return;
-    const room = (_, low, high) => low === high ? [low - 30, high + 30] : [low, high];
+    const first = table[0][0], end = table[0][table[0].length - 1];
+    const room = (_, low, high) => first === end ? [first - 30, first + 30] : [low, high];
     made[name] = new uPlot({
       width: place.parentElement.clientWidth, height: name === "intervals" ? 280 : 220, series: [{}, ...series],
       legend: { show: false }, cursor: { points: { size: 6 }, drag: { x: true, y: false } },
