@@ -87,7 +87,8 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
         out.append(Check("Silence", watch.missing.alarm, words))
     else:
         silent = int(ledger.silent.sum())
-        out.append(Check("Silence", False, f"{silent} of {settled} settled proposals were silent, counted 0"))
+        words = f"{silent:,} of {settled:,} settled proposals were silent, counted 0"
+        out.append(Check("Silence", False, words))
     if watch.constancy is not None:
         drift = "no gap is seen to drift" if watch.drift is None else str(watch.drift)
         out.append(Check("Constancy of gaps", watch.drift is not None, drift))

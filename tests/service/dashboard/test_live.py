@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dashboard_samples import in_words, visiting
-from orthobandit import AnytimeElimination, ArmSet, Experiment
+from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
 from orthobandit.service.dashboard.history import GROWTH, History, shown
 from orthobandit.service.dashboard.live import Live
@@ -26,7 +26,8 @@ PAGE = "/experiments/page"
 @pytest.fixture
 def registry(tmp_path):
     found = Registry(tmp_path / "all.db")
-    found.create("page", ArmSet.one_hot(2, ["old", "new"]), AnytimeElimination(rewards=(0, 1)), key="1" * 32)
+    arms = ArmSet.one_hot(2, ["old", "new"])
+    Experiment.create(found.where, arms, rewards=(0, 1), name="page", key="1" * 32).close()
     yield found
     found.close()
 

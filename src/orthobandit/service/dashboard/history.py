@@ -20,6 +20,7 @@ from orthobandit.service.tables import HISTORY
 FEWEST, GROWTH = 10, 1.04  # settled proposals of the first point, and by how much the next has more
 MOST_LINES = 8  # arms that a chart shows; tables show all
 POINTS = 160  # of the baseline
+MOST_KEPT = 100  # experiments whose charts are kept for the next who asks
 
 
 class Head(NamedTuple):
@@ -40,6 +41,7 @@ class History:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._newest: dict[str, int] = {}  # settled proposals of the newest point
+        self._charts: dict[str, tuple[Report, dict[str, Any]]] = {}
 
     def is_due(self, key: str, settled: int) -> bool:
         """Tell whether so many settled proposals are enough more than those of the newest point.
@@ -48,8 +50,7 @@ class History:
         """
         if key not in self._newest:
             with self._registry.reading() as connection:
-                query = sa.select(sa.func.max(HISTORY.c.settled)).where(HISTORY.c.experiment == key)
-                self._newest[key] = connection.execute(query).scalar() or 0
+                self._newest[key] = connection.execute(_newest(key)).scalar() or 0
         return settled >= max(FEWEST, self._newest[key] * GROWTH, self._newest[key] + 1)
 
     def keep(self, key: str, report: Report) -> None:
@@ -59,8 +60,11 @@ class History:
         gaps = {arm.label: [arm.gap, arm.low, arm.high] for arm in report.arms}
         row = {"experiment": key, "at": time.time(), "settled": report.settled, "gaps": json.dumps(gaps)}
         with self._registry.writing() as connection:
-            connection.execute(sa.insert(HISTORY).values(**row))
-        self._newest[key] = report.settled
+            # Another server may have been faster.
+            self._newest[key] = connection.execute(_newest(key)).scalar() or 0
+            if self.is_due(key, report.settled):
+                connection.execute(sa.insert(HISTORY).values(**row))
+                self._newest[key] = report.settled
 
     def heads(self, keys: Collection[str]) -> dict[str, Head]:
         """Return where the logs of experiments end, by key."""
@@ -75,7 +79,12 @@ class History:
 
     def charts(self, key: str, report: Report) -> dict[str, Any]:
         """Return what the charts show, as plain values; times are in seconds since the epoch."""
-        return {
+        kept = self._charts.get(key)
+        if kept is not None and kept[0] is report:
+            return kept[1]
+        if len(self._charts) >= MOST_KEPT:
+            self._charts.clear()
+        found = {
             "reference": report.reference,
             "metric": report.metrics[0].name,
             "now": time.time(),
@@ -84,12 +93,15 @@ class History:
             "allocation": self._allocation(key, report),
             "baseline": self._baseline(key, report),
         }
+        self._charts[key] = (report, found)
+        return found
 
     def _intervals(self, key: str, report: Report) -> dict[str, Any]:
         query = sa.select(HISTORY.c.at, HISTORY.c.settled, HISTORY.c.gaps)
         with self._registry.reading() as connection:
             rows = connection.execute(query.where(HISTORY.c.experiment == key).order_by(HISTORY.c.at)).all()
-        points = [(at, settled, json.loads(gaps)) for at, settled, gaps in rows]
+        # Two servers may have kept the same point.
+        points = list({settled: (at, settled, json.loads(gaps)) for at, settled, gaps in rows}.values())
         if report.settled and (not points or report.settled > points[-1][1]):
             now = {arm.label: [arm.gap, arm.low, arm.high] for arm in report.arms}
             points.append((time.time(), report.settled, now))
@@ -133,6 +145,11 @@ class History:
         with self._registry.reading() as connection:
             rows = connection.execute(query).all()
         return {"at": [at for at, _ in rows], "level": [json.loads(one)[0] for _, one in rows]}
+
+
+def _newest(key: str) -> sa.Select[Any]:
+    """Return the question how many proposals were settled at the newest point."""
+    return sa.select(sa.func.max(HISTORY.c.settled)).where(HISTORY.c.experiment == key)
 
 
 def shown(report: Report) -> list[str]:

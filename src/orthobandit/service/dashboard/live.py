@@ -43,6 +43,7 @@ class Live:
         self._waiting: dict[str, str] = {}
         self._watching: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._versions: dict[str, str] = {}
+        self._sights: dict[str, Sight] = {}  # of experiments that are watched
         self._heads: dict[str, Head] = {}  # where logs ended when they were looked at
         self._task: asyncio.Task[None] | None = None
         self._is_ending = False
@@ -53,6 +54,13 @@ class Live:
         waiting = self._waiting.get(key, "")
         seen = (waiting, glance.plan, glance.provisional, glance.checks, glance.report)
         return Sight(glance, blake2b(repr(seen).encode(), digest_size=8).hexdigest())
+
+    def newest(self, key: str) -> Sight:
+        """Return what the last look has found, at most a second ago, or look if nobody watches.
+
+        Those who are told that something has changed all ask at once, and one look serves them.
+        """
+        return self._sights.get(key) or self.look(key)
 
     async def stream(self, key: str, known: str = "") -> AsyncIterator[str]:
         """Yield server-sent events: the version, whenever it has changed from the one that is known."""
@@ -74,6 +82,7 @@ class Live:
             if not self._watching[key]:
                 del self._watching[key]
                 self._versions.pop(key, None)
+                self._sights.pop(key, None)
 
     async def start(self) -> None:
         """Begin to look."""
@@ -105,16 +114,18 @@ class Live:
             except Exception:  # nobody waits for the result, who could be told
                 LOG.exception("the dashboard could not look, and tries again")
                 continue
-            changed = [key for key, version in found.items() if self._versions.get(key) != version]
-            self._versions.update({key: found[key] for key in changed if key in self._watching})
+            changed = [key for key, sight in found.items() if self._versions.get(key) != sight.version]
+            for key in changed:
+                if key in self._watching:
+                    self._versions[key], self._sights[key] = found[key].version, found[key]
             self._tell(changed)
 
-    def _looked(self, watched: list[str]) -> dict[str, str]:
-        """Look at experiments that are watched or due for a point of their history; return their versions.
+    def _looked(self, watched: list[str]) -> dict[str, Sight]:
+        """Look at experiments that are watched or due for a point of their history; return what is seen.
 
         Done in a thread. Logs that have not grown are not looked at.
         """
-        found: dict[str, str] = {}
+        found: dict[str, Sight] = {}
         try:
             before, self._waiting = self._waiting, self._do_due()
             heads = self._history.heads({*watched, *self._registry.open_keys()})
@@ -129,7 +140,7 @@ class Live:
             try:
                 sight = self.look(key)
                 self._history.keep(key, sight.glance.report)
-                found[key], self._heads[key] = sight.version, head
+                found[key], self._heads[key] = sight, head
             except OrthobanditError as error:
                 LOG.warning("the dashboard could not look at %r: %s", key, error)
         return found

@@ -6,6 +6,8 @@ from orthobandit._text import span
 from orthobandit.experiment.glance import Glance
 from orthobandit.experiment.report import MetricReport, Report
 
+TINY = 1e-12  # differences below this are rounding
+
 
 class State(NamedTuple):
     """What an experiment is doing: a word, and the class that colours it."""
@@ -40,7 +42,7 @@ def signed(value: float) -> str:
     >>> signed(-0.01234), signed(0.5)
     ('−0.0123', '+0.5')
     """
-    return f"{value:+.3g}".replace("-", "−")
+    return f"{value if abs(value) > TINY else 0.0:+.3g}".replace("-", "−")
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from orthobandit.service.dashboard.live import Sight
 from orthobandit.service.dashboard.pages import HEADERS, page
-from orthobandit.service.dashboard.routes.base import address_of, pages, sight_of
+from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Looks
 from orthobandit.service.dashboard.words import advice_of, arms_of, interval, metrics_of, some, state_of
 from orthobandit.service.routes.base import Key, experiment_of
@@ -27,7 +27,8 @@ def shown(
     """
     if part != "live":
         experiment_of(request, key).report()
-    sight = sight_of(request, key)
+    live = request.app.state.dashboard.live
+    sight = live.newest(key) if part == "live" else live.look(key)
     name = "live.html" if part == "live" else "experiment.html"
     return page(request, name, viewer, **_values(request, key, sight))
 
@@ -57,7 +58,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
 @router.get("/{key}/charts")
 def charts(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give the numbers of the charts."""
-    report = sight_of(request, key).glance.report
+    report = request.app.state.dashboard.live.newest(key).glance.report
     return JSONResponse(request.app.state.dashboard.history.charts(key, report), headers=HEADERS)
 
 

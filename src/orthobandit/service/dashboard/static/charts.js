@@ -4,7 +4,7 @@ window.orthobanditCharts = (() => {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const arm = (data, label) => colour(`--arm-${data.places[label] % 8}`);
   const faint = (text, share = "24") => text + share;  // share: opacity, as two hexadecimal digits
-  const number = (value) => value == null ? "–" : `${Number(value.toPrecision(3))}`.replace("-", "−");
+  const number = (value) => value == null ? "–" : `${Math.abs(value) < 1e-12 ? 0 : Number(value.toPrecision(3))}`.replace("-", "−");
   const percent = (value) => value == null ? "–" : `${(100 * value).toFixed(0)} %`;
   const clock = (at) => new Date(1000 * at).toLocaleTimeString();
   const made = {};
