@@ -67,15 +67,15 @@ def test_retire_undo_and_stop(chromium, server):
         page.click("a[aria-label='Retire with video']")
         page.click("button:has-text('Retire it')")
         page.click("button:has-text('Undo')")
-        page.wait_for_selector(".notice", state="detached")
+        page.wait_for_selector("form.notice", state="detached")
         page.click("#pause")
         page.click("#resume")
         page.click("#stop")
         page.fill("#reason", "seen enough")
         page.click("button:has-text('Stop it')")
-        page.wait_for_selector(".notice:has-text('about to be stopped')")
+        page.wait_for_selector("form.notice:has-text('about to be stopped')")
         page.wait_for_selector("[data-part=advice]:has-text('was stopped by hand')", timeout=30_000)
-        assert page.query_selector(".notice") is None
+        assert page.query_selector("form.notice") is None
         page.click("text=Audit trail")
         assert "stopped: seen enough" in page.inner_text("main")
         assert "asked to retire 'with video', undone" in page.inner_text("main")
@@ -156,6 +156,24 @@ def test_the_keyboard_is_enough_and_focus_is_seen_and_kept(chromium, server):
             play(client, "won", 1, seed=2)
         page.wait_for_selector("[data-part=numbers]:has-text('1,300')")
         assert page.evaluate("document.activeElement.id") == "pause"
+
+
+def test_a_page_says_that_its_server_is_away_and_goes_on_when_it_is_back(chromium, server):
+    address, token = server
+    context = chromium.new_context()
+    page = context.new_page()
+    enter(page, address, token)
+    page.clock.install()
+    page.route("**/events*", lambda route: route.fulfill(status=502, body="no server"))
+    with page.expect_response("**/events*"):
+        page.goto(f"{address}/dashboard/experiments/won")
+    assert not page.is_visible("#away")
+    page.clock.fast_forward(6000)
+    page.wait_for_selector("#away:has-text('The server does not answer')")
+    page.unroute("**/events*")
+    page.clock.fast_forward(4000)
+    page.wait_for_selector("#away", state="hidden")
+    context.close()
 
 
 def test_pages_say_what_matters_without_scripts(chromium, server):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")
 PAUSE = 1.0  # seconds between two looks
+MOST_LISTED = 1_000  # experiments that are remembered between two lists
 LONGEST = 15.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
 
 
@@ -45,6 +46,7 @@ class Live:
         self._versions: dict[str, str] = {}
         self._sights: dict[str, Sight] = {}  # of experiments that are watched
         self._heads: dict[str, Head] = {}  # where logs ended when they were looked at
+        self._listed: dict[str, tuple[Head, Sight]] = {}
         self._task: asyncio.Task[None] | None = None
         self._is_ending = False
 
@@ -61,6 +63,23 @@ class Live:
         Those who are told that something has changed all ask at once, and one look serves them.
         """
         return self._sights.get(key) or self.look(key)
+
+    def many(self, keys: Sequence[str]) -> dict[str, Sight | OrthobanditError]:
+        """Look at several experiments, but not at those whose logs have not grown since the last list."""
+        found: dict[str, Sight | OrthobanditError] = {}
+        for key, head in self._history.heads(keys).items():
+            kept = self._listed.get(key)
+            if kept is None or kept[0] != head:
+                try:
+                    kept = (head, self.look(key))
+                except OrthobanditError as error:  # of a policy that only its own program knows, say
+                    found[key] = error
+                    continue
+                if len(self._listed) >= MOST_LISTED:
+                    self._listed.clear()
+                self._listed[key] = kept
+            found[key] = kept[1]
+        return found
 
     async def stream(self, key: str, known: str = "") -> AsyncIterator[str]:
         """Yield server-sent events: the version, whenever it has changed from the one that is known."""

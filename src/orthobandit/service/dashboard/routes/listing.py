@@ -6,8 +6,9 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.service.dashboard.pages import page
-from orthobandit.service.dashboard.routes.base import address_of, pages, sight_of
+from orthobandit.service.dashboard.live import Live, Sight
+from orthobandit.service.dashboard.pages import page, said
+from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Looks
 from orthobandit.service.dashboard.words import advice_of, state_of
 from orthobandit.service.routes.base import registry_of
@@ -24,17 +25,18 @@ def listed(
 ) -> Response:
     """List experiments: state, leader, what to do now."""
     keys = registry_of(request).page(SHOWN + 1, after)
-    rows = [_row(request, key) for key in keys[:SHOWN]]
+    live: Live = request.app.state.dashboard.live
+    seen = live.many(keys[:SHOWN])
+    rows = [_row(key, seen[key]) for key in keys[:SHOWN]]
     return page(
         request, "list.html", viewer, rows=rows, after=after, more=keys[SHOWN - 1] if keys[SHOWN:] else ""
     )
 
 
-def _row(request: Request, key: str) -> dict[str, Any]:
-    try:
-        report = sight_of(request, key).glance.report
-    except OrthobanditError as error:  # of a policy that only its own program knows, say
-        return {"key": key, "address": address_of(key), "problem": str(error)}
+def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
+    if isinstance(sight, OrthobanditError):
+        return {"key": key, "address": address_of(key), "problem": said(sight)[1]}
+    report = sight.glance.report
     leader = next(arm for arm in report.arms if arm.label == report.leader)
     return {
         "key": key,

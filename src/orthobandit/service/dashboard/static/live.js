@@ -34,8 +34,30 @@
     isBusy = false;
   };
 
-  const stream = new EventSource(`${address}/events?known=${encodeURIComponent(live.dataset.version)}`);
-  stream.addEventListener("changed", refresh);
+  // Streams end now and then, and begin again at once. One that does not is worth a word.
+  const away = document.getElementById("away");
+  let known = live.dataset.version, stream = null, timer = 0;
+
+  const lost = () => {
+    if (!timer) {
+      const since = new Date().toLocaleTimeString();
+      timer = setTimeout(() => {
+        document.getElementById("away-since").textContent = since;
+        away.hidden = false;
+      }, 5000);
+    }
+    // Browsers give up after an answer that is no stream, such as that of a proxy without its server.
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { connect(); refresh(); }, 3000);
+  };
+
+  const connect = () => {
+    stream = new EventSource(`${address}/events?known=${encodeURIComponent(known)}`);
+    stream.addEventListener("changed", (event) => { known = event.data; refresh(); });
+    stream.addEventListener("open", () => { clearTimeout(timer); timer = 0; away.hidden = true; });
+    stream.addEventListener("error", lost);
+  };
+
+  connect();
   document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) refresh(); });
   addEventListener("pagehide", () => stream.close());
   window.orthobanditCharts.load(address);
