@@ -3,7 +3,6 @@
 import random
 from contextlib import contextmanager
 
-SIZES = (("light", 1200), ("dark", 1200), ("light", 390), ("dark", 390))
 RATES = {"as it is": 0.2, "short form": 0.8, "with video": 0.3}
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from browser_samples import RATES, SIZES, enter, play, serious, watched
+from browser_samples import RATES, enter, play, serious, watched
 from orthobandit.service import Client, create_app
 from service_samples import running, token_of
 
 SHOTS = os.environ.get("ORTHOBANDIT_SHOTS")  # a folder for pictures of all pages
+# Each colour and each width once; all four for pictures.
+SIZES = [("light", 1200), ("dark", 390)] + [("dark", 1200), ("light", 390)] * bool(SHOTS)
 
 
 @pytest.fixture(scope="module")

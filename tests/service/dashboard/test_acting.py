@@ -153,7 +153,7 @@ def test_pages_ask_before_and_undo_after(tmp_path):
         assert "about to be" not in in_words(visitor.post("/experiments/page/undo", id=number))
         late = visitor.post("/experiments/page/undo", id=number)
         assert late.status_code == 409
-        assert "it was done already" in in_words(late)
+        assert "It was done already" in in_words(late)
         for arm in ("nosuch", ""):
             assert visitor.post("/experiments/page/retire", arm=arm).status_code == 404
         assert visitor.post("/experiments/nosuch/pause").status_code == 404

@@ -33,7 +33,7 @@ def test_a_form_without_the_right_token_is_refused(visitor, token):
     visitor.get("/experiments/page")
     answer = visitor.post("/experiments/page/pause", form_token=token)
     assert answer.status_code == 403
-    assert "the form is too old, or not from this server" in in_words(answer)
+    assert "The form is too old, or not from this server" in in_words(answer)
     assert status_of(visitor) == "open"
 
 
@@ -60,7 +60,7 @@ def test_a_form_of_another_site_is_refused_whatever_its_token(visitor, headers):
     visitor.get("/experiments/page")
     answer = visitor.post("/experiments/page/pause", headers=headers)
     assert answer.status_code == 403
-    assert "the form is not from a page of 127.0.0.1" in in_words(answer)
+    assert "The form is not from a page of 127.0.0.1" in in_words(answer)
     assert status_of(visitor) == "open"
 
 
