@@ -9,7 +9,6 @@ from orthobandit.arms import ArmSet
 from orthobandit.service.dashboard.draft import DraftError, number
 from orthobandit.service.making import arms_of, policy_of
 from orthobandit.service.models import CreateBody
-from orthobandit.simulation import rounds_to_plan
 
 RUNS, LIMIT = 10, 200_000  # simulated runs, and rounds after which one is given up
 MOST_ARMS = 40  # of a simulation that takes seconds only
@@ -61,6 +60,8 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
 
 
 def _rounds(arms: ArmSet, body: CreateBody, sigma: float, daily: float) -> Rounds:
+    from orthobandit.simulation import rounds_to_plan  # a server need not wait for it to begin
+
     with _ONE:
         needed = rounds_to_plan(
             arms, epsilon=body.epsilon, delta=body.delta, sigma=sigma, runs=RUNS, limit=LIMIT
