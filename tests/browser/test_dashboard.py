@@ -10,16 +10,21 @@ from orthobandit.service import Client, create_app
 from service_samples import running, token_of
 
 SHOTS = os.environ.get("ORTHOBANDIT_SHOTS")  # a folder for pictures of all pages
+GRACE = "orthobandit.service.dashboard.actions.GRACE"
 # Each colour and each width once; all four for pictures.
 SIZES = [("light", 1200), ("dark", 390)] + [("dark", 1200), ("light", 390)] * bool(SHOTS)
+
+
+@pytest.fixture(scope="module")
+def axe():
+    return pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Yield the address of a server with one experiment that has a winner, and one without, and a token."""
     where = tmp_path_factory.mktemp("browser") / "all.db"
-    with pytest.MonkeyPatch.context() as patch, running(create_app(where)) as address:
-        patch.setattr("orthobandit.service.dashboard.actions.GRACE", 3.0)
+    with running(create_app(where)) as address:
         token = token_of(where)
         with Client(address, token) as client:
             client.create("won", list(RATES), rewards=[0, 1], window="7d")
@@ -59,8 +64,9 @@ def test_create_play_and_see_the_winner(chromium, server):
         assert "short form" in page.inner_text("#numbers-intervals")
 
 
-def test_retire_undo_and_stop(chromium, server):
+def test_retire_undo_and_stop(chromium, server, axe, monkeypatch):
     address, token = server
+    monkeypatch.setattr(GRACE, 600.0)
     with watched(chromium, address) as page:
         enter(page, address, token)
         page.goto(f"{address}/dashboard/experiments/young")
@@ -68,14 +74,16 @@ def test_retire_undo_and_stop(chromium, server):
         page.click("text=Leave it as it is")
         page.click("a[aria-label='Retire with video']")
         page.click("button:has-text('Retire it')")
+        page.wait_for_selector("form.notice:has-text('with video is about to be retired')")
+        assert serious(axe.run(page)) == []
         page.click("button:has-text('Undo')")
         page.wait_for_selector("form.notice", state="detached")
         page.click("#pause")
         page.click("#resume")
+        monkeypatch.setattr(GRACE, 2.0)
         page.click("#stop")
         page.fill("#reason", "seen enough")
         page.click("button:has-text('Stop it')")
-        page.wait_for_selector("form.notice:has-text('about to be stopped')")
         page.wait_for_selector("[data-part=advice]:has-text('was stopped by hand')", timeout=30_000)
         assert page.query_selector("form.notice") is None
         page.click("text=Audit trail")
@@ -89,9 +97,8 @@ def test_retire_undo_and_stop(chromium, server):
 
 
 @pytest.mark.parametrize(("scheme", "width"), SIZES)
-def test_pages_are_for_everybody(chromium, server, scheme, width):
+def test_pages_are_for_everybody(chromium, server, axe, scheme, width):
     """No serious finding of axe, nothing beside the screen, on every page."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     address, token = server
     paths = ["/login", "", "/new", "/experiments/won", "/experiments/won/trail?check=draws"]
     paths += ["/experiments/young", "/experiments/won/retire?arm=as+it+is", "/nosuch"]
