@@ -46,9 +46,9 @@ def trail(registry, actions):
 
 def test_what_can_be_taken_back_is_done_at_once(registry, clock):
     actions = Actions(registry, clock)
-    actions.ask("page", "pause", "ann")
+    actions.do("page", "pause", "ann")
     assert status(registry) == "paused"
-    actions.ask("page", "resume", "bob")
+    actions.do("page", "resume", "bob")
     assert status(registry) == "open"
     assert {one.state for one in actions.of("page")} == {"done"}
 
@@ -104,17 +104,20 @@ def test_while_the_database_is_away_it_waits(registry, clock, monkeypatch):
     clock.now += GRACE
     with monkeypatch.context() as patch:
         patch.setattr(Registry, "get", lambda *_: (_ for _ in ()).throw(StorageError("away")))
+        actions.do_due()
         with pytest.raises(StorageError):
-            actions.do_due()
+            actions.do("page", "pause", "ann")
+    assert status(registry) == "open"
     actions.do_due()
     assert status(registry) == "stopped"
+    assert [one.kind for one in actions.of("page")] == ["stop"]  # who asked to pause was told that it is not
 
 
 def test_what_is_refused_is_said_and_on_record(registry):
     actions = Actions(registry)
     registry.get("page").stop()
     with pytest.raises(ClosedError):
-        actions.ask("page", "pause", "ann")
+        actions.do("page", "pause", "ann")
     (words, by), before, _ = trail(registry, actions)
     assert words.startswith("asked to pause, refused: the experiment was stopped")
     assert by == "ann"
@@ -123,9 +126,9 @@ def test_what_is_refused_is_said_and_on_record(registry):
 
 def test_the_trail_says_who(registry):
     actions, page = Actions(registry), registry.get("page")
-    actions.ask("page", "pause", "ann")
+    actions.do("page", "pause", "ann")
     page.resume()
-    actions.ask("page", "pause", "bob")
+    actions.do("page", "pause", "bob")
     undone = actions.ask("page", "stop", "eve")
     actions.undo("page", undone.id)
     assert trail(registry, actions) == [

@@ -6,6 +6,7 @@ claims the row first, and the experiment remembers the row's id in the commit th
 in between is followed by another, and nothing is done twice.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from secrets import token_hex
@@ -20,7 +21,7 @@ from orthobandit.service.tables import ACTIONS
 
 GRACE = 10.0  # seconds to undo what cannot be taken back later
 STALE = 30.0  # seconds after which an action that somebody began to do is begun again
-AT_ONCE = ("pause", "resume")
+LOG = logging.getLogger("orthobandit.service")
 
 
 class Action(NamedTuple):
@@ -52,21 +53,30 @@ class Actions:
         self._registry, self._clock = registry, clock
 
     def ask(self, key: str, kind: str, by: str, *, arm: str = "", reason: str = "") -> Action:
-        """Write an action down; what can be taken back later is done at once."""
+        """Write down what is to be done once the time to undo it is over."""
         now = self._clock()
-        due = now if kind in AT_ONCE else now + GRACE
-        action = Action(token_hex(8), key, kind, arm, reason, by, now, due, "waiting", "")
-        with self._registry.writing() as connection:
-            connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
-        if kind in AT_ONCE:
-            error = self._do(action)
-            if error is not None:
-                raise error
+        action = Action(token_hex(8), key, kind, arm, reason, by, now, now + GRACE, "waiting", "")
+        self._write(action)
         return action
+
+    def do(self, key: str, kind: str, by: str) -> None:
+        """Do at once what can be taken back later, and write it down, also if it is refused."""
+        now = self._clock()
+        action = Action(token_hex(8), key, kind, "", "", by, now, now, "done", "")
+        try:
+            _done(self._registry.get(key), action)
+        except StorageError:
+            raise
+        except OrthobanditError as error:
+            self._write(action._replace(state="refused", detail=str(error)))
+            raise
+        self._write(action)
 
     def note(self, key: str, kind: str, by: str, at: float) -> None:
         """Write down what was done by other means, and who has done it."""
-        action = Action(token_hex(8), key, kind, "", "", by, at, at, "done", "")
+        self._write(Action(token_hex(8), key, kind, "", "", by, at, at, "done", ""))
+
+    def _write(self, action: Action) -> None:
         with self._registry.writing() as connection:
             connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
 
@@ -102,21 +112,20 @@ class Actions:
                 rest[action.experiment] = f"{rest.get(action.experiment, '')} {action.id}"
         return rest
 
-    def _do(self, action: Action) -> OrthobanditError | None:
-        """Do an action unless it was undone in between; return why it was refused, if it was."""
+    def _do(self, action: Action) -> None:
+        """Do an action, unless it was undone in between or another server does it."""
         if not self._moved(action, action.state, "doing"):
-            return None
+            return
         try:
             experiment = self._registry.get(action.experiment)
             _done(experiment.once(f"dashboard {action.id}"), action)
-        except StorageError:
+        except StorageError as error:  # it is not known to be done, and others must not wait for it
+            LOG.warning("%s of %r is tried again: %s", action.kind, action.experiment, error)
             self._moved(action, "doing", action.state)
-            raise
         except OrthobanditError as error:
             self._moved(action, "doing", "refused", str(error))
-            return error
-        self._moved(action, "doing", "done")
-        return None
+        else:
+            self._moved(action, "doing", "done")
 
     def _moved(self, action: Action, before: str, after: str, detail: str = "") -> bool:
         """Bring an action from one state into another; return whether it was in the first."""

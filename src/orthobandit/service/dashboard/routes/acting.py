@@ -28,7 +28,7 @@ def _actions(request: Request) -> Actions:
 def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
     """Pause; `resume` is the way back."""
     sight_of(request, key)
-    _actions(request).ask(key, "pause", viewer.name)
+    _actions(request).do(key, "pause", viewer.name)
     return see(address_of(key))
 
 
@@ -36,7 +36,7 @@ def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response
 def resume(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
     """Go on after a pause."""
     sight_of(request, key)
-    _actions(request).ask(key, "resume", viewer.name)
+    _actions(request).do(key, "resume", viewer.name)
     return see(address_of(key))
 
 
