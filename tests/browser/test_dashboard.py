@@ -29,6 +29,7 @@ def server(tmp_path_factory):
         with Client(address, token) as client:
             client.create("won", list(RATES), rewards=[0, 1], window="7d")
             play(client, "won", 12)
+            client.create("fresh", list(RATES), rewards=[0, 1])
             client.create("young", list(RATES), rewards=[0, 1])
             play(client, "young", 1)
             client.tell_many("young", [one.id for one in client.ask_many("young", 30)][5:], [1.0] * 25)
@@ -49,12 +50,14 @@ def test_create_play_and_see_the_winner(chromium, server):
         assert "About" in page.inner_text("#shown .forecast")
         page.click("text=Begin the experiment")
         page.wait_for_url(f"{address}/dashboard/experiments/signup")
-        assert "nothing is settled yet" in page.inner_text("[data-part=advice]")
+        assert "nobody has asked yet" in page.inner_text("[data-part=advice]")
+        assert f"{address}/v1/experiments/signup/ask" in page.inner_text("[data-part=start]")
         page.evaluate("window.isSamePage = true")
         with Client(address, token) as client:
             play(client, "signup", 15, seed=1)
         page.wait_for_selector("[data-part=advice]:has-text('Show \\'short form\\': it is within 0.2')")
         assert page.inner_text(".chip.won >> nth=0") == "winner declared"
+        assert page.inner_text("[data-part=start]").strip() == ""
         assert page.evaluate("window.isSamePage")  # the server said so; nobody has loaded it again
         for name in ("intervals", "allocation", "baseline"):
             page.wait_for_selector(f"#chart-{name} canvas")
@@ -101,7 +104,7 @@ def test_pages_are_for_everybody(chromium, server, axe, scheme, width):
     """No serious finding of axe, nothing beside the screen, on every page."""
     address, token = server
     paths = ["/login", "", "/new", "/experiments/won", "/experiments/won/trail?check=draws"]
-    paths += ["/experiments/young", "/experiments/won/retire?arm=as+it+is", "/nosuch"]
+    paths += ["/experiments/fresh", "/experiments/young", "/experiments/won/retire?arm=as+it+is", "/nosuch"]
     with watched(chromium, address, color_scheme=scheme, viewport={"width": width, "height": 900}) as page:
         for path in paths:
             page.goto(f"{address}/dashboard{path}")

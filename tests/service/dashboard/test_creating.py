@@ -103,7 +103,7 @@ def test_a_table_is_previewed_and_begun(tmp_path):
         visitor.get("/new")
         begun = visitor.post("/new", do="begin", **filled_in(key="prices", arms=PRICES))
         assert begun.url.path == "/dashboard/experiments/prices"
-        assert "nothing is settled yet" in in_words(begun)
+        assert "nobody has asked yet" in in_words(begun)
         visitor.get("/new")
         again = visitor.post("/new", do="begin", **filled_in(key="prices", arms=PRICES))
         assert again.url.path == "/dashboard/experiments/prices"  # pressed twice

@@ -31,6 +31,8 @@ def advice_of(report: Report) -> str:
     """Return what to do now, in words for those who have buttons."""
     if report.status == "paused" and report.declared is None:
         return "Paused: nobody is shown anything new. Resume to go on; rewards are still taken."
+    if report.status == "open" and not report.proposals:
+        return "Begin: nobody has asked yet which arm to show."
     return report.advice
 
 

@@ -52,6 +52,8 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "charts": dashboard.history.charts(key, report),
         "interval": interval,
         "some": some,
+        "origin": str(request.base_url).rstrip("/"),
+        "example": min(1.0, settings.metrics[0].confidence.reward_range[1]),
     }
 
 
