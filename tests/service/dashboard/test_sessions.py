@@ -25,7 +25,7 @@ def test_a_token_lets_in_and_nothing_else_does(where):
             assert visitor.get(path).url.path == "/dashboard/login"
         for wrong in ("", "x", "ob_0_0", token_of(where)[:-1]):
             page = visitor.log_in(wrong)
-            assert page.status_code == 403
+            assert page.status_code == 401
             assert "This token is not known" in in_words(page)
         assert visitor.log_in(token_of(where)).url.path == "/dashboard"
         assert "Nothing runs yet" in in_words(visitor.get(""))

@@ -54,11 +54,14 @@ async def begin(request: Request, fields: Filled) -> Response:
             if token is None
             else f"This token has the role {token.role!r}, which sees no pages; use one for admin or read."
         )
-        return page(request, "login.html", None, 403, to=to, problem=problem)
+        answer = page(request, "login.html", None, 401 if token is None else 403, to=to, problem=problem)
+        if token is None:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
     secret = await run_in_threadpool(request.app.state.dashboard.sessions.begin, token)
-    answer = see(to)
-    keep(answer, request, SESSION_COOKIE, secret, int(LASTS))
-    return answer
+    entered = see(to)
+    keep(entered, request, SESSION_COOKIE, secret, int(LASTS))
+    return entered
 
 
 @router.post("/logout")
