@@ -43,10 +43,11 @@ def ended(process, how=signal.SIGTERM):
 def test_the_first_start_shows_a_token_once(tmp_path):
     where = tmp_path / "all.db"
     process, address = started(where)
-    said = process.stdout.readline() + process.stdout.readline()
+    said = "".join(process.stdout.readline() for _ in range(3))
     ready(address)
     assert f"serves {where} at {address}" in said
     token = re.search(r"ob_\w+_[\w-]+", said)[0]
+    assert f"dashboard: {address}/dashboard/login#{token}\n" in said
     with Client(address, token) as client:
         client.create(**TWO)
         assert client.experiments() == ["page"]

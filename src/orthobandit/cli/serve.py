@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Serve until told to end."""
-    for package in ("sqlalchemy", "fastapi", "uvicorn"):
+    for package in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "python_multipart"):
         optional_package(package, "service", "the service")
     from orthobandit.service.serving import serve
 

@@ -28,6 +28,7 @@ from orthobandit.experiment.arguments import (
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
 from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.export import write_export
+from orthobandit.experiment.glance import Glance, glance_of
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.levels import check_kept
 from orthobandit.experiment.once import check_key, once
@@ -298,6 +299,13 @@ class Experiment:
     def _reported(self, turn: Turn) -> Report:
         turn.ledger.settle(self._clock())
         return report_of(turn.ledger)
+
+    def glance(self) -> Glance:
+        """Return what can be seen without writing anything: the report, provisional rewards, and health.
+
+        Unlike :meth:`report` it does not settle what the clock has settled since the newest entry.
+        """
+        return self._do(lambda turn: glance_of(turn.ledger))  # type: ignore[no-any-return]
 
     def audit(self) -> Audit:
         """Compute every draw again from the key, and say where the first differs from the log."""

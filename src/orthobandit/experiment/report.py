@@ -117,7 +117,8 @@ def report_of(ledger: Ledger) -> Report:
     book, settings = ledger.book, ledger.settings
     decision = settings.policy.decide(book.now())
     labels, leader, declared = ledger.arms.labels, int(decision.leader), int(decision.declared)
-    estimate, low, high = ledger.tracks[0].intervals(book.plans)
+    metrics = tuple(_metric(ledger, place) for place in range(len(settings.metrics)))
+    gaps = metrics[0].gaps
     arms = tuple(
         ArmReport(
             label=label,
@@ -126,9 +127,9 @@ def report_of(ledger: Ledger) -> Report:
             probability=float(book.plan.probabilities[arm]),
             is_active=bool(decision.active[arm]),
             is_retired=bool(book.retired[arm]),
-            gap=_number(estimate[arm]) if ledger.drawn[arm] else None,
-            low=_number(low[arm]),
-            high=_number(high[arm]),
+            gap=gaps[arm][0] if ledger.drawn[arm] else None,
+            low=gaps[arm][1],
+            high=gaps[arm][2],
         )
         for arm, label in enumerate(labels)
     )
@@ -145,7 +146,7 @@ def report_of(ledger: Ledger) -> Report:
         mode=decision.mode,
         reference=labels[settings.reference],
         arms=arms,
-        metrics=tuple(_metric(ledger, place) for place in range(len(settings.metrics))),
+        metrics=metrics,
         holdout=_holdout(ledger),
         unused=book.unused,
         warnings=tuple(_warnings(ledger)),

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.utils import get_openapi
 
+from orthobandit.service import dashboard
 from orthobandit.service.answers import ProblemAnswer
 from orthobandit.service.auth import Tokens
 from orthobandit.service.limits import BODY_LIMIT, Limits
@@ -54,7 +55,8 @@ def create_app(
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
         try:
-            yield
+            async with dashboard.running(app):
+                yield
         finally:
             await run_in_threadpool(registry.close)
 
@@ -72,6 +74,7 @@ def create_app(
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
+    dashboard.mount(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 

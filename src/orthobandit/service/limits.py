@@ -10,6 +10,7 @@ from orthobandit.service.problems import problem
 
 BODY_LIMIT = 8 * 2**20  # bytes
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 
 
@@ -51,7 +52,7 @@ class Limits:
             await answer(scope, receive, guarded)
         elif scope["method"] not in WITH_BODY:
             await self._app(scope, receive, guarded)
-        elif headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        elif _kind(headers) != "application/json" and not _is_form(scope, headers):
             answer = problem("not-json", "send JSON with the header `Content-Type: application/json`")
             await answer(scope, receive, guarded)
         else:
@@ -91,6 +92,15 @@ class Limits:
                 return None
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _kind(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_form(scope: Scope, headers: Headers) -> bool:
+    """Tell whether this is a form of the dashboard, which protects its forms itself."""
+    return _kind(headers) in FORMS and scope["path"].startswith("/dashboard/")
 
 
 def _host(headers: Headers) -> str:

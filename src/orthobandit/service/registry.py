@@ -128,6 +128,11 @@ class Registry:
                 self._open[key] = self._opened(key)
             return self._open[key]
 
+    def open_keys(self) -> list[str]:
+        """Return the keys of experiments that are open in this process."""
+        with self._lock:
+            return list(self._open)
+
     def _opened(self, key: str) -> Experiment:
         try:
             return Experiment.open(self.where, name=key)

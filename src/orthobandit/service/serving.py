@@ -55,6 +55,8 @@ def serve(
     say(f"orthobandit serves {_named(where)} at http://{shown}:{port}")
     if first is not None:
         say(f"token of an admin, shown only now: {first}")
+    # Browsers keep what stands behind # to themselves: the token gets into no log.
+    say(f"dashboard: http://{shown}:{port}/dashboard" + ("" if first is None else f"/login#{first}"))
     # A page of another site could otherwise reach this machine through a name of its own.
     hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
     app = create_app(where, with_tokens=with_tokens, hosts=hosts)

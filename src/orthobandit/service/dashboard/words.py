@@ -1,0 +1,137 @@
+"""Reports in the words of pages: states, advice, intervals and their bars."""
+
+from typing import Any, NamedTuple
+
+from orthobandit._text import span
+from orthobandit.experiment.glance import Glance
+from orthobandit.experiment.report import MetricReport, Report
+
+TINY = 1e-12  # differences below this are rounding
+
+
+class State(NamedTuple):
+    """What an experiment is doing: a word, and the class that colours it."""
+
+    word: str
+    kind: str
+
+
+def state_of(report: Report) -> State:
+    """Return what an experiment is doing, in a word."""
+    if report.declared is not None:
+        return State("winner declared", "won")
+    if report.status == "paused":
+        return State("paused", "waits")
+    if report.status == "stopped":
+        return State("stopped", "over")
+    return State("running", "runs")
+
+
+def advice_of(report: Report) -> str:
+    """Return what to do now, in words for those who have buttons."""
+    if report.status == "paused" and report.declared is None:
+        return "Paused: nobody is shown anything new. Resume to go on; rewards are still taken."
+    if report.status == "open" and not report.proposals:
+        return "Begin: nobody has asked yet which arm to show."
+    return report.advice
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(-0.01234), signed(0.5)
+    ('−0.0123', '+0.5')
+    """
+    return f"{value if abs(value) > TINY else 0.0:+.3g}".replace("-", "−")
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval in words."""
+    return span(low, high, signed)
+
+
+def some(count: int, most: int = 8) -> list[int]:
+    """Return some places of a list, spread evenly, with the first and the last.
+
+    Examples
+    --------
+    >>> some(3), some(100, most=4)
+    ([0, 1, 2], [0, 33, 66, 99])
+    """
+    if count <= most:
+        return list(range(count))
+    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+
+
+def arms_of(glance: Glance) -> list[dict[str, Any]]:
+    """Return the rows of the table of arms."""
+    report = glance.report
+    scale = _scale(report.metrics[0])
+    rows = []
+    for place, (arm, told) in enumerate(zip(report.arms, glance.provisional, strict=True)):
+        is_reference = arm.label == report.reference
+        rows.append(
+            {
+                "arm": arm,
+                "place": place,
+                "is_reference": is_reference,
+                "is_leader": arm.label == report.leader and report.settled > 0,
+                "is_declared": arm.label == report.declared,
+                "state": "" if arm.is_active else "retired" if arm.is_retired else "ruled out",
+                "gap": None if arm.gap is None or is_reference else signed(arm.gap),
+                "interval": interval(arm.low, arm.high),
+                "bar": None if is_reference else _bar((arm.gap, arm.low, arm.high), scale),
+                "provisional": told,
+            }
+        )
+    return rows
+
+
+def metrics_of(report: Report) -> list[dict[str, Any]]:
+    """Return the tables of the metrics beside the objective."""
+    out = []
+    for metric in report.metrics[1:]:
+        scale, rows = _scale(metric), []
+        for arm, gap in zip(report.arms, metric.gaps, strict=True):
+            is_reference = arm.label == report.reference
+            rows.append(
+                {
+                    "label": arm.label,
+                    "is_reference": is_reference,
+                    "interval": interval(*gap[1:]),
+                    "bar": None if is_reference else _bar(gap, scale),
+                }
+            )
+        out.append({"metric": metric, "rows": rows})
+    return out
+
+
+def _scale(metric: MetricReport) -> tuple[float, float]:
+    """Return the ends of the scale on which the bars of a metric are drawn."""
+    ends = [end for gap in metric.gaps for end in gap[1:] if end is not None]
+    return min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+
+
+def _bar(
+    gap: tuple[float | None, float | None, float | None], scale: tuple[float, float]
+) -> dict[str, Any] | None:
+    """Return where an interval, its middle and zero are on a scale, in per cent; None if nothing is known."""
+    middle, low, high = gap
+    least, most = scale
+    if low is None or high is None or most == least:
+        return None
+
+    def at(value: float) -> float:
+        return round(2.0 + 96.0 * (value - least) / (most - least), 2)
+
+    side = "better" if low > 0 else "worse" if high < 0 else "open"
+    return {
+        "zero": at(0.0),
+        "low": at(low),
+        "high": at(high),
+        "width": round(at(high) - at(low), 2),
+        "middle": None if middle is None else at(min(max(middle, least), most)),
+        "side": side,
+    }

@@ -1,0 +1,123 @@
+"""From a form to an experiment: what is pasted or uploaded, previewed and begun."""
+
+import pytest
+
+from dashboard_samples import in_words, visiting
+from orthobandit import ArmSet
+from orthobandit.service.dashboard.draft import BLANK, DraftError, arms_in, body_of
+from orthobandit.service.dashboard.forecast import preview
+from orthobandit.simulation import rounds_to_plan
+
+PRICES = "label,price\nlow,9\nmiddle,9.5\nhigh,10\n"
+
+
+def filled_in(**fields):
+    return BLANK | {"key": "page", "arms": "old\nnew"} | fields
+
+
+@pytest.mark.parametrize(
+    ("text", "arms"),
+    [
+        ("old\nnew", ["old", "new"]),
+        (" old \n\n new\n", ["old", "new"]),
+        ("label\nold\nnew", ["old", "new"]),
+        ("name\tsize\na\t1\nb\t2", [{"label": "a", "features": [1.0]}, {"label": "b", "features": [2.0]}]),
+        ('label,x\n"a, b",1\nc,2', [{"label": "a, b", "features": [1.0]}, {"label": "c", "features": [2.0]}]),
+        ("", []),
+    ],
+)
+def test_arms_are_labels_or_a_table(text, arms):
+    assert arms_in(text) == (arms, [])
+
+
+def test_a_form_becomes_the_request_that_the_api_takes():
+    body, notes = body_of(filled_in(epsilon="0.02", window="7d", holdout="10", goal="earn", delta=" 0.1 "))
+    assert not notes
+    assert (body.key, body.arms, body.rewards) == ("page", ["old", "new"], [0.0, 1.0])
+    assert (body.epsilon, body.delta, body.window, body.holdout, body.goal) == (0.02, 0.1, "7d", 0.1, "earn")
+    assert body_of(filled_in(low="", high=""))[0].rewards is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"key": "Not This"}, "key", "String should match pattern"),
+        ({"arms": ""}, "arms", "at least 2"),
+        ({"arms": "one"}, "arms", "at least 2"),
+        ({"arms": "a\na"}, "arms", "labels"),
+        ({"arms": "label,x\na,1\nb,?"}, "arms", 'row 1 ("b") has'),
+        ({"delta": "many"}, "delta", "'many' is not a number"),
+        ({"delta": "2"}, "delta", "delta=2"),
+        ({"epsilon": "-1"}, "epsilon", "epsilon=-1"),
+        ({"high": ""}, "high", "a number is needed"),
+        ({"low": "1", "high": "0"}, "low", "low=1.0"),
+        ({"window": "soon"}, "window", "window='soon'"),
+        ({"holdout": "100"}, "holdout", "holdout=1.0"),
+        ({"low": "1", "high": "2", "window": "7d"}, "silence", "silence='zero'"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_is(fields, field, words):
+    with pytest.raises(DraftError) as caught:
+        body_of(filled_in(**fields))
+    assert list(caught.value.wrong) == [field]
+    assert words in caught.value.wrong[field]
+
+
+def test_several_wrong_fields_are_named_at_once():
+    with pytest.raises(DraftError) as caught:
+        body_of(filled_in(delta="x", epsilon="y", arms="label,x\na,?"))
+    assert set(caught.value.wrong) == {"arms", "delta", "epsilon"}
+
+
+def test_the_forecast_is_that_of_the_library():
+    fields = filled_in(epsilon="0.2", daily="100", spread="0.4")
+    shown = preview(body_of(fields)[0], fields)
+    needed = sorted(rounds_to_plan(ArmSet.one_hot(2), epsilon=0.2, sigma=0.4, runs=10).tolist())
+    rounds = shown["rounds"]
+    assert (rounds.least, rounds.most) == (needed[0], needed[-1])
+    assert rounds.median in (needed[4], needed[5])
+    assert rounds.days == rounds.median / 100
+    assert shown["arms"] == [("old", 0.5), ("new", 0.5)]
+    assert preview(body_of(filled_in())[0], filled_in())["rounds"] is None
+    for name, wrong in (("daily", "-1"), ("spread", "0"), ("spread", "wide")):
+        with pytest.raises(DraftError, match=wrong):
+            preview(body_of(filled_in())[0], filled_in(**{name: wrong}))
+
+
+def test_a_table_is_previewed_and_begun(tmp_path):
+    with visiting(tmp_path / "all.db") as visitor:
+        visitor.get("/new")
+        file = {"file": ("prices.csv", PRICES.encode("utf-8-sig"), "text/csv")}
+        fields = filled_in(key="prices", arms="", epsilon="0.3", daily="50")
+        shown = visitor.post("/new", files=file, do="preview", **fields)
+        assert shown.status_code == 200
+        words = in_words(shown)
+        assert "Preview of prices" in words
+        assert "low reference 50 %" in words
+        assert "middle 0 %" in words
+        assert "days at 50 a day" in words
+        assert "A forecast: the median of 10 simulated runs" in words
+        assert "middle,9.5" in shown.text  # what was uploaded is in the form, to be sent again
+        assert "There is no such" not in words
+        assert visitor.get("/experiments/prices").status_code == 404
+        visitor.get("/new")
+        begun = visitor.post("/new", do="begin", **filled_in(key="prices", arms=PRICES))
+        assert begun.url.path == "/dashboard/experiments/prices"
+        assert "nobody has asked yet" in in_words(begun)
+        visitor.get("/new")
+        again = visitor.post("/new", do="begin", **filled_in(key="prices", arms=PRICES))
+        assert again.url.path == "/dashboard/experiments/prices"  # pressed twice
+        visitor.get("/new")
+        other = visitor.post("/new", do="begin", **filled_in(key="prices"))
+        assert other.status_code == 422
+        assert "there is already an experiment" in in_words(other)
+        assert 'aria-invalid="true"' in other.text
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    with visiting(tmp_path / "all.db") as visitor:
+        visitor.get("/new")
+        file = {"file": ("arms.xlsx", b"PK\x03\x04\xff\xfe", "application/zip")}
+        answer = visitor.post("/new", files=file, do="preview", **filled_in())
+        assert answer.status_code == 422
+        assert "is not text; save the table as CSV in UTF-8" in in_words(answer)

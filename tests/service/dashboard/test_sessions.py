@@ -1,0 +1,130 @@
+"""Who is let in, for how long, and what they may do."""
+
+import re
+import sqlite3
+
+import httpx
+import pytest
+
+from dashboard_samples import Visitor, in_words, visiting
+from orthobandit.service import Client, create_app
+from orthobandit.service.auth import Token, Tokens
+from orthobandit.service.dashboard.sessions import LASTS, Sessions
+from orthobandit.service.registry import Registry
+from service_samples import TWO, running, token_of
+
+
+@pytest.fixture
+def where(tmp_path):
+    return tmp_path / "all.db"
+
+
+def test_a_token_lets_in_and_nothing_else_does(where):
+    with visiting(where, role=None) as visitor:
+        for path in ("", "/new", "/experiments/page", "/experiments/page/trail", "/nosuch"):
+            assert visitor.get(path).url.path == "/dashboard/login"
+        for wrong in ("", "x", "ob_0_0", token_of(where)[:-1]):
+            page = visitor.log_in(wrong)
+            assert page.status_code == 401
+            assert "This token is not known" in in_words(page)
+        assert visitor.log_in(token_of(where)).url.path == "/dashboard"
+        assert "Nothing runs yet" in in_words(visitor.get(""))
+
+
+def test_scripts_cannot_read_the_cookie_and_other_sites_cannot_send_it(where):
+    token = token_of(where)
+    with running(create_app(where)) as address:
+        for proxy, is_secure in (({}, False), ({"X-Forwarded-Proto": "https"}, True)):
+            visitor = Visitor(address)
+            visitor.http.follow_redirects = False
+            form = httpx.get(f"{address}/dashboard/login")
+            hidden = re.search(r'name="form_token" value="(\w+)"', form.text)[1]
+            answer = visitor.http.post(
+                "/dashboard/login",
+                data={"form_token": hidden, "token": token},
+                headers=proxy | {"Cookie": f"ob_form={form.cookies['ob_form']}"},
+            )
+            assert answer.status_code == 303
+            cookie = answer.headers["set-cookie"]
+            assert "HttpOnly" in cookie
+            assert "SameSite=strict" in cookie
+            assert f"Max-Age={LASTS:.0f}" in cookie
+            assert ("Secure" in cookie) == is_secure
+            visitor.http.close()
+
+
+def test_a_copy_of_the_database_lets_nobody_in(where):
+    with visiting(where) as visitor:
+        secret = visitor.http.cookies["ob_session"]
+        with sqlite3.connect(where) as connection:
+            (kept,) = connection.execute("select id from service_sessions").fetchone()
+        assert secret.encode() not in b"".join(path.read_bytes() for path in where.parent.iterdir())
+        with httpx.Client(base_url=visitor.http.base_url, cookies={"ob_session": kept.hex()}) as thief:
+            assert thief.get("/dashboard").status_code == 303
+
+
+def test_a_session_ends_with_its_token_its_time_and_on_all_servers(where):
+    registry = Registry(where)
+    now = [1000.0]
+    tokens, sessions = Tokens(registry), Sessions(registry, lambda: now[0])
+    token, _ = tokens.make("admin")
+    other, _ = tokens.make("read")
+    first, second = sessions.begin(token), sessions.begin(other)
+    assert sessions.find(first).token == Token(*token)
+    tokens.revoke(token.id)
+    assert sessions.find(first) is None
+    assert sessions.find(second).token.role == "read"
+    now[0] += LASTS
+    assert sessions.find(second) is None
+    assert sessions.find(None) is sessions.find("x" * 1000) is None
+    registry.close()
+
+
+def test_logging_out_ends_the_session_on_another_server_too(where):
+    token = token_of(where)
+    with running(create_app(where)) as one, running(create_app(where)) as two:
+        visitor = Visitor(one)
+        visitor.log_in(token)
+        with httpx.Client(base_url=two, cookies={"ob_session": visitor.http.cookies["ob_session"]}) as again:
+            assert again.get("/dashboard").status_code == 200
+            assert visitor.post("/logout").url.path == "/dashboard/login"
+            assert again.get("/dashboard").status_code == 303
+        visitor.http.close()
+
+
+def test_those_who_may_look_cannot_act(where):
+    with visiting(where, role="read") as visitor:
+        with Client(str(visitor.http.base_url), token_of(where)) as client:
+            client.create(**TWO)
+        page = visitor.get("/experiments/page")
+        assert page.status_code == 200
+        assert not {"Pause", "Stop…", "Retire…"} & set(in_words(page).split())
+        assert visitor.get("").text.count("/dashboard/new") == 0
+        assert visitor.get("/new").status_code == 403
+        visitor.get("/experiments/page")
+        for path in ("/pause", "/stop", "/retire", "/undo"):
+            answer = visitor.post(f"/experiments/page{path}", arm="new")
+            assert answer.status_code == 403
+            assert "You may look, and not act" in in_words(answer)
+        assert visitor.get("/experiments/page/data.csv").status_code == 200
+
+
+def test_a_token_that_sees_no_pages_is_told_so(where):
+    with visiting(where, role=None) as visitor:
+        page = visitor.log_in(token_of(where, "edge"))
+        assert page.status_code == 403
+        assert "has the role 'edge', which sees no pages" in in_words(page).replace("&#39;", "'")
+
+
+@pytest.mark.parametrize("to", ["//elsewhere.example", "https://elsewhere.example/dashboard", "/v1/tokens"])
+def test_the_login_leads_nowhere_else(where, to):
+    with visiting(where, role=None) as visitor:
+        visitor.get("/login", params={"to": to})
+        assert visitor.post("/login", token=token_of(where), to=to).url.path == "/dashboard"
+
+
+def test_without_tokens_everybody_here_is_an_admin(where):
+    with visiting(where, role=None, with_tokens=False) as visitor:
+        assert "no tokens: somebody on this machine is an admin" in in_words(visitor.get(""))
+        assert visitor.get("/login").url.path == "/dashboard"
+        assert visitor.http.get("/").url.path == "/dashboard"
