@@ -16,6 +16,7 @@ from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it. The module of the same name adds arguments and runs.
 COMMANDS = {
+    "init": "files to begin with: arms, a study and a log, and what to do with them",
     "design": "which arms to play how often, with a certificate and the number of rounds",
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
     "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
