@@ -6,11 +6,12 @@ import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module, metadata
+from importlib import import_module
 from io import UnsupportedOperation
 from pathlib import Path
 from types import ModuleType
 
+from orthobandit import __version__
 from orthobandit.cli._words import Parser, said, with_flags
 from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
@@ -55,9 +56,7 @@ def _run(given: list[str]) -> int:
         prog="orthobandit",
         description="Adaptive experiments that find the best arm, with guarantees, while the baseline moves.",
     )
-    parser.add_argument(
-        "--version", action="version", version=f"orthobandit {metadata.version('orthobandit')}"
-    )
+    parser.add_argument("--version", action="version", version=f"orthobandit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parsers = {name: commands.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
     # Only the command that is asked for is imported: the others' dependencies cost time.

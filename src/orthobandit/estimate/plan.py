@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._checks import check_whole
 from orthobandit._compile import compiled
-from orthobandit._plain import numbers_of, plain
+from orthobandit._plain import brief, numbers_of, plain
 from orthobandit._random import draw_arms
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError
@@ -41,6 +41,8 @@ class Centre:
     high: NDArray[np.float64]
     limit: float = np.inf
     rewards: tuple[float, float] = (-np.inf, np.inf)
+
+    __repr__ = brief
 
     def at(self, place: tuple[int, ...]) -> "Centre":
         """Return the centre of one replication."""
@@ -143,6 +145,8 @@ class Plan:
     centre: Centre | None
     number: NDArray[np.int64]
     rivals: NDArray[np.int64] | None
+
+    __repr__ = brief
 
     def __init__(
         self,

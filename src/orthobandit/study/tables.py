@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._files import pyarrow, whole_file
+from orthobandit._files import pyarrow
+from orthobandit._frames import write_columns
 from orthobandit._text import text_table
 from orthobandit._types import Array
 from orthobandit.study.cells import Cell, Tables
@@ -134,10 +135,7 @@ def _standard_error(values: NDArray[Any]) -> float | None:
 
 def write_parquet(path: Path, columns: Columns) -> None:
     """Write columns to a Parquet file, whole or not at all."""
-    arrow, parquet = pyarrow()
-    table = arrow.table({name: values.tolist() for name, values in columns.items()})
-    with whole_file(path) as unfinished:
-        parquet.write_table(table, unfinished)
+    write_columns(path, columns)
 
 
 def read_parquet(path: Path) -> Columns:
