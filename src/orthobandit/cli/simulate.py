@@ -28,6 +28,7 @@ from orthobandit.policy import (
     range_settings,
 )
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
+from orthobandit.simulation.runner import seconds_a_round
 from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
@@ -132,12 +133,16 @@ def _results(
 ) -> dict[str, RunResult]:
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
+    # Policies that plan every round take a thousand times as long as others.
+    costs = {name: 0.05 + options.horizon * seconds_a_round(policy) for name, policy in policies.items()}
     try:
         with bar() as show:
+            show(0.0, sum(costs.values()), next(iter(policies)))
             for name, policy in policies.items():
 
                 def progress(done: float, total: float, name: str = name) -> None:
-                    show(len(results) * total + done, len(policies) * total, name)
+                    before = sum(costs[finished] for finished in results)
+                    show(before + costs[name] * done / total, sum(costs.values()), name)
 
                 results[name] = simulate(
                     policy,

@@ -12,7 +12,7 @@ from orthobandit._named import SettingError, make_named
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
 from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious
-from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, plans_every_round
+from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, seconds_a_round
 from orthobandit.study.cells import Cell
 
 Maker = Callable[..., Any]
@@ -224,7 +224,7 @@ class Sweep:
     def _cost(self, part: Part, runs: int) -> float:
         seconds = self.seconds_a_round
         if seconds is None:
-            seconds = 5e-5 if plans_every_round(self._told(part).make("policy", ())) else 5e-8
+            seconds = seconds_a_round(self._told(part).make("policy", ()))
         return 0.05 + seconds * self.horizon * runs
 
     def _marks(self) -> list[int]:
