@@ -3,17 +3,20 @@
 import argparse
 import json
 
+from orthobandit.cli._words import guide
 from orthobandit.study.starter import next_commands, write_starter
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = (
+    guide(
+        parser,
         "Write three small files to begin with: arms.csv, a table of pages and their features; study.toml, a"
         " study that runs in seconds; log.csv, two weeks of an experiment whose baseline moved. Then print"
-        " what to do with them. A file that exists is never overwritten."
+        " what to do with them.",
+        {"in a folder of their own": "init first", "here": "init"},
+        ["A file that exists is never overwritten: the command then writes nothing, and exits with 2."],
     )
-    parser.epilog = "example: orthobandit init first"
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", default=".", help="where to write (default: here)"
     )

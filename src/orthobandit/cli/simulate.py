@@ -16,7 +16,7 @@ from orthobandit._files import check_folder, write_text
 from orthobandit._named import parse_named
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import stored, whole
+from orthobandit.cli._words import guide, offer, stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
     FOREVER,
@@ -40,16 +40,33 @@ STEPS = 20  # parts of a run: how often the bar moves and what an interruption c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Play policies against a simulated environment whose baseline moves."
-    parser.epilog = (
-        "example: orthobandit simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
-        " --horizon 20000 --replications 100. Policies, instances, shifts and noise take settings of their"
-        " own: --policy sbe sbe:scale=4 --instance exact-gap:gap=0.3 --shift trend:slope=1e-4"
+    guide(
+        parser,
+        "Play policies against a simulated environment whose baseline moves, on the same noise, and set them"
+        " side by side: regret, how often an arm was declared best and how often a wrong one, and when.",
+        {
+            "the paper's policy on its kind of instance": (
+                "simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
+            ),
+            "two policies, one of them twice": (
+                "simulate --policy sbe sbe:scale=4 anytime --shift random-walk"
+            ),
+            "arms of your own": (
+                "simulate --arms-file arms.csv --theta 0.1 0.08 -0.04 --noise gaussian:sigma=0.2"
+            ),
+            "your own policy, in mine.py here": "simulate --policy anytime mine:Greedy --shift daily",
+            "keep everything, in tidy Parquet files": "simulate --out results --replications 1000 --jobs 4",
+        },
+        [
+            "Policies, instances, shifts and noise take settings after a colon: sbe:scale=4,delta=0.1,"
+            " exact-gap:gap=0.3, trend:slope=1e-4. module:Name stands for a class of yours."
+        ],
     )
     group = parser.add_argument_group("policies")
-    group.add_argument(
+    policies = group.add_argument(
         "--policy", nargs="+", action="extend", metavar="NAME", help=f"{', '.join(POLICIES)} (default sbe)"
     )
+    offer(policies, POLICIES)
     group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
     group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
     group.add_argument("--scale", type=float, help="factor on the phase lengths of the experiments")

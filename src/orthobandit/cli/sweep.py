@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orthobandit.cli._progress import add_run_options, resumable
-from orthobandit.cli._words import stored
+from orthobandit.cli._words import guide, stored
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import Columns, compared, compared_table, join, pyarrow, write_parquet
@@ -15,11 +15,22 @@ from orthobandit.study.toml import read_spec
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = (
-        "Run policies × instances × shifts × seeds from a TOML file. Finished cells are kept: what is added"
-        " to the file later is all that is computed."
+    guide(
+        parser,
+        "Run policies × instances × shifts × seeds from a TOML file, and set them side by side. Finished"
+        " cells are kept: what is added to the file later is all that is computed.",
+        {
+            "a file to begin with": "init first",
+            "run it on four cores": "sweep study.toml --out study --jobs 4",
+            "the table for a paper": "sweep study.toml --out study --latex table.tex",
+            "on the Ray cluster at RAY_ADDRESS": "sweep study.toml --backend ray",
+        },
+        [
+            "A kind is a name that `orthobandit simulate --help` lists, or module:Name for a class of yours"
+            " in a module that can be imported from here.",
+            "runs.parquet and curves.parquet in the folder are tidy: a row a run, a row a run and round.",
+        ],
     )
-    parser.epilog = "example: orthobandit sweep study.toml --out study --jobs 4"
     parser.add_argument("spec", metavar="SPEC", help="the study, a .toml file")
     add_run_options(parser, out="sweep")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
