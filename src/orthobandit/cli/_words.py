@@ -5,6 +5,7 @@ import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from textwrap import fill
 from typing import Any, NoReturn
 
@@ -76,6 +77,13 @@ def guide(parser: ArgumentParser, what: str, examples: Mapping[str, str], notes:
     parser.description = fill(what, WIDE)
     lines = [f"  # {why}\n  orthobandit {command}" for why, command in examples.items()]
     parser.epilog = "\n\n".join(["examples:\n" + "\n".join(lines), *(fill(note, WIDE) for note in notes)])
+
+
+def from_here() -> None:
+    """Let modules of the user's own be imported from the folder the command is run in, after all others."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
 
 
 def offer(action: Action, names: Iterable[str]) -> None:

@@ -200,6 +200,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print everything as JSON")
     group.add_argument("--html", metavar="FILE", help="write one page with pictures that needs no network")
+    group.add_argument("--parquet", metavar="FILE", help="write the effects as a tidy table")
     group.add_argument("--save", metavar="FILE", help="write a certificate, for `orthobandit verify`")
 
 
@@ -225,7 +226,11 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 def _check_output(options: argparse.Namespace) -> None:
     """Find out before a long run whether its results can be written."""
-    for flag, example in (("html", "report.html"), ("save", "certificate.json")):
+    for flag, example in (
+        ("html", "report.html"),
+        ("parquet", "effects.parquet"),
+        ("save", "certificate.json"),
+    ):
         path = getattr(options, flag)
         if path is not None and (not path or Path(path).is_dir()):
             raise ParameterError(f"--{flag} {path!r} is not a file; name one, as in --{flag} {example}")
@@ -239,6 +244,9 @@ def _written(options: argparse.Namespace, analysis: Any) -> Iterator[Path]:
     if options.html is not None:
         write_text(options.html, analysis.html())
         yield Path(options.html)
+    if options.parquet is not None:
+        analysis.to_parquet(options.parquet)
+        yield Path(options.parquet)
     if options.save is not None:
         analysis.save(options.save)
         yield Path(options.save)

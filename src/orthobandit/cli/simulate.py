@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 
 from orthobandit._checks import check_whole
 from orthobandit._files import check_folder, write_text
+from orthobandit._frames import write_columns
 from orthobandit._named import parse_named
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import guide, offer, stored, whole
+from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
     FOREVER,
@@ -83,11 +85,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--resume", metavar="DIR", help="keep finished parts in DIR and go on from them")
     group = parser.add_argument_group("output")
     group.add_argument("--out", metavar="DIR", help="write Parquet, JSON and a plot (PNG, SVG) to DIR")
+    group.add_argument(
+        "--parquet", metavar="FILE", help="write a tidy table: a row a policy, replication and round"
+    )
     group.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
+    from_here()
     check_whole("horizon", options.horizon, most=FOREVER - 1)
     environment = chosen_environment(options)
     policies = _policies(options, environment)
@@ -97,6 +103,9 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.out is not None:
         _check_output(options.out)
+    if options.parquet is not None:
+        check_folder("parquet", Path(options.parquet).parent)
+        RunResult.check_path(Path(options.parquet))
     results = _results(options, environment, policies)
     rows = compare(results)
     report = {
@@ -106,7 +115,9 @@ def run(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "policies": rows,
     }
-    files, failure = stored(lambda: _written(options.out, results, report))
+    files, failure = stored(
+        lambda: chain(_written(options.out, results, report), _tidied(options.parquet, results))
+    )
     if options.json:
         print(json.dumps(report | {"files": files}, indent=2, allow_nan=False, ensure_ascii=False))
     else:
@@ -203,6 +214,20 @@ def _check_output(folder: str) -> None:
     check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
     charts.blank_figure()
+
+
+def _tidied(path: str | None, results: Mapping[str, RunResult]) -> Iterator[Path]:
+    """Write the curves of all policies below each other."""
+    if path is None:
+        return
+    tables = {name: result.tables()["curves"] for name, result in results.items()}
+    policies = [name for name, table in tables.items() for _ in table["round"]]
+    columns = {
+        name: [value for table in tables.values() for value in table[name]]
+        for name in next(iter(tables.values()))
+    }
+    write_columns(path, {"policy": policies, **columns})
+    yield Path(path)
 
 
 def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:

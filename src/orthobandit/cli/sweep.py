@@ -5,11 +5,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from orthobandit._files import pyarrow, write_text
 from orthobandit.cli._progress import add_run_options, resumable
-from orthobandit.cli._words import guide, stored
-from orthobandit.study.cells import Cache
-from orthobandit.study.sweep import run_cells
-from orthobandit.study.tables import Columns, compared, compared_table, join, pyarrow, write_parquet
+from orthobandit.cli._words import from_here, guide, stored
+from orthobandit.study.results import SweepResult, run_sweep
 from orthobandit.study.toml import read_spec
 
 
@@ -33,25 +32,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("spec", metavar="SPEC", help="the study, a .toml file")
     add_run_options(parser, out="sweep")
+    parser.add_argument("--latex", metavar="FILE", help="also write the table for a paper (booktabs)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def run(options: argparse.Namespace) -> None:
     """Check, run, write, and print a summary."""
+    from_here()
     study = read_spec(options.spec)
-    cells = study.cells()
     pyarrow()
     folder = Path(options.out)
     with resumable(options.out) as progress:
-        cache = Cache(folder / "cells")
-        results = run_cells(cells, cache, jobs=options.jobs, backend=options.backend, progress=progress)
-    tables = join(cells, results)
-    files, failure = stored(lambda: _written(folder, tables))
-    rows = compared(tables["runs"], study.horizon)
+        found = run_sweep(study, folder, jobs=options.jobs, backend=options.backend, progress=progress)
+    files, failure = stored(lambda: _written(found, folder, options.latex))
+    rows = found.rows
     if options.json:
         print(json.dumps({"rows": rows, "files": files}, indent=2, allow_nan=False, ensure_ascii=False))
     else:
-        print(compared_table(rows))
+        print(found)
         if any(row["declared"] < 1 for row in rows):
             print(f"\nruns that declare nothing count with the horizon, {study.horizon:,}, as their stop")
         if files:
@@ -60,8 +58,8 @@ def run(options: argparse.Namespace) -> None:
         raise failure
 
 
-def _written(folder: Path, tables: dict[str, Columns]) -> Iterator[Path]:
-    for name, columns in tables.items():
-        path = folder / f"{name}.parquet"
-        write_parquet(path, columns)
-        yield path
+def _written(found: SweepResult, folder: Path, latex: str | None) -> Iterator[Path]:
+    yield from found.written(folder)
+    if latex is not None:
+        write_text(latex, found.to_latex())
+        yield Path(latex)

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 Columns = dict[str, NDArray[Any]]
+HEAD = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
 
 
 def join(cells: Sequence[Cell], results: Sequence[Tables]) -> dict[str, Columns]:
@@ -110,11 +111,11 @@ def compared(runs: Columns, horizon: int) -> list[dict[str, Any]]:
 
 def compared_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows of :func:`compared` as a table to read; ``≥`` where runs ended at the horizon."""
-    head = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
-    return text_table(head, [_cells(row) for row in rows], words=3)
+    return text_table(HEAD, [cells_of(row) for row in rows], words=3)
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def cells_of(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return a row of :func:`compared` in words."""
     stop = _with_error(row["stop"], row["stop_error"], ",.0f")
     return (
         *(str(row[name]) for name in ("policy", "instance", "shift", "runs")),
