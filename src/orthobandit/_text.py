@@ -4,10 +4,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from io import StringIO
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 WIDE = 10_000  # characters: nothing is wrapped, whoever reads it
 
 
@@ -21,6 +17,11 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 
     sbe         5
     uniform    20
     """
+    # Many who use the package never print a table.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for place, name in enumerate(head):
         table.add_column(Text(name), justify="left" if place < words else "right", no_wrap=True)
