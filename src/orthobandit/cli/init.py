@@ -2,9 +2,12 @@
 
 import argparse
 import json
+from importlib.util import find_spec
 
 from orthobandit.cli._words import guide
 from orthobandit.study.starter import next_commands, write_starter
+
+EXTRAS = {"logs": "ibis", "parquet": "pyarrow"}  # that `analyse` and `sweep` need, and what they bring
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,3 +37,6 @@ def run(options: argparse.Namespace) -> None:
     print("wrote " + "\n      ".join(files) + "\n\nnow try\n")
     for why, command in commands:
         print(f"  # {why}\n  {command}\n")
+    missing = [extra for extra, module in EXTRAS.items() if find_spec(module) is None]
+    if missing:
+        print(f"some of them need more: pip install 'orthobandit[{','.join(missing)}]'")

@@ -71,3 +71,9 @@ def test_the_files_are_the_same_each_time(begun, tmp_path):
     main(["init", str(tmp_path), "--json"])
     for path in begun.iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+def test_what_the_commands_need_besides_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("orthobandit.cli.init.EXTRAS", {"logs": "no_such_module", "parquet": "pyarrow"})
+    assert main(["init", str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().out.endswith("\nsome of them need more: pip install 'orthobandit[logs]'\n")
