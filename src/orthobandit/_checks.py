@@ -1,7 +1,7 @@
 """Checks of settings at the public edge: each names the argument, its value and the remedy."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -41,7 +41,7 @@ def check_whole(
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
     names = list(valid)
-    if isinstance(value, str) and (value in names or (isinstance(valid, Mapping) and value in valid)):
+    if isinstance(value, str) and (value in names or (isinstance(valid, dict) and value in valid)):
         return value
     near = nearest_name(value, names)
     hint = f"; did you mean {near!r}?" if near else ""

@@ -95,9 +95,7 @@ def _run(given: list[str]) -> int:
     wanted = next((word for word in given if word in COMMANDS), None)
     if wanted is not None:
         import_module(f"orthobandit.cli.{wanted}").configure(parsers[wanted])
-    options, unknown = parser.parse_known_args(given)
-    if unknown:  # said by the command, which knows its options
-        parsers[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    options = parser.parse_args(given)
     with warnings.catch_warnings():
         warnings.simplefilter("always", OrthobanditWarning)
         warnings.showwarning = lambda message, *_: said(

@@ -2,7 +2,14 @@
 
 import re
 import sys
-from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import (
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -34,6 +41,15 @@ class Parser(ArgumentParser):
         shown.highlight_regex(r"(?<!\w)--?[a-z][\w-]*", "cyan")
         # The text is wrapped already.
         Screen(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return what was given; what is unknown is said by the command, which knows its options."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            commands = [action.choices for action in self._actions if isinstance(action, _SubParsersAction)]
+            parser = commands[0][options.command] if commands else self
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options
 
     def error(self, message: str) -> NoReturn:
         """End with 2 and one line that says what is wrong and what may be meant, not with all options."""
