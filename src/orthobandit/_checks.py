@@ -41,9 +41,9 @@ def check_whole(
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
     names = list(valid)
-    if isinstance(value, str) and value in names:
+    if isinstance(value, str) and (value in names or (isinstance(valid, dict) and value in valid)):
         return value
-    near = _near(value, names)
+    near = nearest_name(value, names)
     hint = f"; did you mean {near!r}?" if near else ""
     raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
 
@@ -70,13 +70,14 @@ def nearest(value: object, valid: Iterable[str]) -> str:
     ("did you mean 'scale'?", 'the names are horizon, seeds')
     """
     names = sorted(valid)
-    near = _near(value, names)
+    near = nearest_name(value, names)
     if near:
         return f"did you mean {near!r}?"
     return f"the names are {', '.join(names)}" if names else "there are none"
 
 
-def _near(value: object, names: list[str]) -> str | None:
+def nearest_name(value: object, names: list[str]) -> str | None:
+    """Return the valid name that an unknown one is most like, or None."""
     # Below this share of common letters a suggestion is more often wrong than right.
     found = get_close_matches(str(value).lower(), names, n=1, cutoff=0.55)
     return found[0] if found else None

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._plain import brief
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, ProbabilityError, TallyError
@@ -34,6 +35,8 @@ class Estimate:
     theta: Array
     rounds: Whole
 
+    __repr__ = brief
+
     @property
     def best(self) -> Whole:
         """The best-looking arm, shape (...); the first one on ties."""
@@ -60,6 +63,8 @@ class Moments:
     gram: Array
     moment: Array
     rounds: Whole
+
+    __repr__ = brief
 
     @classmethod
     def zeros(cls, arms: ArmSet, batch: tuple[int, ...] = ()) -> "Moments":

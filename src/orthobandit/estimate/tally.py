@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._linalg import EPS
+from orthobandit._plain import brief
 from orthobandit._types import Array, Whole
 from orthobandit.arms import LARGEST
 from orthobandit.errors import RewardError, TallyError
@@ -50,6 +51,8 @@ class Tally:
     sums: Array
     squares: Array
     largest: Array
+
+    __repr__ = brief
 
     def __init__(
         self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, largest: ArrayLike | None = None

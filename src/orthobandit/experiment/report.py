@@ -1,10 +1,12 @@
 """What is known now, and what to do: one sentence, a table, JSON, a page, a picture."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from orthobandit._frames import frame_of, write_columns
 from orthobandit.experiment.ledger import OPEN, PAUSED, Ledger
 
 FEW = 100  # settled proposals below which nothing is said yet of shares
@@ -98,6 +100,45 @@ class Report:
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
         }
+
+    def __repr__(self) -> str:
+        best = f"declared {self.declared!r}" if self.declared is not None else f"leader {self.leader!r}"
+        return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
+
+    def _repr_html_(self) -> str:
+        from orthobandit.experiment.frames import notebook_of
+
+        return notebook_of(self)
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """Return a frame with a row a metric and arm: how often it was drawn, its gap and its interval.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What the frame is of; by default the first that is installed.
+        """
+        from orthobandit.experiment.frames import columns_of_report
+
+        return frame_of(columns_of_report(self), library)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows of :meth:`to_frame` to a Parquet file."""
+        from orthobandit.experiment.frames import columns_of_report
+
+        write_columns(path, columns_of_report(self))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the gaps to the reference arm with their intervals; return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from orthobandit.experiment.page import draw_gaps
+
+        return draw_gaps(self, axes)
 
     def to_html(self) -> str:
         """Return a page of its own: the sentence, the table, the warnings."""

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Mask, Whole
@@ -97,7 +97,7 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
     error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
     ratio = wanted.gaps / error
     density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    lack = float(np.max(error * density - wanted.gaps * ndtr(-ratio)))
+    lack = float(np.max(error * density - wanted.gaps * scipy.special.ndtr(-ratio)))
     costs = np.full(len(arms), max(lack, LEADER_COST * float(np.median(wanted.gaps)), TINY))
     costs[others] += wanted.gaps
     costs /= costs.max()
