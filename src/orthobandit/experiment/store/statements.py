@@ -150,8 +150,9 @@ class Statements:
         column = PROPOSALS.c
         query = (
             sa.select(column.unit, sa.func.min(column.number))
-            .where(column.experiment == sa.bindparam("experiment"), column.unit.is_not(None))
-            .where(sa.or_(*(column.unit == sa.bindparam(name) for name in names)))
+            # With OR, or beside IS NOT NULL, SQLite looks at every unit that there is.
+            .where(column.experiment == sa.bindparam("experiment"))
+            .where(column.unit.in_([sa.bindparam(name) for name in names]))
             .group_by(column.unit)
         )
         return Statement(query, ["experiment", *names], self._dialect)
