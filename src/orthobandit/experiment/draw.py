@@ -8,14 +8,31 @@ import numpy as np
 
 from orthobandit._random import arms_at
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.errors import ConflictError
 
-PLAN, HOLDOUT = b"plan", b"holdout"
+PLAN, HOLDOUT, ORDER = b"plan", b"holdout", b"order"
+OLD = 32  # digits of the keys of older experiments, which positions are made from without a salt
 _STEP = 2.0**-53
 
 
 def new_key() -> str:
-    """Return a key, 32 hexadecimal digits, that nobody can guess."""
-    return token_hex(16)
+    """Return a key, 64 hexadecimal digits, that nobody can guess."""
+    return token_hex(32)
+
+
+def salt_of(key: str, purpose: bytes, plan: int) -> str:
+    """Return the secret that all positions of one purpose under one plan are made from, 32 digits.
+
+    Who has it can compute those draws, and no others: neither the key nor the salt of another plan follows.
+
+    Raises
+    ------
+    ConflictError
+        If the key is one of an older experiment, whose draws have no salt.
+    """
+    if len(key) == OLD:
+        raise ConflictError("the experiment has no salts, as its key has 32 digits; begin another")
+    return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=16).hexdigest()
 
 
 def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Array:
@@ -34,7 +51,24 @@ def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Arra
     names : iterable of str
         The unit, or the number of the proposal.
     """
-    start = blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+    if len(key) == OLD:
+        start = blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+        return _numbers(start, names)
+    return salted(salt_of(key, purpose, plan), names)
+
+
+def salted(salt: str, names: Iterable[str]) -> Array:
+    """Return the positions (n,) of names by their salt.
+
+    Examples
+    --------
+    >>> salted("00" * 16, ["=ann"])
+    array([0.0])
+    """
+    return _numbers(blake2b(key=bytes.fromhex(salt), digest_size=8), names)
+
+
+def _numbers(start: blake2b, names: Iterable[str]) -> Array:
     digests = []
     for name in names:
         one = start.copy()
@@ -44,12 +78,17 @@ def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Arra
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * _STEP)
 
 
+def name_of(unit: str) -> str:
+    """Return what the position of a unit is made from; no number of a proposal looks like it."""
+    return f"={unit}"
+
+
 def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> list[str]:
     """Return what the position of each proposal (n,) is made from: its unit, or its number."""
     if not sticky or not units:
         return [f"#{number}" for number in numbers.tolist()]
     return [
-        f"#{number}" if unit is None else f"={unit}"
+        f"#{number}" if unit is None else name_of(unit)
         for unit, number in zip(units, numbers.tolist(), strict=True)
     ]
 

@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike
 
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import (
-    ParameterError,
-)
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import (
@@ -26,8 +23,10 @@ from orthobandit.experiment.arguments import (
     values_of,
 )
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate
+from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
+from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, named
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.levels import check_kept
 from orthobandit.experiment.once import check_key, once
@@ -36,7 +35,7 @@ from orthobandit.experiment.report import Report, report_of
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.shared import Request, SharedLedger, Turn
 from orthobandit.experiment.store import MemoryStore, Store
-from orthobandit.policy import AnytimeElimination, Policy
+from orthobandit.policy import Policy
 
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]
@@ -107,8 +106,8 @@ class Experiment:
             add : bool — rewards of one proposal add up, and are final at the end of the window.
             metrics : sequence of :class:`Metric` — other numbers that are told.
             guardrails : sequence of :class:`Guardrail`
-            key : str — 32 hexadecimal digits that draws are computed from; by default random, and kept with
-            the experiment.
+            key : str — 64 or 32 hexadecimal digits that draws are computed from; by default random, and kept
+            with the experiment.
         """
         chosen = settings_of(arms, policy, settings)
         for metric in chosen.metrics:
@@ -224,6 +223,42 @@ class Experiment:
 
         self._do(request)
 
+    def edge_plan(self) -> EdgePlan:
+        """Return the plan in force for those who draw without asking; it holds a secret, the plan's salt."""
+        return self._do(lambda turn: EdgePlan.of(turn.ledger))  # type: ignore[no-any-return]
+
+    def expose(
+        self,
+        plan: int,
+        units: Sequence[str],
+        arms: Sequence[int] | Whole,
+        rewards: Known | Mapping[str, Known] | None = None,
+        *,
+        covariates: Sequence[Covariates] | None = None,
+    ) -> Exposed:
+        """Take in draws that others made by :meth:`edge_plan`, each computed again, and their rewards.
+
+        A unit that was posted before is the same exposure. What would not have been drawn so is refused, one
+        by one. Post an exposure when it happens, whatever its arm.
+
+        Parameters
+        ----------
+        plan : int
+            That they were drawn under, in force still or not.
+        units, arms : sequences (n,)
+        rewards : (n,), or mapping of such by metric
+            None or NaN where nothing is known yet; post the exposure again with it.
+        covariates : sequence of dict (n,), optional
+            As they were before the draw.
+        """
+        batch = batch_of(plan, units, arms, named(rewards, self._settings.names[0]), covariates)
+
+        def request(turn: Turn) -> Exposed:
+            turn.ledger.settle(self._clock())
+            return expose(turn, self._store, batch)
+
+        return self._do(request)  # type: ignore[no-any-return]
+
     def tick(self) -> None:
         """Settle what the clock has settled; asking and telling do it by the way."""
         self._note("tick")
@@ -319,15 +354,7 @@ class Experiment:
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.
         """
-        return self._do(self._certified)  # type: ignore[no-any-return]
-
-    def _certified(self, turn: Turn) -> Certificate:
-        book = turn.ledger.book
-        if not isinstance(book.policy, AnytimeElimination):
-            raise ParameterError(
-                f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does"
-            )
-        return Certificate.of(book.policy, book.state, book.feeds, book.since)
+        return self._do(lambda turn: certified(turn.ledger.book))  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""

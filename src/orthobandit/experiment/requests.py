@@ -27,7 +27,7 @@ def ask(
     ledger, is_sticky = turn.ledger, turn.ledger.settings.sticky
     found: dict[str | int, Proposal] = {}
     if is_sticky:
-        found.update(_known(turn, store, names))
+        found.update(known_units(turn, store, names))
     # Whom a proposal is for: the unit, or the place in this request.
     whom = [place if name is None or not is_sticky else name for place, name in enumerate(names)]
     fresh = {key: place for place, key in reversed(list(enumerate(whom))) if key not in found}
@@ -36,13 +36,13 @@ def ask(
         units = [names[place] for place in rows]
         given = None if covariates is None else [covariates[place] for place in rows]
         entry = ledger.ask(ledger.at, units, len(rows), available, given)
-        new = {whom[place]: one for place, one in zip(rows, _proposals(entry, ledger), strict=True)}
+        new = {whom[place]: one for place, one in zip(rows, proposals_of(entry, ledger), strict=True)}
         turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
         found.update(new)
     return [found[key] for key in whom]
 
 
-def _known(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
+def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
     """Return the first proposals of the units that have one."""
     units = [name for name in dict.fromkeys(names) if name is not None]
     found = {name: turn.units[name] for name in units if name in turn.units}
@@ -56,7 +56,7 @@ def _known(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, P
 
 def known(turn: Turn, store: Store, unit: str) -> Proposal | None:
     """Return the first proposal of a unit, if it has one."""
-    return _known(turn, store, [unit]).get(unit)
+    return known_units(turn, store, [unit]).get(unit)
 
 
 def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Proposal]:
@@ -72,7 +72,8 @@ def _again(turn: Turn, store: Store, row: Row) -> Proposal:
     return Proposal(row.number, row.arm, label, row.plan, plan.probabilities, row.forecasts[0], row.held)
 
 
-def _proposals(entry: Asked, ledger: Ledger) -> list[Proposal]:
+def proposals_of(entry: Asked, ledger: Ledger) -> list[Proposal]:
+    """Return the proposals that were just drawn."""
     probabilities, labels = ledger.book.plans[entry.distribution].probabilities, ledger.arms.labels
     forecasts = entry.forecasts[0].tolist()
     return [
