@@ -63,15 +63,15 @@ def bare_app(where: str) -> FastAPI:
         return Response(answer, media_type="application/json")
 
     @app.post("/v1/experiments/{key}/ask")
-    async def ask(key: str, request: Request) -> Any:
+    async def ask(request: Request) -> Any:
         return await kept(request, b'{"id":1}')
 
     @app.post("/v1/experiments/{key}/tell")
-    async def tell(key: str, request: Request) -> Any:
+    async def tell(request: Request) -> Any:
         return await kept(request, b'{"told":1}')
 
     return app
 
 
 if __name__ == "__main__":
-    uvicorn.run(bare_app(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", ws="none")
+    uvicorn.run(bare_app(sys.argv[1]), port=int(sys.argv[2]), log_level="warning", ws="none")

@@ -63,7 +63,7 @@ def salted(salt: str, names: Iterable[str]) -> Array:
     Examples
     --------
     >>> salted("00" * 16, ["=ann"])
-    array([0.0])
+    array([0.62124818])
     """
     return _numbers(blake2b(key=bytes.fromhex(salt), digest_size=8), names)
 

@@ -3,17 +3,23 @@
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
+from orthobandit.experiment.coroutines import AsyncExperiment
 from orthobandit.experiment.edge import LASTS
 from orthobandit.service.answers import ExposedAnswer, PlanAnswer
 from orthobandit.service.auth import needs
 from orthobandit.service.edge.script import SOURCE, shipped
 from orthobandit.service.etags import tagged
+from orthobandit.service.hot import hot, opened
 from orthobandit.service.idempotency import Once
 from orthobandit.service.models import ExposuresBody
+from orthobandit.service.routes.asking import sent
 from orthobandit.service.routes.base import READS, WRITES, Key, experiment_of
 
+ROLE = "edge"
 router = APIRouter(
-    prefix="/v1/experiments/{key}", tags=["at the edge"], dependencies=[Depends(needs("edge"))]
+    prefix="/v1/experiments/{key}",
+    tags=["at the edge"],
+    dependencies=[Depends(needs(ROLE))],
 )
 script = APIRouter(tags=["at the edge"])
 SCRIPT = shipped(SOURCE.read_text(encoding="utf-8"))
@@ -29,22 +35,27 @@ def plan(key: Key, request: Request) -> Response:
     return answer
 
 
+async def _exposed(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
+    found = await experiment.expose(
+        body.plan, body.units, body.arms, body.rewards, covariates=body.covariates
+    )
+    answer = ExposedAnswer.of(found, is_named=isinstance(body.rewards, dict))
+    return answer.model_dump_json().encode()
+
+
 @router.post(
     "/exposures",
     summary="What was drawn, and what came of it",
     response_model=ExposedAnswer,
     responses=WRITES,
 )
-def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
+@hot(ROLE, ExposuresBody, _exposed)
+async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
     """Compute every draw again, take in those that are right, and say what is wrong with the others.
 
     A unit that was posted before is the same exposure; post it again when its reward is known.
     """
-    found = keyed.once(experiment_of(request, key), body).expose(
-        body.plan, body.units, body.arms, body.rewards, covariates=body.covariates
-    )
-    answer = ExposedAnswer.of(found, is_named=isinstance(body.rewards, dict))
-    return Response(answer.model_dump_json(), media_type="application/json")
+    return sent(await _exposed(await opened(request, key, keyed, body), body))
 
 
 @script.get(
