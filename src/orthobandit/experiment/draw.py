@@ -1,6 +1,7 @@
 """Draws that can be checked: each is a keyed hash of what was drawn for whom."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from secrets import token_hex
 
@@ -51,10 +52,15 @@ def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Arra
     names : iterable of str
         The unit, or the number of the proposal.
     """
+    return _numbers(_start(key, purpose, plan), names)
+
+
+@lru_cache(maxsize=1024)
+def _start(key: str, purpose: bytes, plan: int) -> blake2b:
+    """Return the hash that every position begins with."""
     if len(key) == OLD:
-        start = blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
-        return _numbers(start, names)
-    return salted(salt_of(key, purpose, plan), names)
+        return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+    return _salted(salt_of(key, purpose, plan))
 
 
 def salted(salt: str, names: Iterable[str]) -> Array:
@@ -65,7 +71,11 @@ def salted(salt: str, names: Iterable[str]) -> Array:
     >>> salted("00" * 16, ["=ann"])
     array([0.62124818])
     """
-    return _numbers(blake2b(key=bytes.fromhex(salt), digest_size=8), names)
+    return _numbers(_salted(salt), names)
+
+
+def _salted(salt: str) -> blake2b:
+    return blake2b(key=bytes.fromhex(salt), digest_size=8)
 
 
 def _numbers(start: blake2b, names: Iterable[str]) -> Array:
@@ -74,6 +84,8 @@ def _numbers(start: blake2b, names: Iterable[str]) -> Array:
         one = start.copy()
         one.update(name.encode())
         digests.append(one.digest())
+    if len(digests) == 1:  # the same number, by fewer steps
+        return np.array([(int.from_bytes(digests[0]) >> 11) * _STEP])
     words = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * _STEP)
 

@@ -224,6 +224,9 @@ class Ledger(Accounts):
             return np.zeros(0, dtype=np.bool_)
         self._check_open_proposals(numbers)
         before = self.waiting.told(place, numbers)
+        if len(numbers) == 1 and before.item() != before.item():  # nothing was told of it yet
+            self._check_range(place, numbers, values)
+            return np.ones(1, dtype=np.bool_)
         if self.settings.metrics[place].add:
             self._check_range(place, numbers, np.where(np.isnan(before), 0.0, before) + values)
             return np.ones(len(numbers), dtype=np.bool_)

@@ -96,7 +96,7 @@ class Statements:
             reward.event,
             reward.position,
         )
-        self.known = self._known()
+        self.known, self.known_one = self._known(UNITS), self._known(1)
         self.distribution = self._distribution()
         tables = (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS, REQUESTS)
         (
@@ -145,8 +145,8 @@ class Statements:
         )
         return Statement(query, ["experiment", "number"], self._dialect)
 
-    def _known(self) -> Statement:
-        names = [f"unit{index}" for index in range(UNITS)]
+    def _known(self, count: int) -> Statement:
+        names = [f"unit{index}" for index in range(count)]
         column = PROPOSALS.c
         query = (
             sa.select(column.unit, sa.func.min(column.number))
