@@ -26,8 +26,9 @@ from orthobandit.experiment.once import check_key, once
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report import Report, report_of
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.shared import Request, SharedLedger, Turn
+from orthobandit.experiment.shared import SharedLedger
 from orthobandit.experiment.store import MemoryStore, Store
+from orthobandit.experiment.turn import Request, Turn
 from orthobandit.policy import Policy
 
 

@@ -33,8 +33,8 @@ from orthobandit.experiment import requests
 from orthobandit.experiment.draw import ORDER, name_of, positions
 from orthobandit.experiment.edge import check_edge
 from orthobandit.experiment.entries import check_asked
-from orthobandit.experiment.shared import Turn
 from orthobandit.experiment.store import Store
+from orthobandit.experiment.turn import Turn
 
 Known = Sequence[float | None] | Array  # values, None or NaN where nothing is known
 
@@ -172,7 +172,8 @@ def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fre
     units = [batch.units[row] for row in order]
     given = None if batch.covariates is None else [batch.covariates[row] for row in order]
     entry = ledger.enter(number, units, (arms[order], held[order]), given)
-    turn.units.update(zip(units, requests.proposals_of(entry, ledger), strict=True))
+    places = dict(zip(units, range(len(units)), strict=True))
+    turn.entered.append((places, entry, ledger.book.plans[number].probabilities))
 
 
 def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
@@ -241,8 +242,10 @@ def _fresh(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) ->
 def _with_new(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
     """Return the proposals (n,) with those that are new; a unit that comes twice has one."""
     rows = np.flatnonzero(is_good & (ids == 0))
-    ids[rows] = [turn.units[batch.units[row]].id for row in rows.tolist()]
-    out.known += len(rows) - out.taken
+    if len(rows):
+        places, entry, _ = turn.entered[-1]
+        ids[rows] = [entry.first + places[batch.units[row]] for row in rows.tolist()]
+        out.known += len(rows) - out.taken
     return ids
 
 

@@ -130,11 +130,12 @@ class Ledger(Accounts):
         self._register(entry)
         return entry
 
-    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> None:
+    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
         """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
         entry = Told(self.at, metric, numbers, values)
         self.outbox.append(entry)
         self._tell(entry)
+        return entry
 
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Take in anything else."""

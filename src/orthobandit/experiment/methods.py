@@ -11,8 +11,8 @@ from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, 
 from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, named
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.shared import Turn
 from orthobandit.experiment.store import Store
+from orthobandit.experiment.turn import Turn
 
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]

@@ -7,8 +7,8 @@ from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.experiment.exposures import Exposed
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.requests import drawn_before
-from orthobandit.experiment.shared import Request, Turn
 from orthobandit.experiment.store import Store
+from orthobandit.experiment.turn import Request, Turn
 
 LONGEST = 200  # characters of a key
 

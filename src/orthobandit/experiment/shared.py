@@ -2,57 +2,23 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.ledger import Ledger
-from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
+from orthobandit.experiment.turn import Request, Turn
 
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
 POOL = ThreadPoolExecutor(32, "orthobandit")  # does requests that coroutines wait for
 SNAPSHOT = 5_000  # entries after which the state is kept, so that opening need not begin at the first
-
-
-@dataclass
-class Turn:
-    """What a request may work with while nobody else writes.
-
-    Attributes
-    ----------
-    ledger : Ledger
-        With all that anybody has written.
-    writer : Writer
-    units, told, done : dict
-        Proposals of units, rewards by (proposal, metric), and values of requests by key, that this commit has
-        brought: the store cannot tell them before its end.
-    seq, kept : int
-        The newest entry that the ledger holds, and the newest of a snapshot.
-    logged_at : float
-        Time of the newest entry.
-    """
-
-    ledger: Ledger
-    writer: Writer | None = None
-    units: dict[str, Proposal] = field(default_factory=dict)
-    told: dict[tuple[int, str], float] = field(default_factory=dict)
-    done: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    seq: int = 0
-    kept: int = 0
-    logged_at: float = -np.inf
-
-
-Request = Callable[[Turn], Any]
 
 
 @dataclass(eq=False)
@@ -228,8 +194,7 @@ class SharedLedger:
             if not isinstance(error, OrthobanditError):
                 raise
             return
-        for kept in (turn.units, turn.told, turn.done):
-            kept.clear()
+        turn.forget()
         self._last = _Commit(len(jobs), perf_counter() - start)
         for job in jobs:
             job.is_done = True
