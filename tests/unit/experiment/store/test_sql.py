@@ -271,7 +271,7 @@ def test_no_statement_reads_a_whole_table(path):
     store = SQLStore(path)
     connection = store._write_connection().connection.dbapi_connection
     queries = [name for name in vars(store._statements) if not name.startswith(("_", "add"))]
-    assert len(queries) == 15
+    assert len(queries) == 16
     for name in queries:
         statement = getattr(store._statements, name)
         values = statement._given(tuple(range(len(statement._names) - len(statement._constants))))
