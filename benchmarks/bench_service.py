@@ -3,13 +3,15 @@
 ``make bench NAMES=service`` prints the table; ``python -m benchmarks.bench_service --quick`` takes a minute.
 Pairs are an ask and a tell of a new unit each, by `wrk` on 32 connections. Beside them, in the same
 run and in the same way: a bare handler of the same framework that keeps each request by group commits, which
-is what the machine can do today, and Optuna's ask and tell on SQLite.
+is what the machine can do today, and Optuna's ask and tell on SQLite. Rates are per second of the clock, and
+beside them per second of the server's processor, which other work on the machine disturbs less.
 """
 
 import argparse
 import http.client
 import importlib
 import json
+import math
 import os
 import shutil
 import socket
@@ -21,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,17 +37,31 @@ KEY = "page"
 SERVE = "import sys; from orthobandit.cli import main; sys.exit(main())"
 
 
+class Server(NamedTuple):
+    """A server that runs: where it answers, and its process."""
+
+    address: str
+    pid: int
+
+    def processor(self) -> float:
+        """Return the seconds of the processor that it has used; NaN where nobody can tell."""
+        path = Path(f"/proc/{self.pid}/stat")
+        if not path.exists():
+            return math.nan
+        fields = path.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def process(*command: str, port: int) -> Iterator[str]:
-    """Run a server until it is no longer needed; yields its address."""
+def process(*command: str, port: int) -> Iterator[Server]:
+    """Run a server until it is no longer needed."""
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     server = subprocess.Popen(
         [sys.executable, *command], cwd=HERE.parent, env={**os.environ, **single}, stdout=subprocess.DEVNULL
     )
-    address = f"http://127.0.0.1:{port}"
     try:
         wait_for(port)
-        yield address
+        yield Server(f"http://127.0.0.1:{port}", server.pid)
     finally:
         server.terminate()
         server.wait(30)
@@ -67,35 +84,47 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(where: str) -> Iterator[str]:
+def serving(where: str) -> Iterator[Server]:
     """Run the service, without tokens: everybody on this machine is an admin."""
     port = free_port()
-    with process("-c", SERVE, "serve", "--db", where, "--port", str(port), "--no-auth", port=port) as address:
-        yield address
+    options = ("--db", where, "--port", str(port), "--no-auth")
+    with process("-c", SERVE, "serve", *options, port=port) as server:
+        yield server
 
 
-def pairs(addresses: Sequence[str], seconds: int, prefix: str) -> tuple[float, float, float]:
-    """Return pairs a second of all servers together, and the worst p50 and p99 of a request in ms."""
-    share = CONNECTIONS // len(addresses)
-    workers = max(WORKERS // len(addresses), 1)
-    command = ["wrk", f"-t{workers}", f"-c{share}", f"-d{seconds}s"]
+class Pairs(NamedTuple):
+    """Pairs a second, of the clock and of the processor; the worst p50 and p99 of a request in ms."""
+
+    rate: float
+    busy: float
+    p50: float
+    p99: float
+
+    def __str__(self) -> str:
+        return f"p50 {self.p50:.1f} ms, p99 {self.p99:.1f} ms, {self.busy:,.0f} a second of the processor"
+
+
+def pairs(servers: Sequence[Server], seconds: int, prefix: str) -> Pairs:
+    """Ask and tell all servers at once."""
+    share, workers = CONNECTIONS // len(servers), max(WORKERS // len(servers), 1)
+    command = ["wrk", f"-t{workers}", f"-c{share}", f"-d{seconds}s", "-s", str(HERE / "pairs.lua")]
+    before = sum(one.processor() for one in servers)
     runs = [
         subprocess.Popen(
-            [*command, "-s", str(HERE / "pairs.lua"), address, "--", KEY, f"{prefix}{place}-", "none"],
-            stdout=subprocess.PIPE,
-            text=True,
+            [*command, one.address, "--", KEY, f"{prefix}{place}-", "none"], stdout=subprocess.PIPE, text=True
         )
-        for place, address in enumerate(addresses)
+        for place, one in enumerate(servers)
     ]
     found = [json.loads(run.communicate()[0].splitlines()[-1]) for run in runs]
     assert not any(one["failed"] for one in found), found
+    busy = sum(one["pairs"] for one in found) / (sum(one.processor() for one in servers) - before)
     rate = sum(one["pairs"] / one["seconds"] for one in found)
-    return rate, max(one["p50"] for one in found), max(one["p99"] for one in found)
+    return Pairs(rate, busy, max(one["p50"] for one in found), max(one["p99"] for one in found))
 
 
-def posted(address: str, path: str, bodies: Sequence[bytes], clients: int = 3) -> float:
-    """Return how long it takes to post bodies that are ready, by a few clients."""
-    host = address.removeprefix("http://")
+def posted(server: Server, last: str, bodies: Sequence[bytes], clients: int = 3) -> tuple[float, float]:
+    """Post bodies of BATCH items that are ready; return items a second, of the clock and of the processor."""
+    host, path = server.address.removeprefix("http://"), f"/v1/experiments/{KEY}/{last}"
 
     def send(mine: Sequence[bytes]) -> None:
         connection = http.client.HTTPConnection(host, timeout=120)
@@ -107,23 +136,24 @@ def posted(address: str, path: str, bodies: Sequence[bytes], clients: int = 3) -
             assert b'"refused":[{' not in text, text[:500]
         connection.close()
 
-    start = time.perf_counter()
+    start, before = time.perf_counter(), server.processor()
     with ThreadPoolExecutor(clients) as pool:
         list(pool.map(send, [bodies[k::clients] for k in range(clients)]))
-    return time.perf_counter() - start
+    items = len(bodies) * BATCH
+    return items / (time.perf_counter() - start), items / (server.processor() - before)
 
 
-def told_in_batches(client: Client, address: str, rewards: int) -> float:
+def told_in_batches(client: Client, server: Server, rewards: int) -> tuple[float, float]:
     """Return rewards a second that are told in batches, of proposals that were asked for before."""
     values = np.random.default_rng(0).integers(0, 2, BATCH).tolist()
     bodies = []
     for _ in range(rewards // BATCH):
         ids = [one.id for one in client.ask_many(KEY, BATCH)]
         bodies.append(json.dumps({"ids": ids, "rewards": values}).encode())
-    return len(bodies) * BATCH / posted(address, f"/v1/experiments/{KEY}/tell-many", bodies)
+    return posted(server, "tell-many", bodies)
 
 
-def at_the_edge(client: Client, address: str, exposures: int) -> float:
+def at_the_edge(client: Client, server: Server, exposures: int) -> tuple[float, float]:
     """Return exposures a second that are posted in batches with their rewards, each drawn again."""
     plan, rng = client.edge_plan(KEY), np.random.default_rng(1)
     bodies = []
@@ -136,34 +166,38 @@ def at_the_edge(client: Client, address: str, exposures: int) -> float:
             "rewards": rng.integers(0, 2, BATCH).tolist(),
         }
         bodies.append(json.dumps(body).encode())
-    return len(bodies) * BATCH / posted(address, f"/v1/experiments/{KEY}/exposures", bodies)
+    return posted(server, "exposures", bodies)
 
 
-def on_sqlite(folder: str, seconds: int, many: int) -> float:
-    """Print what one process does on a SQLite file; return its pairs a second."""
-    with serving(f"{folder}/live.db") as address, Client(address, timeout=120) as client:
+def on_sqlite(folder: str, seconds: int, many: int) -> Pairs:
+    """Print what one process does on a SQLite file; return its pairs."""
+    with serving(f"{folder}/live.db") as server, Client(server.address, timeout=120) as client:
         client.create(KEY, ["a", "b", "c", "d"], rewards=[0, 1])
-        pairs([address], 2, "warm-")
-        rate, p50, p99 = pairs([address], seconds, "pair-")
-        batch = told_in_batches(client, address, many)
-        edge = at_the_edge(client, address, many)
-    report("SQLite: ask+tell pairs/s", rate, 2_000, f"p50 {p50:.1f} ms a request")
-    report("SQLite: p99 of a request in ms", p99, 30, least=False)
-    report("SQLite: rewards/s told in batches", batch, 50_000, f"{BATCH:,} a request")
-    report("SQLite: exposures/s verified, with a reward each", edge, 50_000, f"{BATCH:,} a request")
-    return rate
+        pairs([server], 2, "warm-")
+        found = pairs([server], seconds, "pair-")
+        batch, batch_busy = told_in_batches(client, server, many)
+        edge, edge_busy = at_the_edge(client, server, many)
+    report("SQLite: ask+tell pairs/s", found.rate, 2_000, str(found))
+    report("SQLite: p99 of a request in ms", found.p99, 30, least=False)
+    note = f"{BATCH:,} a request;"
+    report("SQLite: rewards/s told in batches", batch, 50_000, f"{note} {batch_busy:,.0f} of the processor")
+    name = "SQLite: exposures/s verified, with a reward each"
+    report(name, edge, 50_000, f"{note} {edge_busy:,.0f} of the processor")
+    return found
 
 
-def yardsticks(folder: str, seconds: int, rate: float) -> None:
+def yardsticks(folder: str, seconds: int, ours: Pairs) -> None:
     """Print the pairs beside a bare handler and beside Optuna, in the same run."""
     port = free_port()
-    command = ("-m", "benchmarks.bare_service", f"{folder}/bare.db", str(port))
-    with process(*command, port=port) as address:
-        bare, p50, p99 = pairs([address], seconds, "bare-")
-    note = f"{bare:,.0f} pairs/s there, p50 {p50:.1f} ms, p99 {p99:.1f} ms"
-    report("SQLite: % of a bare handler with group commits", 100 * rate / bare, 74, note)
+    with process("-m", "benchmarks.bare_service", f"{folder}/bare.db", str(port), port=port) as server:
+        pairs([server], 1, "warm-")
+        bare = pairs([server], seconds, "bare-")
+    note = f"{bare.rate:,.0f} pairs/s there, {bare}"
+    report("SQLite: % of a bare handler with group commits", 100 * ours.rate / bare.rate, 74, note)
+    name = "SQLite: % of it by the server's processor"
+    report(name, 100 * ours.busy / bare.busy, 74)
     theirs, _ = rates(lambda count: threaded(optuna_pairs(Path(folder)), count), 16, repeats=2)
-    report("SQLite: times Optuna's ask and tell", rate / theirs, 30, f"{theirs:,.1f} pairs/s there")
+    report("SQLite: times Optuna's ask and tell", ours.rate / theirs, 30, f"{theirs:,.1f} pairs/s there")
 
 
 def on_postgresql(seconds: int) -> None:
@@ -172,12 +206,12 @@ def on_postgresql(seconds: int) -> None:
     server_folder = importlib.import_module("real_postgres").server_folder
     with server_folder() as folder:
         where = f"postgresql+psycopg://postgres:@/postgres?host={folder}"
-        with serving(where) as one, Client(one, timeout=120) as client:
+        with serving(where) as one, Client(one.address, timeout=120) as client:
             client.create(KEY, ["a", "b", "c", "d"], rewards=[0, 1])
             with serving(where) as other:
                 pairs([one, other], 2, "warm-")
-                rate, p50, p99 = pairs([one, other], seconds, "pair-")
-    report("PostgreSQL, two servers: ask+tell pairs/s", rate, 1_500, f"p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+                found = pairs([one, other], seconds, "pair-")
+    report("PostgreSQL, two servers: ask+tell pairs/s", found.rate, 1_500, str(found))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -193,8 +227,8 @@ def main(arguments: list[str] | None = None) -> None:
     print("load of the machine before:", " ".join(f"{one:.1f}" for one in os.getloadavg()))
     if options.only != "postgresql":
         with tempfile.TemporaryDirectory() as folder:
-            rate = on_sqlite(folder, 15 // share, 300_000 // share)
-            yardsticks(folder, 9 // share, rate)
+            found = on_sqlite(folder, 15 // share, 300_000 // share)
+            yardsticks(folder, 9 // share, found)
     if options.only != "sqlite":
         on_postgresql(15 // share)
 
