@@ -25,6 +25,8 @@ DOORS = [
     ("POST", f"{PAGE}/ask-many", {"admin", "ask-tell"}),
     ("POST", f"{PAGE}/tell", {"admin", "ask-tell"}),
     ("POST", f"{PAGE}/tell-many", {"admin", "ask-tell"}),
+    ("GET", f"{PAGE}/plan", {"admin", "edge"}),
+    ("POST", f"{PAGE}/exposures", {"admin", "edge"}),
     ("POST", "/v1/experiments", {"admin"}),
     ("POST", f"{PAGE}/arms", {"admin"}),
     ("POST", f"{PAGE}/arms/nobody/retire", {"admin"}),
@@ -84,7 +86,7 @@ def test_every_route_has_its_door(http):
     }
     assert found == named
     without = {path for path, item in paths.items() for one in item.values() if not one.get("security")}
-    assert without == {"/healthz", "/readyz"}
+    assert without == {"/healthz", "/readyz", "/edge.js"}
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: t + "a", lambda t: "x" + t, lambda t: "ob_"])

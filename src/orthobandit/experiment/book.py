@@ -108,6 +108,14 @@ class Book:
         self.plans[number] = Plan.from_json(data["plan"])
         self._restricted[tuple(data["available"])] = number
 
+    def recall(self, number: int, plan: Plan) -> None:
+        """Remember a distribution again, for proposals that were drawn from it after all."""
+        self.plans[number] = plan
+
+    def fitted(self, plan: Plan) -> Plan:
+        """Return an earlier plan for the arms by now; those that came since are never played by it."""
+        return plan if plan.count == len(self.arms) else _widened(plan, self.arms)
+
     @property
     def _left(self) -> int:
         return int(self.plan.rounds)

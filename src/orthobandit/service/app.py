@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from orthobandit.service import dashboard
 from orthobandit.service.answers import ProblemAnswer
 from orthobandit.service.auth import Tokens
+from orthobandit.service.hot import Hot
 from orthobandit.service.limits import BODY_LIMIT, Limits
 from orthobandit.service.problems import add_handlers
 from orthobandit.service.registry import Registry
@@ -70,6 +71,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.add_middleware(Hot, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
     add_handlers(app)
     for router in ROUTERS:

@@ -118,6 +118,10 @@ class Registry:
             made.close()
         return kept
 
+    def found(self, key: str) -> Experiment | None:
+        """Return an experiment if it is open."""
+        return self._open.get(key)
+
     def get(self, key: str) -> Experiment:
         """Return an experiment, opened if it is not open yet."""
         found = self._open.get(key)

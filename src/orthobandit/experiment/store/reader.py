@@ -106,6 +106,8 @@ class Reader:
 
     def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
         """Return the first proposal of each unit that has one."""
+        if len(units) == 1:
+            return dict(self.statements.known_one.run(cursor, self.experiment, *units))
         found: dict[str, int] = {}
         for start in range(0, len(units), UNITS):
             some = tuple(units[start : start + UNITS])
