@@ -10,12 +10,18 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.utils import get_openapi
 
+from orthobandit._checks import check_positive
 from orthobandit.service.answers import ProblemAnswer
 from orthobandit.service.auth import Tokens
 from orthobandit.service.limits import BODY_LIMIT, Limits
+from orthobandit.service.looks import Looks
+from orthobandit.service.metrics import Metrics
+from orthobandit.service.observed import Observed
 from orthobandit.service.problems import add_handlers
+from orthobandit.service.rates import RATE, Rates
 from orthobandit.service.registry import Registry
 from orthobandit.service.routes import ROUTERS
+from orthobandit.service.routes.base import documented
 
 DESCRIPTION = (
     "Adaptive experiments that find the best arm, with guarantees, while the baseline moves. Ask which arm to"
@@ -30,6 +36,8 @@ def create_app(
     with_tokens: bool = True,
     body_limit: int = BODY_LIMIT,
     hosts: Collection[str] | None = None,
+    rate: float = RATE,
+    open_metrics: bool = False,
 ) -> FastAPI:
     """Return the service as an ASGI application.
 
@@ -46,6 +54,10 @@ def create_app(
         Bytes of a request's body.
     hosts : collection of str, optional
         Names that the server goes by; by default any.
+    rate : float
+        Requests a second of each token, or of each address if there are none; 0 for any number.
+    open_metrics : bool
+        Whether this machine may read ``/metrics`` without a token.
     """
 
     @asynccontextmanager
@@ -53,6 +65,7 @@ def create_app(
         registry = await run_in_threadpool(Registry, where)
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
+        app.state.looks = Looks(registry)
         try:
             yield
         finally:
@@ -68,7 +81,11 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.state.metrics, app.state.open_metrics = Metrics(), open_metrics
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
+    if rate:
+        app.add_middleware(Rates, rate=check_positive("rate", rate), with_tokens=with_tokens)
+    app.add_middleware(Observed, metrics=app.state.metrics)
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
@@ -88,5 +105,8 @@ def _described(app: FastAPI) -> dict[str, Any]:
         problem = ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
         parts |= problem.pop("$defs")
         parts["Problem"] = problem
+        for methods in schema["paths"].values():
+            for operation in methods.values():
+                operation["responses"] |= {str(status): one for status, one in documented(429).items()}
         app.openapi_schema = schema
     return app.openapi_schema

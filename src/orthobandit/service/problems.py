@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from orthobandit.errors import InputError, OrthobanditError
 from orthobandit.service.kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
+from orthobandit.service.request_log import REQUEST
 
 LOG = logging.getLogger("orthobandit.service")
 RETRY_AFTER = 2  # seconds after which a database may be well again
@@ -50,6 +51,8 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
     }
     if errors:
         document["errors"] = list(errors)
+    if kind in SILENT and REQUEST.get():
+        document["instance"] = f"urn:orthobandit:request:{REQUEST.get()}"  # the log has it by this
     headers = {}
     if kind == "unavailable":
         headers["Retry-After"] = str(RETRY_AFTER)
