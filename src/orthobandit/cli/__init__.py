@@ -22,6 +22,7 @@ COMMANDS = {
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
     "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
     "serve": "experiments over HTTP: ask, tell and report, in a file or a PostgreSQL database",
+    "db": "upgrade, back up, restore and check the database of the service",
     "demo-traffic": "made-up visitors against a server, for a first look",
     "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
 }
