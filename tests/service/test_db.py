@@ -194,7 +194,7 @@ def tampered(filled, tmp_path, statement):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE rewards SET value = 0.5 WHERE proposal = 7", "not as it was written"),
+        ("UPDATE rewards SET value = 0.5 WHERE proposal = 7 AND experiment = 1", "not as it was written"),
         ("DELETE FROM proposals WHERE number = 3 AND experiment = 1", "not as it was written"),
         ("INSERT INTO plans VALUES (1, 'plan', 1, 3)", "distribution 1 was noted more than once"),
         ("UPDATE experiments SET settings = '{}' WHERE id = 2", "settings are not as written"),

@@ -41,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--open-metrics", action="store_true", help="let this machine read /metrics without a token"
     )
+    parser.add_argument(
+        "--webhooks-anywhere",
+        action="store_true",
+        help="let webhooks go to http:// and to private networks (default: https:// and this machine)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -57,5 +62,6 @@ def run(options: argparse.Namespace) -> None:
         rate=options.rate,
         log=options.log,
         open_metrics=options.open_metrics,
+        webhooks_anywhere=options.webhooks_anywhere,
         say=lambda line: print(line, flush=True),
     )

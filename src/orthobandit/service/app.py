@@ -13,6 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from orthobandit._checks import check_positive
 from orthobandit.service.answers import ProblemAnswer
 from orthobandit.service.auth import Tokens
+from orthobandit.service.keeper import Keeper
+from orthobandit.service.keeper_lock import KeeperLock
 from orthobandit.service.limits import BODY_LIMIT, Limits
 from orthobandit.service.looks import Looks
 from orthobandit.service.metrics import Metrics
@@ -22,6 +24,7 @@ from orthobandit.service.rates import RATE, Rates
 from orthobandit.service.registry import Registry
 from orthobandit.service.routes import ROUTERS
 from orthobandit.service.routes.base import documented
+from orthobandit.service.webhooks.outbox import Outbox
 
 DESCRIPTION = (
     "Adaptive experiments that find the best arm, with guarantees, while the baseline moves. Ask which arm to"
@@ -38,6 +41,7 @@ def create_app(
     hosts: Collection[str] | None = None,
     rate: float = RATE,
     open_metrics: bool = False,
+    webhooks_anywhere: bool = False,
 ) -> FastAPI:
     """Return the service as an ASGI application.
 
@@ -58,6 +62,8 @@ def create_app(
         Requests a second of each token, or of each address if there are none; 0 for any number.
     open_metrics : bool
         Whether this machine may read ``/metrics`` without a token.
+    webhooks_anywhere : bool
+        Whether webhooks may be on plain HTTP and in private networks.
     """
 
     @asynccontextmanager
@@ -65,10 +71,14 @@ def create_app(
         registry = await run_in_threadpool(Registry, where)
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
-        app.state.looks = Looks(registry)
+        app.state.looks, app.state.outbox = Looks(registry), Outbox(registry, anywhere=webhooks_anywhere)
+        lock = KeeperLock(registry.where)
+        keeper = Keeper(lock, app.state.looks, app.state.outbox, app.state.metrics)
+        keeper.start()
         try:
             yield
         finally:
+            await run_in_threadpool(keeper.stop)
             await run_in_threadpool(registry.close)
 
     app = FastAPI(

@@ -16,7 +16,7 @@ ALARMS = ("sample-ratio", "missing", "drift")
 
 
 class Metrics:
-    """What a server has counted. Only its event loop counts, so that nothing need be locked.
+    """What a server has counted. Only its event loop counts requests, so that nothing need be locked.
 
     Labels are methods, templates of routes, statuses and keys of experiments; never units or tokens.
 
@@ -25,12 +25,15 @@ class Metrics:
     requests : dict
         How many, by method, route and status.
     webhooks : dict
-        Deliveries, by what came of them.
+        Deliveries, by what came of them; counted by the keeper's thread alone.
+    is_keeper : bool
+        Whether this server does what one does for all.
     """
 
     def __init__(self) -> None:
         self.requests: dict[tuple[str, str, int], int] = {}
         self.webhooks = {"sent": 0, "failed": 0, "dead": 0}
+        self.is_keeper = False
         self._seconds: dict[str, tuple[list[int], list[float]]] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -65,6 +68,11 @@ class Metrics:
         for result, count in self.webhooks.items():
             webhooks.add_metric((result,), count)
         yield webhooks
+        yield GaugeMetricFamily(
+            "orthobandit_keeper",
+            "Whether this server does what one does for all",
+            value=float(self.is_keeper),
+        )
 
 
 class _Families(Collector):

@@ -9,7 +9,8 @@ from orthobandit.service.routes.health import router as health
 from orthobandit.service.routes.metrics import router as metrics
 from orthobandit.service.routes.reading import router as reading
 from orthobandit.service.routes.tokens import router as tokens
+from orthobandit.service.routes.webhooks import router as webhooks
 
-ROUTERS = (health, metrics, experiments, asking, reading, arms, tokens, flags, tracking)
+ROUTERS = (health, metrics, experiments, asking, reading, arms, tokens, webhooks, flags, tracking)
 
 __all__ = ["ROUTERS"]
