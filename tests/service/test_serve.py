@@ -8,7 +8,6 @@ import sys
 import time
 from threading import Thread
 
-import httpx
 import pytest
 
 from orthobandit import Experiment
@@ -16,28 +15,9 @@ from orthobandit.cli import main
 from orthobandit.errors import OrthobanditError, ParameterError
 from orthobandit.service import Client
 from orthobandit.service.serving import serve
-from service_samples import TWO, started
+from service_samples import TWO, ended, ready, started
 
 KILLS, WRITERS = 3, 4
-
-
-def ready(address):
-    """Wait until the server answers."""
-    for _ in range(600):
-        try:
-            if httpx.get(f"{address}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError(f"{address} does not answer")
-
-
-def ended(process, how=signal.SIGTERM):
-    """End a process that was started here; returns its exit code."""
-    os.kill(process.pid, how)
-    code = process.wait(timeout=60)
-    process.stdout.close()
-    return code
 
 
 def test_the_first_start_shows_a_token_once(tmp_path):
