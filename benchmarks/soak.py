@@ -2,8 +2,9 @@
 
     python -m benchmarks.soak --minutes 10
 
-A server of its own, in a temporary file, is asked and told by some threads while its reports are looked at. The first third is left out: caches fill, and the interpreter grows to its size. A
-straight line through the rest must not rise by more than `ALLOWED` a minute; the exit code is 1 if it does.
+A server of its own, in a temporary file, is asked and told by some threads while its reports are looked at.
+The first third is left out: caches fill, and the interpreter grows to its size. A straight line through the
+rest must not rise by more than `ALLOWED` a minute; the exit code is 1 if it does.
 """
 
 import argparse
