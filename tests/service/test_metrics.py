@@ -1,5 +1,7 @@
 """What Prometheus is told, and who may see it."""
 
+import sqlite3
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from orthobandit.service.metrics import Metrics, experiment_families, written
@@ -88,6 +90,22 @@ def test_times_fall_into_the_buckets_that_hold_them():
     counts = [value(found, f"{name}_bucket", route="/", le=le) for le in ("0.001", "0.0025", "10.0", "+Inf")]
     assert counts == [1, 2, 3, 4]
     assert abs(value(found, f"{name}_sum", route="/") - 102.0021) < 1e-9
+
+
+def test_one_experiment_that_is_damaged_does_not_hide_the_others(tmp_path, caplog):
+    where = tmp_path / "all.db"
+    with served(where) as http:
+        for key in ("good", "bad"):
+            http.post("/v1/experiments", json=TWO | {"key": key})
+    with sqlite3.connect(where) as connection:
+        connection.execute("UPDATE experiments SET settings = '{}' WHERE name = 'bad'")
+    connection.close()
+    with served(where) as http:
+        for _ in range(3):
+            found = samples(http.get("/metrics").text)
+            assert value(found, "orthobandit_open", experiment="good") == 1
+            assert value(found, "orthobandit_database_up") == 1
+    assert caplog.text.count("'bad' cannot be looked at") == 1
 
 
 def test_a_database_that_is_away_is_said():

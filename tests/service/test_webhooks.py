@@ -318,5 +318,26 @@ def test_a_server_sends_by_itself(tmp_path, monkeypatch):
     assert json.loads(came[0][1])["data"]["arm"] == "c"
 
 
+def test_two_servers_on_postgresql_send_once(postgres):
+    kept, other = Kept(postgres), Kept(postgres)
+    try:
+        with receiver(500) as (url, came):
+            made, _ = kept.outbox.make(url, ["experiment.arm_retired"])
+            other.experiment("hooked", arms=3).retire(1)
+            assert [kept.keeper.round(), other.keeper.round()] == [True, False]
+            kept.lock.release()
+            other.now += DELAYS[0] + 1
+            assert other.keeper.round()
+            other.keeper.round()
+            kept.outbox.remove(made.id)
+        mine = [headers["webhook-id"] for headers, body in came if b'"hooked"' in body]
+        assert len(mine) == 2  # refused once, and taken over by the other server
+        assert len(set(mine)) == 1
+    finally:
+        for one in (kept, other):
+            one.lock.release()
+            one.registry.close()
+
+
 def test_delays_grow():
     assert list(outboxes.DELAYS) == sorted(outboxes.DELAYS)

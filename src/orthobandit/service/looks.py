@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from orthobandit.errors import ConflictError, OrthobanditError
+from orthobandit.errors import ConflictError, DamagedStoreError, OrthobanditError
 from orthobandit.experiment.report import Report
 from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
@@ -56,6 +56,7 @@ class Looks:
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.monotonic) -> None:
         self._registry, self._clock = registry, clock
         self._kept: dict[str, tuple[float, Look]] = {}
+        self._refused = set[str]()
         self._lock = Lock()
 
     def all(self) -> dict[str, Look]:
@@ -86,8 +87,12 @@ class Looks:
     def _looked(self, newest: Newest) -> Look | None:
         try:
             return Look(newest.seq, newest.at, self._registry.get(newest.key).report())
-        except ConflictError:
-            return None  # of a policy that this server does not know; Python alone can open it
+        except (ConflictError, DamagedStoreError) as error:
+            # Of a policy that this server does not know, or not as it was written: the others go on.
+            if newest.key not in self._refused:
+                LOG.warning("%r cannot be looked at: %s", newest.key, error)
+            self._refused.add(newest.key)
+            return None
 
     def _newest(self) -> list[Newest]:
         event, other = EVENTS.c, EVENTS.alias().c

@@ -19,7 +19,9 @@ RETRY_AFTER = 2  # seconds after which a database may be well again
 # What is said instead of the error's own words, which may name files, hosts and packages of the server.
 SILENT = {
     "internal": "The server's log says what it was; nothing is known to have been changed.",
-    "unavailable": "Nothing was changed; try again. The server's log says what is wrong.",
+    # A database that goes away during a commit may have done it.
+    "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
+    " wrong.",
 }
 BY_STATUS = {400: "malformed", 404: "not-found", 405: "method", 413: "too-large", 415: "not-json"}
 
