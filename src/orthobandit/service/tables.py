@@ -1,5 +1,14 @@
 """The service's own tables, beside those of the experiments in the same database."""
 
-from orthobandit.experiment.store.schema import DELIVERIES, METADATA, NEWS, TOKENS, WEBHOOKS
+from orthobandit.experiment.store.service_schema import (
+    ACTIONS,
+    DELIVERIES,
+    HISTORY,
+    METADATA,
+    NEWS,
+    SESSIONS,
+    TOKENS,
+    WEBHOOKS,
+)
 
-__all__ = ["DELIVERIES", "METADATA", "NEWS", "TOKENS", "WEBHOOKS"]
+__all__ = ["ACTIONS", "DELIVERIES", "HISTORY", "METADATA", "NEWS", "SESSIONS", "TOKENS", "WEBHOOKS"]

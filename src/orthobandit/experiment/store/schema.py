@@ -1,7 +1,6 @@
 """The tables of a store, as they are after all migrations.
 
-Rows of experiments are only ever added, but for snapshots and requests, of which old ones are dropped. Tables
-whose names begin with ``service_`` belong to the service, and are here because they share the database.
+Rows are only ever added, but for snapshots and requests, of which old ones are dropped.
 Every fact is kept once: the log (`events`) says that proposals were drawn or rewards told, and how many; the
 rows themselves are in `proposals` and `rewards`. `plans` finds the entry of a plan or distribution by number.
 """
@@ -108,43 +107,4 @@ SNAPSHOTS = Table(
     Column("state", Text, nullable=False),  # JSON
     Column("seal", LargeBinary, nullable=False),  # hash of the state
     sqlite_with_rowid=False,
-)
-TOKENS = Table(
-    "service_tokens",
-    METADATA,
-    Column("id", Text, primary_key=True),  # its first part, which is no secret
-    Column("name", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("hash", LargeBinary, nullable=False),  # of its second part
-    Column("at", Double, nullable=False),  # seconds since the epoch
-)
-WEBHOOKS = Table(
-    "service_webhooks",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("secret", Text, nullable=False),  # in clear: what is sent is signed with it
-    Column("kinds", Text, nullable=False),  # JSON: a list
-    Column("at", Double, nullable=False),
-    Column("is_off", Boolean, nullable=False),  # whoever is there does not want it any more
-)
-NEWS = Table(
-    "service_news",  # what happened in experiments, each once
-    METADATA,
-    Column("id", Text, primary_key=True),  # follows from what happened
-    Column("experiment", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("body", Text, nullable=False),  # JSON, as it is sent
-)
-DELIVERIES = Table(
-    "service_deliveries",
-    METADATA,
-    Column("webhook", Text, primary_key=True),
-    Column("news", Text, primary_key=True),
-    Column("state", Text, nullable=False),  # "waiting", "sent" or "dead"
-    Column("tries", Integer, nullable=False),
-    Column("next", Double, nullable=False),  # when to try
-    Column("answer", Text, nullable=False),  # to the last try
-    Index("service_deliveries_by_time", "state", "next"),
 )

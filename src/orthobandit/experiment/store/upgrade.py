@@ -10,9 +10,10 @@ from sqlalchemy.engine import Connection, Engine
 from orthobandit._files import optional_package
 from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.dialects import lock_tables, writing
-from orthobandit.experiment.store.schema import METADATA, RELEASES
+from orthobandit.experiment.store.schema import RELEASES
+from orthobandit.experiment.store.service_schema import METADATA
 
-NEWEST = "0003"  # the version of schema.py
+NEWEST = "0003"  # the version of schema.py and service_schema.py
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 

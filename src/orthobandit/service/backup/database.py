@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 from orthobandit.errors import UnknownExperimentError
 from orthobandit.experiment.store.dialects import address, connected, file_of
 from orthobandit.experiment.store.failures import named_errors
-from orthobandit.experiment.store.schema import METADATA
+from orthobandit.experiment.store.service_schema import METADATA
 from orthobandit.experiment.store.upgrade import NEWEST, found_version, is_ready
 
 PATIENCE = 30.0  # seconds to wait for other processes

@@ -94,8 +94,9 @@ def test_statements_are_those_of_postgresql_too():
 
 def test_tokens_that_the_service_made_by_itself_are_kept(path):
     with sqlite3.connect(path) as connection:  # as release 0.1 left it
-        for table in ("service_webhooks", "service_news", "service_deliveries"):
-            connection.execute(f"DROP TABLE {table}")
+        for table in METADATA.tables:
+            if table.startswith("service_") and table != "service_tokens":
+                connection.execute(f"DROP TABLE {table}")
         connection.execute("INSERT INTO service_tokens VALUES ('1', 'mine', 'admin', x'00', 5.0)")
         connection.execute("UPDATE orthobandit_version SET version_num = '0002'")
     connection.close()

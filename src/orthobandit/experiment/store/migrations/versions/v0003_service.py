@@ -1,4 +1,4 @@
-"""Tables of the service: tokens, which it made by itself before, webhooks, and what they are told."""
+"""Tables of the service: tokens, which it made by itself before, webhooks, and those of the dashboard."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,6 +20,11 @@ def upgrade() -> None:
         sa.Column("at", sa.Double, nullable=False),
         if_not_exists=True,
     )
+    _make_webhooks()
+    _make_dashboard()
+
+
+def _make_webhooks() -> None:
     op.create_table(
         "service_webhooks",
         sa.Column("id", sa.Text, primary_key=True),
@@ -47,3 +52,34 @@ def upgrade() -> None:
         sa.Column("answer", sa.Text, nullable=False),
     )
     op.create_index("service_deliveries_by_time", "service_deliveries", ["state", "next"])
+
+
+def _make_dashboard() -> None:
+    op.create_table(
+        "service_sessions",
+        sa.Column("id", sa.LargeBinary, primary_key=True),
+        sa.Column("token", sa.Text, nullable=False),
+        sa.Column("until", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "service_history",
+        sa.Column("experiment", sa.Text, primary_key=True),
+        sa.Column("at", sa.Double, primary_key=True),
+        sa.Column("settled", sa.BigInteger, nullable=False),
+        sa.Column("gaps", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "service_actions",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("experiment", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("arm", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("by", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("due", sa.Double, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("detail", sa.Text, nullable=False),
+    )
+    op.create_index("service_actions_by_state", "service_actions", ["state", "due"])
+    op.create_index("service_actions_by_experiment", "service_actions", ["experiment", "at"])
