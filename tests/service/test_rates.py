@@ -121,6 +121,7 @@ def test_a_server_refuses_with_a_problem_document(tmp_path):
         assert is_problem(refused, 429, "too-many")
         assert refused.headers["retry-after"] == "1"
         assert "x-request-id" in refused.headers
+        assert refused.headers["x-content-type-options"] == "nosniff"
     with served(tmp_path / "all.db", rate=0) as http:
         assert http.post("/v1/experiments", json=TWO).status_code == 201
         assert {http.get("/v1/experiments").status_code for _ in range(50)} == {200}

@@ -94,6 +94,7 @@ def test_an_error_has_its_trace_in_the_log_and_its_id_in_the_answer(tmp_path, re
     request = answer.headers["x-request-id"]
     assert answer.json()["instance"] == f"urn:orthobandit:request:{request}"
     assert "1234" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
     text = written.getvalue()
     assert text.count("RuntimeError: the password is 1234") == 1
     assert request in text

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from orthobandit import AnytimeElimination, ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, StorageError
 from orthobandit.service.keeper import Keeper
 from orthobandit.service.keeper_lock import KeeperLock
 from orthobandit.service.looks import Look, Looks
@@ -200,6 +200,26 @@ def test_what_fails_is_tried_again_with_the_same_name_and_given_up_at_last(kept)
     states = {one.kind: (one.state, one.tries) for one in kept.outbox.deliveries(made.id, 10)}
     assert states[RETIRED] == ("dead", len(DELAYS) + 1)
     assert kept.metrics.webhooks["dead"] == 1
+
+
+def test_a_server_that_dies_before_it_has_noted_what_it_sent_sends_again(kept, monkeypatch):
+    page = kept.experiment(arms=3)
+    with receiver() as (url, came):
+        kept.outbox.make(url)
+        page.retire(2)
+
+        def dies(*_):
+            raise StorageError("the database is away")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(kept.outbox, "settle", dies)
+            with pytest.raises(StorageError):
+                kept.keeper.round()
+        kept.new_keeper().round()
+        kept.new_keeper().round()
+    assert len(came) == 2
+    assert came[0][0]["webhook-id"] == came[1][0]["webhook-id"]
+    assert came[0][1] == came[1][1]
 
 
 def test_one_who_is_gone_is_told_nothing_more(kept):

@@ -8,6 +8,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from orthobandit.service.limits import HEADERS
 from orthobandit.service.metrics import Metrics
 from orthobandit.service.problems import SILENT, problem
 from orthobandit.service.request_log import REQUEST, REQUESTS, token_id
@@ -60,7 +61,9 @@ class Observed:
             LOG.error("%s %s failed", scope["method"], template(scope), exc_info=error)
             if status:
                 raise  # half an answer was sent: the connection must break
-            await problem("internal", SILENT["internal"])(scope, receive, noted)
+            answer = problem("internal", SILENT["internal"])
+            answer.raw_headers.extend(HEADERS)
+            await answer(scope, receive, noted)
         finally:
             route = template(scope)
             self._metrics.count(scope["method"], route, status or GONE, seconds or perf_counter() - start)

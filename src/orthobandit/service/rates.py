@@ -7,6 +7,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from orthobandit.service.limits import HEADERS
 from orthobandit.service.problems import problem
 
 RATE = 10_000.0  # requests a second of a token, or of an address where there are no tokens
@@ -141,6 +142,7 @@ async def _refuse(wait: float, why: str, scope: Scope, receive: Receive, send: S
     seconds = max(1, math.ceil(wait))
     answer = problem("too-many", f"{why}; try again after {seconds} s, and put several into one request")
     answer.headers["Retry-After"] = str(seconds)
+    answer.raw_headers.extend(HEADERS)
     await answer(scope, receive, send)
 
 
