@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed", "removed")
-NAME = re.compile(r"(\d{3})(?:-[a-z-]+)?\.(\w+)\.md")
+NAME = re.compile(r"(\d{3})(?:-[\w-]+)?\.(\w+)\.md")
 MARK = "<!-- releases, newest first -->\n"
 
 

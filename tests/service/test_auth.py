@@ -36,7 +36,13 @@ DOORS = [
     ("POST", "/ofrep/v1/evaluate/flags", {"admin", "ask-tell"}),
     ("POST", "/ofrep/v1/evaluate/flags/page", {"admin", "ask-tell"}),
     ("POST", "/v1/track", {"admin", "ask-tell"}),
+    ("GET", "/metrics", {"admin", "ask-tell", "read"}),
     ("GET", "/v1/tokens", {"admin"}),
+    ("GET", "/v1/webhooks", {"admin"}),
+    ("POST", "/v1/webhooks", {"admin"}),
+    ("POST", "/v1/webhooks/nobody/test", {"admin"}),
+    ("GET", "/v1/webhooks/nobody/deliveries", {"admin"}),
+    ("DELETE", "/v1/webhooks/nobody", {"admin"}),
     ("POST", "/v1/tokens", {"admin"}),
     ("DELETE", "/v1/tokens/nobody", {"admin"}),
 ]

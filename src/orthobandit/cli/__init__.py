@@ -24,6 +24,8 @@ COMMANDS = {
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
     "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
     "serve": "experiments over HTTP: ask, tell and report, in a file or a PostgreSQL database",
+    "db": "upgrade, back up, restore and check the database of the service",
+    "demo-traffic": "made-up visitors against a server, for a first look",
     "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
     "doctor": "does everything work on this machine, and what could be installed",
     "completion": "a script that lets bash, zsh or fish complete commands and options",
@@ -94,14 +96,18 @@ def _run(given: list[str]) -> int:
     # Only the command that is asked for is imported: the others' dependencies cost time.
     wanted = next((word for word in given if word in COMMANDS), None)
     if wanted is not None:
-        import_module(f"orthobandit.cli.{wanted}").configure(parsers[wanted])
+        _module(wanted).configure(parsers[wanted])
     options = parser.parse_args(given)
     with warnings.catch_warnings():
         warnings.simplefilter("always", OrthobanditWarning)
         warnings.showwarning = lambda message, *_: said(
             f"orthobandit {options.command}: warning", str(message)
         )
-        return _called(import_module(f"orthobandit.cli.{options.command}"), parsers[options.command], options)
+        return _called(_module(options.command), parsers[options.command], options)
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(f"orthobandit.cli.{command.replace('-', '_')}")
 
 
 def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> int:

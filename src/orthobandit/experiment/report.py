@@ -67,6 +67,10 @@ class Report:
         Rounds that the policy could not take, because they came after their phase.
     warnings : tuple of str
         What is not as it should be.
+    alarms : tuple of {"sample-ratio", "missing", "drift"}
+        Why claims cannot be believed; the warnings say more.
+    retirements : tuple of (str, str)
+        Arms that were taken out, in this order, and why.
     """
 
     advice: str
@@ -85,6 +89,8 @@ class Report:
     holdout: tuple[tuple[str, int, float | None], ...] = ()
     unused: int = 0
     warnings: tuple[str, ...] = ()
+    alarms: tuple[str, ...] = ()
+    retirements: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         from orthobandit.experiment.page import text_of
@@ -99,6 +105,8 @@ class Report:
             "metrics": [{**vars(one), "gaps": [list(gap) for gap in one.gaps]} for one in self.metrics],
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
+            "alarms": list(self.alarms),
+            "retirements": [list(one) for one in self.retirements],
         }
 
     def __repr__(self) -> str:
@@ -191,6 +199,8 @@ def report_of(ledger: Ledger) -> Report:
         holdout=_holdout(ledger),
         unused=book.unused,
         warnings=tuple(_warnings(ledger)),
+        alarms=_named_alarms(ledger),
+        retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
     )
 
 
@@ -271,6 +281,16 @@ def _warnings(ledger: Ledger) -> list[str]:
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
         )
     return out
+
+
+def _named_alarms(ledger: Ledger) -> tuple[str, ...]:
+    watch = ledger.watch
+    alarms = {
+        "sample-ratio": watch.ratio.alarm,
+        "missing": ledger.settings.silence == "missing" and watch.missing.alarm,
+        "drift": watch.drift is not None,
+    }
+    return tuple(name for name, is_raised in alarms.items() if is_raised)
 
 
 def _alarms(ledger: Ledger) -> list[str]:

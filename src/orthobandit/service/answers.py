@@ -212,6 +212,8 @@ class ReportAnswer(BaseModel):
     holdout: list[list[str | float | None]]
     unused: int
     warnings: list[str]
+    alarms: list[str] = Field(description="Why claims cannot be believed: sample-ratio, missing, drift")
+    retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":
@@ -306,3 +308,4 @@ class ProblemAnswer(BaseModel):
     status: int
     detail: str
     errors: list[FieldProblem] | None = None
+    instance: str | None = Field(None, description="Which request it was, by its `X-Request-Id`")

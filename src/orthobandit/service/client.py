@@ -23,7 +23,7 @@ from orthobandit.service.calls import (
     write,
 )
 
-BUSY = (502, 503, 504)  # answers after which the same request may succeed
+BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
 
 
 class _Base:
