@@ -81,11 +81,14 @@ def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arra
     s = normal_mixture(v, np.exp(-goal), r) + goal
     while np.any(short := _mixture_and_slope(s, v, r)[0] < goal):
         s = np.where(short, 2.0 * s, s)
+    found = np.zeros(s.shape, dtype=np.bool_)
     for _ in range(STEPS):
         value, slope = _mixture_and_slope(s, v, r)
         step = np.maximum(value - goal, 0.0) / slope
-        s = s - step
-        if np.all(step <= TOLERANCE * s):
+        # Each entry by itself: what others still need must not change its digits.
+        s = np.where(found, s, s - step)
+        found |= step <= TOLERANCE * s
+        if found.all():
             break
     return np.asarray(s * (1.0 + TOLERANCE))
 
