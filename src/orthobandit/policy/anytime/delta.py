@@ -41,8 +41,12 @@ def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> 
     rounds : int
         Length of the pilot.
     """
+    return cautious(np.abs(values[:, np.newaxis] - values), variance, noise, rounds)
+
+
+def cautious(gap: Array, variance: Array, noise: float, rounds: int) -> Array:
+    """Return lower estimates of gaps, as :func:`cautious_gaps` does, for any pairs."""
     error = np.sqrt(np.where(np.isfinite(variance), variance, 0.0) * noise / rounds)
-    gap = np.abs(values[:, np.newaxis] - values)
     return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
 
 

@@ -83,12 +83,23 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
     difference = arms.positions[others] - arms.positions[leader]
     solved = solve_ridge(gram, difference, ridge)
     error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
-    ratio = wanted.gaps / error
-    density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    lack = float(np.max(error * density - wanted.gaps * ndtr(-ratio)))
-    costs = np.full(len(arms), max(lack, LEADER_COST * float(np.median(wanted.gaps)), TINY))
+    costs = np.full(len(arms), least_cost(wanted.gaps, error))
     costs[others] += wanted.gaps
     costs /= costs.max()
     design = earning_design(arms, wanted.pairs, wanted.weights, costs, gap=GAP, support=active)
     p = np.where(design.probabilities > FAINT * design.probabilities.max(), design.probabilities, 0.0)
     return np.asarray(p / p.sum())
+
+
+def least_cost(gaps: Array, errors: Array) -> float:
+    """Return what a round of any arm costs: the largest expected improvement of another arm on the leader.
+
+    Parameters
+    ----------
+    gaps, errors : (m,) arrays
+        How much better than each the leader seems, and the standard errors of that.
+    """
+    ratio = gaps / errors
+    density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    lack = float(np.max(errors * density - gaps * ndtr(-ratio)))
+    return max(lack, LEADER_COST * float(np.median(gaps)), TINY)

@@ -200,7 +200,7 @@ class Rounds:
         A quiet batch counts no more than the batches before: where events are rare it has seen none.
         """
         sums = tally.sums + tally.counts * self.values
-        gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
+        gram, moment = self._centred_sums(arms, tally, sums)
         scatter = float(tally.squares.sum() / tally.rounds)
         noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
         if self.stage == 1 and self.watched:  # not yet, where rounds of the warm-up come late
@@ -212,6 +212,10 @@ class Rounds:
             moment=self.moment + moment / unit,
             noise=noise,
         )
+
+    def _centred_sums(self, arms: ArmSet, tally: Tally, sums: Array) -> tuple[Array, Array]:
+        """Return Σ x̃x̃ᵀ and Σ x̃·reward of rounds under the plan in force."""
+        return centred_sums(arms, self.probabilities, tally.counts, sums)
 
     def estimates(self, arms: ArmSet) -> Array:
         """Return estimated rewards (K,), up to a common level."""

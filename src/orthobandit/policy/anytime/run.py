@@ -106,7 +106,7 @@ class Run(Rounds):
         Residuals of the warm-up held the differences between arms, and its forecasts swung with them: of the
         largest, only what exceeds twice their spread is remembered.
         """
-        values = _fitted(self.estimates(arms), arms, policy.confidence)
+        values = fitted(self.estimates(arms), arms, policy.confidence)
         largest = max(self.largest - 2.0 * float(np.ptp(values)), 0.0)
         return replace(self, stage=1, length=warm_up(policy, arms), values=values, largest=largest)
 
@@ -126,7 +126,7 @@ class Run(Rounds):
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
         values = self.estimates(arms)
         leader = int(np.argmax(np.where(self.active, values, -np.inf)))
-        run = replace(self, leader=leader, values=_fitted(values, arms, policy.confidence))
+        run = replace(self, leader=leader, values=fitted(values, arms, policy.confidence))
         survivors = np.flatnonzero(self.active)
         if np.all(arms.positions[survivors] == arms.positions[survivors[0]]):
             return replace(run, epsilon=0.0)._settled(int(survivors[0]))
@@ -187,7 +187,7 @@ class Run(Rounds):
         return replace(self, rho=tuning.rho, scale=tuning.scale)
 
 
-def _fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
+def fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
     """Return estimates that residuals can be taken from.
 
     They average 0 under the wide plan, so that new estimates move no level under the forecaster's feet. If
