@@ -13,9 +13,10 @@ from orthobandit.design.base import Design, make_design
 
 FARTHEST = 10  # arms, beside those of a wide design, that are worth playing, for each dimension
 BINDING = 4  # contrasts at work for each dimension
-STEPS = 40  # multiplicative steps on a working set
-PASSES = 3  # over all contrasts
-ENOUGH = 0.05  # gap at which steps and passes end
+STEPS = 15  # multiplicative steps on a working set
+SHORT = 100  # contrasts for each dimension among which the binding ones are sought
+PASSES = 2  # over these
+ENOUGH = 0.1  # gap at which steps and passes end
 SPREAD = 0.1  # of the start that is even over the playable arms: what has no weight can get none
 FAINT = 1e-3  # probabilities below this share of the largest are left out
 ROWS = 4096  # contrasts that are priced at a time
@@ -87,16 +88,15 @@ def leader_design(arms: ArmSet, request: Request, start: Array) -> Design:
         Probabilities of the playable arms to start from; the guard's will do.
     """
     problem = _Problem.of(arms, request, start)
-    p, chosen, bound = problem.start, np.zeros(0, dtype=np.int64), 0.0
+    p, values = problem.start, problem.values(problem.start)
+    near = _largest(values, SHORT * problem.points.shape[1])
+    chosen, bound = np.zeros(0, dtype=np.int64), 0.0
     for _ in range(PASSES):
-        values = problem.values(p)
-        if bound and values.max() <= (1.0 + ENOUGH) * bound:
+        found = values[near] if not bound else problem.values(p, near)
+        if bound and found.max() <= (1.0 + ENOUGH) * bound:
             break
-        most = BINDING * problem.points.shape[1]
-        top = np.argpartition(-values, most - 1)[:most] if len(values) > most else np.arange(len(values))
-        chosen = np.union1d(chosen, top)
-        even = (1.0 - SPREAD) * p + SPREAD / len(p)
-        p, bound = _stepped(problem, problem.contrasts(chosen), even)
+        chosen = np.union1d(chosen, near[_largest(found, BINDING * problem.points.shape[1])])
+        p, bound = _stepped(problem, problem.contrasts(chosen), (1.0 - SPREAD) * p + SPREAD / len(p))
         p = np.where(p > FAINT * p.max(), p, 0.0)
         p /= p.sum()
     worst, play = float(problem.values(p).max()), problem.mixed(p)
@@ -152,20 +152,32 @@ class _Problem:
 
     def contrasts(self, chosen: Whole) -> Array:
         """Return (0, y) of some contrasts (q,), each times the root of its weight, (q, r + 1)."""
-        wanted = self.request
-        ends = (self.arms.features[wanted.others[chosen]], self.arms.features[[wanted.leader]])
-        y = np.subtract(*(self.arms.frame.coordinates(one) for one in ends)) @ self.transform
+        wanted, features = self.request, self.arms.features
+        y = self._mapped(features[wanted.others[chosen]], features[[wanted.leader]], self.transform)
         return np.column_stack([np.zeros(len(y)), y * np.sqrt(wanted.weights[chosen])[:, np.newaxis]])
 
-    def values(self, p: Array) -> Array:
-        """Return the squared norm of every contrast (n,), weights included."""
+    def values(self, p: Array, chosen: Whole | None = None) -> Array:
+        """Return the squared norm of every contrast (n,), or of some, weights included."""
         root = inverse_root((self.points.T * self.mixed(p)) @ self.points)
-        out = np.empty(len(self.request.others))
+        wanted, features = self.request, self.arms.features
+        others = wanted.others if chosen is None else wanted.others[chosen]
+        matrix, leader, out = self.transform @ root[1:], features[[wanted.leader]], np.empty(len(others))
         for start in range(0, len(out), ROWS):
-            block = np.arange(start, min(start + ROWS, len(out)))
-            seen = self.contrasts(block) @ root
-            np.einsum("ij,ij->i", seen, seen, out=out[block[0] : block[-1] + 1])
-        return out
+            seen = self._mapped(features[others[start : start + ROWS]], leader, matrix)
+            np.einsum("ij,ij->i", seen, seen, out=out[start : start + len(seen)])
+        return out * (wanted.weights if chosen is None else wanted.weights[chosen])
+
+    def _mapped(self, rows: Array, leader: Array, matrix: Array) -> Array:
+        """Return differences of features to the leader's, in the frame's coordinates, times a matrix."""
+        frame = self.arms.frame
+        if not frame.is_delicate:
+            return np.asarray((rows - leader) @ (frame.transform @ matrix))
+        return np.asarray((frame.coordinates(rows) - frame.coordinates(leader)) @ matrix)
+
+
+def _largest(values: Array, most: int) -> Whole:
+    """Return the places of the largest values, at most so many."""
+    return np.argpartition(-values, most - 1)[:most] if len(values) > most else np.arange(len(values))
 
 
 def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, float]:

@@ -49,10 +49,11 @@ class RivalGeometry:
         white, factor = whitened((arms.features[support] - arms.frame.origin) @ arms.basis.T, p)
         return cls(arms, support, p, np.where(np.isfinite(white), white, 0.0), factor)
 
-    def differences(self, kept: Whole, rival: int) -> Iterator[tuple[slice, Array]]:
-        """Yield z (n', r) of the arms `kept` (n,) block by block; +inf where p cannot estimate y.
+    def differences(self, kept: Whole, rival: int) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield z (n', r) of the arms `kept` (n,) against the rival, and v (n',), block by block.
 
-        Arms that equal the rival, or differ from it by no more than rounding, have no y either.
+        Where p cannot estimate y, v is +inf and z is 0; so it is for arms that equal the rival, or differ
+        from it by no more than rounding.
         """
         features, transform = self.arms.features, self._transform
         own = np.flatnonzero(self.support == rival)
@@ -60,13 +61,12 @@ class RivalGeometry:
         for start in range(0, len(kept), ROWS):
             rows = kept[start : start + ROWS]
             y = features[rows] - features[rival]
-            if transform is not None:
-                z = y @ transform
-            else:
-                z = self.factor.whiten(y @ self.arms.basis.T)
-            size = np.einsum("ij,ij->i", z, z)
-            z[size <= max(least, 0.0)] = np.inf
-            yield slice(start, start + len(rows)), z
+            z = y @ transform if transform is not None else self.factor.whiten(y @ self.arms.basis.T)
+            v = np.einsum("ij,ij->i", z, z)
+            unknown = ~((v > least) & (v < np.inf))
+            if unknown.any():
+                v[unknown], z[unknown] = np.inf, 0.0
+            yield slice(start, start + len(rows)), z, v
 
     @property
     def _transform(self) -> Array | None:
@@ -79,7 +79,10 @@ class RivalGeometry:
 
     def variances(self, kept: Whole, rival: int) -> Array:
         """Return v (n,) of arms against the rival; +inf where p cannot estimate the pair."""
-        return self.measured(kept, rival, [], np.zeros(len(self.support)))[0][0]
+        out = np.empty(len(kept))
+        for block, _, v in self.differences(kept, rival):
+            out[block] = v
+        return out
 
     def measured(
         self, kept: Whole, rival: int, squares: Sequence[Array], sums: Array
@@ -91,20 +94,17 @@ class RivalGeometry:
         """
         matrices, direction = [(self.white.T * q) @ self.white for q in squares], self.white.T @ sums
         forms, pushes = np.empty((1 + len(matrices), len(kept))), np.empty(len(kept))
-        for block, z in self.differences(kept, rival):
-            unknown = np.isinf(z).any(axis=1)
-            z[unknown] = 0.0
-            for place, image in enumerate((z, *(z @ matrix for matrix in matrices))):
-                np.einsum("ij,ij->i", image, z, out=forms[place, block])
-            pushes[block] = z @ direction
-            forms[0, block][unknown] = np.inf
+        for block, z, v in self.differences(kept, rival):
+            forms[0, block], pushes[block] = v, z @ direction
+            for place, matrix in enumerate(matrices, start=1):
+                np.einsum("ij,ij->i", z @ matrix, z, out=forms[place, block])
         return forms, pushes
 
     def reaches(self, kept: Whole, rival: int) -> Array:
         """Return max |g(a)| (n,) over the arms that can be drawn."""
         columns, out = np.ascontiguousarray(self.white.T), np.empty(len(kept))
-        for block, z in self.differences(kept, rival):
-            out[block] = np.abs(np.where(np.isfinite(z), z, 0.0) @ columns).max(axis=1)
+        for block, z, _ in self.differences(kept, rival):
+            out[block] = np.abs(z @ columns).max(axis=1)
         return out
 
     def doubts(self, draws: Array) -> Array:

@@ -127,6 +127,4 @@ def _check_possible(plan: Plan, tally: Tally) -> None:
 
 def clear(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
     """Return the tally (..., K) with no rounds where `mask` (...) is true."""
-    keep = ~mask[..., np.newaxis]
-    parts = (np.where(keep, part, 0.0) for part in (tally.sums, tally.squares, tally.largest))
-    return Tally(tally.counts * keep, *parts)
+    return tally.without(mask)
