@@ -143,21 +143,27 @@ def bounds_against_leaders(
 ) -> Array:
     """Return upper bounds (..., K, K), or a row or a column (..., K) of them: see the policy."""
     k, is_whole = len(state.arms), of is None and over is None
-    size = 8.0 * k ** (2 if is_whole else 1) * len(state.runs)
-    check_fits(f"upper bounds on all pairs of {k:,} arms", size, "ask for one row or column by `of` or `over`")
-    out = np.full((len(state.runs), *([k, k] if is_whole else [k])), np.inf)
+    shape = (k, k) if is_whole else (k,)
+    check_fits(
+        f"upper_bounds of all pairs of {k:,} arms",
+        8.0 * float(np.prod(shape)) * len(state.runs),
+        "ask for one row or one column by `of` or `over`",
+    )
+    out = np.full((len(state.runs), *shape), np.inf)
     for run, table in zip(state.runs, out, strict=True):
         for one in run.led:
-            if over in (None, one.arm) and (of is None or run.active[of]):
-                mine = run.kept if of is None else np.array([of])
-                places = np.searchsorted(run.kept, mine)
-                bounds = one.only(places).upper_bounds(confidence, run.events)
-                table[(mine, one.arm) if is_whole else mine if of is None else one.arm] = bounds
+            if of is not None:
+                if run.active[of]:
+                    place = np.searchsorted(run.kept, [of])
+                    table[one.arm] = one.only(place).upper_bounds(confidence, run.events)[0]
+            elif over in (None, one.arm):
+                bounds = one.upper_bounds(confidence, run.events)
+                table[(run.kept, one.arm) if is_whole else run.kept] = bounds
         if is_whole:
             np.fill_diagonal(table, 0.0)
         else:
-            table[over if of is None else of] = 0.0
-    return out.reshape((*state.batch, *out.shape[1:]))
+            table[of if over is None else over] = 0.0
+    return out.reshape((*state.batch, *shape))
 
 
 def dump(state: LeadingState) -> dict[str, Any]:
