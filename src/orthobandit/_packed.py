@@ -37,7 +37,9 @@ def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ..
         array = np.frombuffer(b64decode(data["bytes"], validate=True), dtype=kind).reshape(sizes)
     except (KeyError, TypeError, ValueError, Error):
         raise ParameterError(f"data[{name!r}] is not a packed array; was it written by `dump`?") from None
-    fits = len(sizes) == len(shape) and all(want in (None, size) for want, size in zip(shape, sizes, strict=True))
+    fits = len(sizes) == len(shape) and all(
+        want in (None, size) for want, size in zip(shape, sizes, strict=True)
+    )
     if not fits or kind != np.dtype(dtype):
         wanted = tuple("any" if size is None else size for size in shape)
         raise ParameterError(

@@ -84,9 +84,7 @@ class RivalGeometry:
             out[block] = v
         return out
 
-    def measured(
-        self, kept: Whole, rival: int, squares: Sequence[Array], sums: Array
-    ) -> tuple[Array, Array]:
+    def measured(self, kept: Whole, rival: int, squares: Sequence[Array], sums: Array) -> tuple[Array, Array]:
         """Look at the arms `kept` (n,) once.
 
         Returns v, and Σ_a q_a·g(a)² for each of the squares q (m,) on the support, (1 + len(squares), n); and

@@ -180,9 +180,7 @@ def centred_sums(
     return np.asarray(gram), _rows_times(sums, centred)
 
 
-def few_centred_sums(
-    arms: ArmSet, probabilities: Array, counts: Whole, sums: Array
-) -> tuple[Array, Array]:
+def few_centred_sums(arms: ArmSet, probabilities: Array, counts: Whole, sums: Array) -> tuple[Array, Array]:
     """Return what :func:`centred_sums` does for one replication, from the arms alone that can be drawn."""
     some = np.flatnonzero(probabilities)
     positions = (arms.features[some] - arms.frame.origin) @ arms.basis.T

@@ -1,6 +1,6 @@
 """Anytime elimination: exact or asymptotic confidence at every moment, whatever the shift."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,8 @@ from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
-from orthobandit.policy.anytime.leading.state import (
-    MARK,
-    LeadingState,
-    all_pairs_of,
-    bounds_against_leaders,
-)
-from orthobandit.policy.anytime.leading.state import dump as dump_leading
-from orthobandit.policy.anytime.leading.state import load as load_leading
+from orthobandit.policy.anytime.leading import storage
+from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
 from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
 from orthobandit.policy.anytime.run import Run
 from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
@@ -214,9 +208,7 @@ class AnytimeElimination:
             mode=self.confidence.name,
         )
 
-    def upper_bounds(
-        self, state: State, *, of: int | None = None, over: int | None = None
-    ) -> Array:
+    def upper_bounds(self, state: State, *, of: int | None = None, over: int | None = None) -> Array:
         """Return the most that each arm can be better than each other, (..., K, K).
 
         Entry (i, j) bounds (x_i − x_j)ᵀθ. For any arm i, with probability 1 − δ all bounds of its row hold at
@@ -231,7 +223,9 @@ class AnytimeElimination:
             One row or one column (..., K) alone: what this arm can be better by than each, or each than it.
         """
         if of is not None and over is not None:
-            raise ParameterError(f"of={of} and over={over} are one pair; give one of them, and take its entry")
+            raise ParameterError(
+                f"of={of} and over={over} are one pair; give one of them, and take its entry"
+            )
         for name, arm in (("of", of), ("over", over)):
             if arm is not None:
                 check_whole(name, arm, least=0, most=len(state.arms) - 1)
@@ -303,8 +297,8 @@ class AnytimeElimination:
 
     def dump(self, state: State) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        return dump_leading(state) if isinstance(state, LeadingState) else dump(state)
+        return storage.dump(state) if isinstance(state, LeadingState) else dump(state)
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> State:
         """Invert :meth:`dump`."""
-        return load_leading(arms, data) if MARK in data else load(arms, data)
+        return storage.load(arms, data) if storage.MARK in data else load(arms, data)

@@ -2,9 +2,10 @@
 
 ================  =============================================================================
 ``against``       evidence of the survivors against one arm, or against the leaders of the moment
+``seen``          a batch of rounds as survivors against any arm see it
 ``run``           one replication: what a finished batch changes
 ``plans``         where to play next
-``state``         the memory of all replications, and how it is written down and read back
-``policy``        what the policy does with such a state
+``state``         the memory of all replications
+``storage``       how it is written down and read back
 ================  =============================================================================
 """

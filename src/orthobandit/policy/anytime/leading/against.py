@@ -51,7 +51,8 @@ class Against:
         """Return the sums before the first round; one array of zeros serves all of them."""
         nothing = np.zeros(len(tuning.rho))
         nothing.flags.writeable = False
-        return cls(arm, alpha, since, *[nothing] * len(EVIDENCE), rho=tuning.rho, scale=tuning.scale)
+        sums = dict.fromkeys(EVIDENCE, nothing)
+        return cls(arm, alpha, since, **sums, rho=tuning.rho, scale=tuning.scale)
 
     def copied(self, arm: int, alpha: float) -> "Against":
         """Return the same sums, as long as they are the same, against an arm at a level of its own."""
@@ -80,9 +81,7 @@ class Against:
         out = np.zeros(len(self.totals), dtype=np.bool_)
         for block in self._blocks(np.flatnonzero(self.totals < 0)):
             evidence = self._evidence(block, events)
-            out[block] = confidence.exceeds(
-                replace(evidence, totals=-evidence.totals), self._tuning(block)
-            )
+            out[block] = confidence.exceeds(replace(evidence, totals=-evidence.totals), self._tuning(block))
         return out
 
     def upper_bounds(self, confidence: Confidence, events: float) -> Array:

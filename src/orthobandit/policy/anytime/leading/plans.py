@@ -1,4 +1,4 @@
-"""Where to play next with very many arms: from few arms that are worth playing, for those still in the race."""
+"""Where to play next with very many arms: few that are worth playing, for those still in the race."""
 
 from dataclasses import dataclass
 from functools import lru_cache
