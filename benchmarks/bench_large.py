@@ -53,8 +53,10 @@ def world(count: int, seed: int) -> Environment:
     return Environment(ArmSet(features), theta, Sine())
 
 
-def play(environment: Environment, confidence: Confidence, seed: int) -> tuple[int, bool, list[float], float]:
-    """Play until an arm is declared; return rounds, whether it is the best, and seconds of each re-plan."""
+def play(
+    environment: Environment, confidence: Confidence, seed: int, *, is_stored: bool = False
+) -> tuple[int, bool, list[float], float]:
+    """Play until an arm is declared; return rounds, if it is the best, seconds a re-plan and to store."""
     policy = AnytimeElimination(DELTA, confidence=confidence, pairs="leader")
     player = Player(environment, np.array([MOST]), seed, np.arange(1), policy.baseline)
     state, seconds, stored = policy.start(environment.arms, (1,)), list[float](), 0.0
@@ -65,7 +67,7 @@ def play(environment: Environment, confidence: Confidence, seed: int) -> tuple[i
         state = policy.observe(state, plan, tally)
         if counts:
             seconds.append(time.process_time() - begin)
-        if len(seconds) == 2:  # the longest state: all arms are in, and rounds count
+        if is_stored and len(seconds) == 2:  # the longest state: all arms are in, and rounds count
             begin = time.process_time()
             policy.load(environment.arms, json.loads(json.dumps(policy.dump(state))))
             stored = time.process_time() - begin
@@ -79,8 +81,8 @@ def measure(count: int, mode: str, runs: int) -> Found:
     rounds, right, seconds, one_pass, memory, stored = [], 0, [], 0.0, 0.0, 0.0
     for seed in range(runs):
         environment = world(count, seed)
-        found = play(environment, MODES[mode], seed)
-        memory = max(memory, _peak() - before) if not seed else memory
+        found = play(environment, MODES[mode], seed, is_stored=seed == runs - 1 > 0)
+        memory = memory or _peak() - before
         rounds.append(found[0])
         right += found[1]
         seconds += found[2]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from orthobandit._linalg import inverse_root
 from orthobandit._types import Array, Whole
@@ -13,7 +12,7 @@ from orthobandit.design.base import Design, make_design
 
 FARTHEST = 10  # arms, beside those of a wide design, that are worth playing, for each dimension
 BINDING = 4  # contrasts at work for each dimension
-STEPS = 15  # multiplicative steps on a working set
+STEPS = 10  # multiplicative steps on a working set
 SHORT = 100  # contrasts for each dimension among which the binding ones are sought
 PASSES = 2  # over these
 ENOUGH = 0.1  # gap at which steps and passes end
@@ -185,13 +184,11 @@ def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, floa
     points = problem.points
     multipliers = np.full(len(contrasts), 1.0 / len(contrasts))
     least, found, bound = np.inf, p, 0.0
-    both = np.concatenate([points, contrasts]).T
     for _ in range(STEPS):
-        lower = np.linalg.cholesky((points.T * problem.mixed(p)) @ points)
-        white = scipy.linalg.solve_triangular(lower, both, lower=True, check_finite=False)
-        drawn, wanted = white[:, : len(points)], white[:, len(points) :]
-        values = np.einsum("ij,ij->j", wanted, wanted)
-        pulls = multipliers @ (wanted.T @ drawn) ** 2
+        root = inverse_root((points.T * problem.mixed(p)) @ points)
+        wanted = contrasts @ root
+        values = np.einsum("ij,ij->i", wanted, wanted)
+        pulls = multipliers @ np.square((wanted @ root.T) @ points.T)
         phi = float(multipliers @ values)
         bound = max(bound, phi**2 / float(pulls.max()))
         if values.max() < least:

@@ -11,6 +11,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate.augmented import CLOSEST
 from orthobandit.estimate.evidence import DRAWN
 
+# Rounding of an inner product in single precision, in units of the two lengths: r·2⁻²⁴, r up to a hundred.
+SINGLE = 1e-5
 ROWS = 4096  # arms that are looked at at a time: they and their images stay in the cache
 
 
@@ -99,10 +101,16 @@ class RivalGeometry:
         return forms, pushes
 
     def reaches(self, kept: Whole, rival: int) -> Array:
-        """Return max |g(a)| (n,) over the arms that can be drawn."""
-        columns, out = np.ascontiguousarray(self.white.T), np.empty(len(kept))
-        for block, z, _ in self.differences(kept, rival):
-            out[block] = np.abs(z @ columns).max(axis=1)
+        """Return max |g(a)| (n,) over the arms that can be drawn, or at most 10⁻⁵·√v·max‖h_a‖ more.
+
+        In single precision, which takes half the time of the longest of all passes, with its rounding added.
+        """
+        columns, out = np.ascontiguousarray(self.white.T, dtype=np.float32), np.empty(len(kept))
+        farthest = float(np.sqrt(np.max(np.einsum("ij,ij->i", self.white, self.white), initial=0.0)))
+        for block, z, v in self.differences(kept, rival):
+            pulls = z.astype(np.float32) @ columns
+            rounding = SINGLE * farthest * np.sqrt(np.where(np.isfinite(v), v, 0.0))
+            out[block] = np.maximum(pulls.max(axis=1), -pulls.min(axis=1)) + rounding
         return out
 
     def doubts(self, draws: Array) -> Array:

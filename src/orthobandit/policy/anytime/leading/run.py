@@ -22,6 +22,7 @@ from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of
 from orthobandit.policy.anytime.run import INFORMED, LONGER, REDESIGN, SHORTEST, fitted
 from orthobandit.policy.anytime.settings import Settings, warm_up
 
+SHOWN = 20_000  # survivors up to which ε is worked out where it is for the reader alone, and can end nothing
 REMEMBERED = 4  # arms that have led, against which evidence is kept
 EMPTY: dict[str, Any] = {
     **dict.fromkeys((*EVIDENCE, "alpha", "rho", "scale", "left"), np.zeros(0)),
@@ -221,9 +222,9 @@ class LeadingRun(Rounds):
         others = different(arms, kept, leader)
         if not others.any():
             return replace(run, epsilon=0.0).settled(int(kept[0]))
-        epsilon = np.inf
+        epsilon, is_asked = np.inf, policy.epsilon > 0 or len(kept) <= SHOWN
         for one in self.led:
-            if one.arm == leader:
+            if one.arm == leader and is_asked:
                 epsilon = one.highest(policy.confidence, self.events, others)
         run = replace(run, epsilon=epsilon)
         return run.settled(leader) if epsilon <= policy.epsilon else run
