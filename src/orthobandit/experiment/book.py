@@ -46,7 +46,7 @@ class Book:
     """
 
     def __init__(self, policy: Policy[Any], arms: ArmSet) -> None:
-        _check_pairs(policy, arms)
+        check_pairs_kept(policy, arms)
         self.policy, self.arms, self.state = policy, arms, policy.start(arms)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
@@ -239,7 +239,7 @@ class Book:
         return out
 
 
-def _check_pairs(policy: Policy[Any], arms: ArmSet) -> None:
+def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
     """Refuse more arms than there can be pairs kept of, as certificates and arms that come and go need."""
     check_fits(
         f"a live experiment with {len(arms):,} arms",
