@@ -83,6 +83,13 @@ class RangeFactor:
         """Return the same for z that are known to lie in the range: what sticks out of it is rounding."""
         return self._scaled(self._rotated(z))
 
+    def whiten_rows(self, rows: Array) -> Array:
+        """Return :meth:`whiten` of rows (..., K, n), a matrix for each of the factor's."""
+        scale, values = self.scale[..., np.newaxis, :], self.values[..., np.newaxis, :]
+        each = RangeFactor(scale, self.vectors, values, self.inside[..., np.newaxis, :])
+        rotated = (rows / each.scale) @ self.vectors
+        return np.where(each._outside(rotated)[..., np.newaxis], np.inf, each._scaled(rotated))
+
     def _rotated(self, z: Array) -> Array:
         return np.asarray(np.einsum("...ij,...i->...j", self.vectors, z / self.scale))
 
@@ -116,7 +123,7 @@ class RangeFactor:
 
 
 def whitened(points: Array, weights: Array, drawn: Whole | None = None) -> tuple[Array, RangeFactor]:
-    """Return points (K, r) around their mean in units of their covariance, and the factor of that.
+    """Return points (..., K, r) around their mean in units of their covariance, and the factor of that.
 
     With μ = Σ w_i x_i and Σ = Σ w_i (x_i−μ)(x_i−μ)ᵀ, Euclidean distances between the rows are distances in
     Σ⁻¹; rows outside the range of Σ are +inf.
@@ -124,17 +131,18 @@ def whitened(points: Array, weights: Array, drawn: Whole | None = None) -> tuple
     Parameters
     ----------
     points : (K, r) array
-    weights : (K,) array
-        A distribution over the points.
+    weights : (..., K) array
+        Distributions over the points.
     drawn : (m,) array of int, optional
-        Where the weights (m,) are, if not on all points.
+        Where the weights (..., m) are, if not on all points.
     """
     seen = slice(None) if drawn is None else drawn
     # Around a point that is drawn first: what all drawn points share is then 0, and not rounding.
-    points = points - points[seen][np.argmax(weights)]
-    centred = points - weights @ points[seen]
-    factor = RangeFactor.of((centred[seen] * weights[:, np.newaxis]).T @ centred[seen])
-    return factor.whiten(centred), factor
+    points = points - points[seen][np.argmax(weights, axis=-1)][..., np.newaxis, :]
+    centred = points - weights[..., np.newaxis, :] @ points[..., seen, :]
+    inside = centred[..., seen, :]
+    factor = RangeFactor.of(np.swapaxes(inside * weights[..., np.newaxis], -1, -2) @ inside)
+    return factor.whiten_rows(centred), factor
 
 
 def diameter(points: Array) -> float:

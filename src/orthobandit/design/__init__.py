@@ -7,6 +7,7 @@ from orthobandit.design.base import Design
 from orthobandit.design.centred import centred_design
 from orthobandit.design.contrast import contrast_design
 from orthobandit.design.earning import earning_design
+from orthobandit.design.fast import contrast_weights
 from orthobandit.design.optimal import g_optimal_design
 
 # Designs by name, for the command line, for policies and for studies.
@@ -23,6 +24,7 @@ __all__ = [
     "anchor_design",
     "centred_design",
     "contrast_design",
+    "contrast_weights",
     "earning_design",
     "g_optimal_design",
 ]

@@ -1,8 +1,10 @@
 """Augmented estimates of all pairs of arms: exactly unbiased under any shift, from (plan, tally) alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import whitened
@@ -13,7 +15,7 @@ CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that 
 
 @dataclass(frozen=True, eq=False)
 class PairGeometry:
-    """What a distribution p over arms can say about every pair, for one replication.
+    """What a distribution p over arms can say about every pair; leading axes (...) are replications.
 
     For a pair (i, j) and y = x_i − x_j the weight function is g(a) = yᵀΣ⁺(x_a − μ) = H_ia − H_ja, with
     E g = 0, E[g·x_a] = y and E g² = v. Then ψ = values_i − values_j + g(a)·(residual) has mean yᵀθ,
@@ -22,9 +24,9 @@ class PairGeometry:
 
     Attributes
     ----------
-    inner : (K, K) array
+    inner : (..., K, K) array
         H, inner products of the whitened centred features.
-    variance : (K, K) array
+    variance : (..., K, K) array
         v; +inf for pairs that p cannot estimate, 1 on the diagonal.
     """
 
@@ -33,78 +35,99 @@ class PairGeometry:
 
     @classmethod
     def of(cls, positions: Array, probabilities: Array) -> "PairGeometry":
-        """Compute from positions (K, r) and probabilities (K,)."""
+        """Compute from positions (K, r) and probabilities (..., K)."""
         white, _ = whitened(positions, probabilities)
-        outside = np.asarray(np.isinf(white).any(axis=1))
-        white = np.where(outside[:, np.newaxis], 0.0, white)
-        inner = white @ white.T
-        sizes = np.diagonal(inner)
-        variance = _distances(white)
+        outside = np.asarray(np.isinf(white).any(axis=-1))
+        white = np.where(outside[..., np.newaxis], 0.0, white)
+        inner = white @ np.swapaxes(white, -1, -2)
+        sizes = np.diagonal(inner, axis1=-2, axis2=-1)
+        variance = _for_each(_distances, white)
         # Nearer than this to each other, two arms differ by little more than rounding.
-        equal = variance <= CLOSEST**2 * np.maximum(sizes[:, np.newaxis], sizes)
-        unknown = outside[:, np.newaxis] | outside | equal
-        variance = np.where(unknown, np.inf, variance)
-        np.fill_diagonal(variance, 1.0)
-        return cls(inner, variance)
+        equal = variance <= CLOSEST**2 * np.maximum(sizes[..., np.newaxis], sizes[..., np.newaxis, :])
+        unknown = outside[..., np.newaxis] | outside[..., np.newaxis, :] | equal
+        return cls(inner, with_diagonal(np.where(unknown, np.inf, variance), 1.0))
 
     def reach(self, probabilities: Array) -> Array:
-        """Return max |g(a)| over the arms that can be drawn, for every pair (K, K); 1 on the diagonal."""
-        out = _reach(self.inner[:, probabilities > 0])
-        np.fill_diagonal(out, 1.0)
-        return out
+        """Return max |g(a)| over arms that can be drawn, for every pair (..., K, K); 1 on the diagonal."""
+        return with_diagonal(_for_each(_reach, self.inner, probabilities), 1.0)
 
     def carried(self, squares: Array) -> Array:
-        """Return Σ_a g(a)²·q_a of every pair (K, K) for squares q (K,) of the arms."""
-        some = squares > 0
-        return _squares(self.inner[:, some], squares[some])
+        """Return Σ_a g(a)²·q_a of every pair (..., K, K) for squares q (..., K) of the arms."""
+        return _for_each(_squares, self.inner, squares)
 
     def sums(self, counts: Array, sums: Array, squares: Array, values: Array) -> tuple[Array, Array]:
-        """Return Σψ (K, K), and Σ(ψ − predicted)² (K, K), of rounds tallied as residuals per arm (K,)."""
-        pushed = self.inner @ sums
-        difference = values[:, np.newaxis] - values
-        totals = counts.sum() * difference + pushed[:, np.newaxis] - pushed
+        """Return Σψ, and Σ(ψ − predicted)², (..., K, K), of rounds tallied as residuals per arm (..., K)."""
+        pushed = (self.inner @ sums[..., np.newaxis])[..., 0]
+        rounds = counts.sum(axis=-1)[..., np.newaxis, np.newaxis]
+        totals = rounds * _differences(values) + _differences(pushed)
         return totals, self.carried(squares)
+
+
+def with_diagonal(pairs: Array, values: ArrayLike) -> Array:
+    """Return pairs (..., K, K) with other values (..., K) on the diagonal."""
+    out, every = np.array(pairs), np.arange(pairs.shape[-1])
+    out[..., every, every] = values
+    return out
+
+
+def _differences(values: Array) -> Array:
+    """Return values_i − values_j (..., K, K)."""
+    return np.asarray(values[..., np.newaxis] - values[..., np.newaxis, :])
+
+
+def _for_each(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a compiled function of replications (n, K, ...) to arrays with any leading axes."""
+    batch = arrays[0].shape[:-2]
+    flat = [np.ascontiguousarray(one).reshape(-1, *one.shape[len(batch) :]) for one in arrays]
+    out = function(*flat)
+    return out.reshape(*batch, *out.shape[1:])
 
 
 @compiled
 def _distances(white: Array) -> Array:
-    """Return ‖white_i − white_j‖² of all pairs, from differences: nothing cancels."""
-    count, r = white.shape
-    out = np.zeros((count, count))
-    for i in range(count):
-        for j in range(i):
-            total = 0.0
-            for k in range(r):
-                total += (white[i, k] - white[j, k]) ** 2
-            out[i, j] = total
-            out[j, i] = total
+    """Return ‖white_i − white_j‖² of all pairs (n, K, K), from differences (n, K, r): nothing cancels."""
+    runs, count, r = white.shape
+    out = np.zeros((runs, count, count))
+    for n in range(runs):
+        for i in range(count):
+            for j in range(i):
+                total = 0.0
+                for k in range(r):
+                    total += (white[n, i, k] - white[n, j, k]) ** 2
+                out[n, i, j] = total
+                out[n, j, i] = total
     return out
 
 
 @compiled
 def _squares(inner: Array, squares: Array) -> Array:
-    """Return Σ_a (H_ia − H_ja)²·q_a for all pairs; nothing cancels, however near two arms are."""
-    count, seen = inner.shape
-    out = np.zeros((count, count))
-    for i in range(count):
-        for j in range(i):
-            total = 0.0
-            for a in range(seen):
-                total += (inner[i, a] - inner[j, a]) ** 2 * squares[a]
-            out[i, j] = total
-            out[j, i] = total
+    """Return Σ_a (H_ia − H_ja)²·q_a for all pairs (n, K, K); nothing cancels, however near two arms are."""
+    runs, count, _ = inner.shape
+    out = np.zeros((runs, count, count))
+    for n in range(runs):
+        some = np.flatnonzero(squares[n] > 0)
+        for i in range(count):
+            for j in range(i):
+                total = 0.0
+                for a in some:
+                    total += (inner[n, i, a] - inner[n, j, a]) ** 2 * squares[n, a]
+                out[n, i, j] = total
+                out[n, j, i] = total
     return out
 
 
 @compiled
-def _reach(inner: Array) -> Array:
-    count, drawn = inner.shape
-    out = np.zeros((count, count))
-    for i in range(count):
-        for j in range(i):
-            most = 0.0
-            for a in range(drawn):
-                most = max(most, abs(inner[i, a] - inner[j, a]))
-            out[i, j] = most
-            out[j, i] = most
+def _reach(inner: Array, probabilities: Array) -> Array:
+    """Return max_a |H_ia − H_ja| over arms that can be drawn, for all pairs (n, K, K)."""
+    runs, count, _ = inner.shape
+    out = np.zeros((runs, count, count))
+    for n in range(runs):
+        drawn = np.flatnonzero(probabilities[n] > 0)
+        for i in range(count):
+            for j in range(i):
+                most = 0.0
+                for a in drawn:
+                    most = max(most, abs(inner[n, i, a] - inner[n, j, a]))
+                out[n, i, j] = most
+                out[n, j, i] = most
     return out

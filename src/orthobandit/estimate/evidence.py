@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import log, sqrt
+from math import log
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,56 +53,61 @@ def events(scattered: ArrayLike, largest: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large residuals were, in one replication.
+    """How large residuals were; numbers, or arrays over replications (...).
 
     Attributes
     ----------
-    rounds : int
-    squared, scattered : float
+    rounds : int or array
+    squared, scattered : float or array
         Sums of their squares, and of their squares around the mean of each tally.
-    largest : float
+    largest : float or array
         Largest magnitude.
-    excess : float
+    excess : float or array
         The largest magnitude, so far as it is beyond what light tails would show: in full from a third
         above that on.
     """
 
-    rounds: int = 0
-    squared: float = 0.0
-    scattered: float = 0.0
-    largest: float = 0.0
-    excess: float = 0.0
+    rounds: Any = 0
+    squared: Any = 0.0
+    scattered: Any = 0.0
+    largest: Any = 0.0
+    excess: Any = 0.0
 
     def and_of(self, tally: Tally) -> "Sizes":
-        """Return the sizes with those of a tally (K,)."""
-        count, squared, largest = int(tally.rounds), float(tally.squares.sum()), float(tally.largest.max())
-        if not count:
-            return self
-        scattered = self.scattered + max(squared - float(tally.sums.sum()) ** 2 / count, 0.0)
+        """Return the sizes with those of a tally (..., K)."""
+        count, squared, largest = tally.rounds, tally.squares.sum(axis=-1), tally.largest.max(axis=-1)
+        some = np.maximum(count, 1)
+        scattered = self.scattered + np.maximum(squared - tally.sums.sum(axis=-1) ** 2 / some, 0.0)
         rounds, total = self.rounds + count, self.squared + squared
-        mean = max(squared / count, total / rounds)
-        beyond = max(largest**2 - mean * (2.0 * log(rounds) + USUAL), 0.0)
-        excess = min(2.0 * sqrt(beyond), largest)
-        return Sizes(rounds, total, scattered, max(self.largest, largest), max(self.excess, excess))
+        seen = np.maximum(rounds, 1)
+        mean = np.maximum(squared / some, total / seen)
+        beyond = np.maximum(largest**2 - mean * (2.0 * np.log(seen) + USUAL), 0.0)
+        excess = np.minimum(2.0 * np.sqrt(beyond), largest)
+        most, far = np.maximum(self.largest, largest), np.maximum(self.excess, excess)
+        if np.ndim(rounds):
+            return Sizes(rounds, total, scattered, most, far)
+        return Sizes(int(rounds), *map(float, (total, scattered, most, far)))
 
     @property
-    def events(self) -> float:
+    def events(self) -> Array:
         """Scatter in units of the largest square: how many rounds of that size would carry all of it.
 
         Of n normal residuals about n/(2·log n), of rewards that are rarely 1 and mostly 0 the number of ones.
         A level that the forecast misses by is no event: it tells nothing of what a reward can be.
         """
-        return float(events(self.scattered, self.largest))
+        return events(self.scattered, self.largest)
 
 
 def relative_squares(tally: Tally) -> Array:
-    """Return each arm's sum of squared residuals (K,) in units of what they were on average for all arms.
+    """Return each arm's sum of squared residuals (..., K) in units of what they were on average for all arms.
 
     Summed over tallies and divided by the rounds of the arm, it says how much larger residuals of that arm
     are, whatever bursts all arms had in common.
     """
-    total, counts = float(tally.squares.sum()), np.asarray(tally.counts, dtype=np.float64)
-    return np.asarray(tally.squares * (counts.sum() / total)) if total > 0 else counts
+    total, counts = tally.squares.sum(axis=-1, keepdims=True), np.asarray(tally.counts, dtype=np.float64)
+    rounds = counts.sum(axis=-1, keepdims=True)
+    ratio = np.divide(rounds, total, out=np.zeros_like(total), where=total > 0)
+    return np.where(total > 0, tally.squares * ratio, counts)
 
 
 def least_draws(alpha: ArrayLike) -> float:
@@ -116,7 +121,7 @@ def hardly_drawn(probabilities: Array, expected: Array, drawn: Array, least: flo
     Parameters
     ----------
     probabilities : (..., K) array
-    expected, drawn : (K,) arrays
+    expected, drawn : (..., K) arrays
         How often each should come up while the plans are in force, and how often it has before.
     least : float
         How often is enough.
@@ -131,7 +136,7 @@ def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Arra
     ----------
     probabilities : (..., K) array
         The plan, or several.
-    relative, drawn : (K,) arrays
+    relative, drawn : (..., K) arrays
         Sums of :func:`relative_squares`, rounds of each arm; one never drawn is taken as average.
     """
     ratio = np.divide(relative, drawn, out=np.ones_like(relative), where=drawn > 0)
@@ -164,7 +169,7 @@ class Batch:
     Attributes
     ----------
     rounds : float or array
-    excess : float
+    excess : float or array
         As in :class:`Sizes`, up to and with these rounds.
     factor : array
         v = E g² of each contrast; +inf where the plan cannot estimate it.
@@ -179,7 +184,7 @@ class Batch:
     """
 
     rounds: float | Array
-    excess: float
+    excess: float | Array
     factor: Array
     reach: Array
     estimates: Array

@@ -230,7 +230,7 @@ class ContrastSequence:
             "alpha": tuning.alpha.tolist(),
             "rho": tuning.rho.tolist(),
             "scale": tuning.scale.tolist(),
-            "sizes": list(astuple(self.sizes)),
+            "sizes": [int(self.sizes.rounds), *map(float, astuple(self.sizes)[1:])],
             "drawn": self.drawn.tolist(),
             "relative": self.relative.tolist(),
         }

@@ -80,13 +80,18 @@ def _closed(run: Run, policy: Settings, arms: ArmSet, tally: Tally) -> Run:
 
 def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     """Play the wide design until the next batch ends, unless the matter is settled."""
-    run = replace(run, declared=-1, epsilon=np.inf, plans=run.plans + 1).led(arms, policy)
+    run = replace(
+        run,
+        declared=np.full_like(run.declared, -1),
+        epsilon=np.full_like(run.epsilon, np.inf),
+        plans=run.plans + 1,
+    ).led(arms, policy)
     if run.declared >= 0:
         return run
-    length = max(int(np.ceil(policy.growth * run.rounds)), SHORTEST)
+    length = np.maximum(np.ceil(policy.growth * run.rounds), SHORTEST).astype(np.int64)
     length = run.length - run.late if run.stage < 2 else length
-    p = np.array(wide_plan(arms, run.retired))
-    return replace(run, probabilities=p, length=length, late=0, designed=0)
+    p, none = np.array(wide_plan(arms, run.retired)), np.zeros_like(run.late)
+    return replace(run, probabilities=p, length=np.asarray(length), late=none, designed=none)
 
 
 def _grown(pairs: Array, count: int, fill: float) -> Array:
@@ -112,6 +117,6 @@ def _tuned(run: Run, policy: Settings, arms: ArmSet, fresh: Mask) -> Run:
     if run.stage < 2 or run.declared >= 0 or not fresh.any():
         return run
     variance = PairGeometry.of(arms.positions, run.probabilities).variance
-    gaps = cautious_gaps(run.estimates(arms), variance, run.noise, max(run.length, 1))
+    gaps = cautious_gaps(run.estimates(arms), variance, run.noise, np.maximum(run.length, 1))
     anew = run.tuned(policy.confidence, arms, gaps)
     return replace(run, rho=np.where(fresh, anew.rho, run.rho), scale=np.where(fresh, anew.scale, run.scale))

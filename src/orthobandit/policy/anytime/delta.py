@@ -1,8 +1,10 @@
 """Tuning from a pilot: how to split the failure probability, and where boundaries should be tightest."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthobandit._types import Array
+from orthobandit.estimate.augmented import with_diagonal
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
@@ -27,56 +29,57 @@ def shares(policy: Settings) -> tuple[float, float]:
     return (1.0 - part) * spent, part * spent
 
 
-def cautious_gaps(values: Array, variance: Array, noise: float, rounds: int) -> Array:
-    """Return lower estimates (K, K) of the gaps between arms, never zero.
+def cautious_gaps(values: Array, variance: Array, noise: ArrayLike, rounds: ArrayLike) -> Array:
+    """Return lower estimates (..., K, K) of the gaps between arms, never zero.
 
     Parameters
     ----------
-    values : (K,) array
+    values : (..., K) array
         Estimated rewards.
-    variance : (K, K) array
+    variance : (..., K, K) array
         Variance factor v of each pair under the plan of the pilot.
-    noise : float
+    noise : (...) array
         Variance of a residual.
-    rounds : int
+    rounds : (...) array of int
         Length of the pilot.
     """
-    return cautious(np.abs(values[:, np.newaxis] - values), variance, noise, rounds)
+    scatter = np.asarray(np.asarray(noise) / rounds)[..., np.newaxis, np.newaxis]
+    error = np.sqrt(np.where(np.isfinite(variance), variance, 0.0) * scatter)
+    gap = np.abs(values[..., np.newaxis] - values[..., np.newaxis, :])
+    return np.asarray(np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY)))
 
 
 def cautious(gap: Array, variance: Array, noise: float, rounds: int) -> Array:
-    """Return lower estimates of gaps, as :func:`cautious_gaps` does, for any pairs."""
+    """Return lower estimates of gaps, as :func:`cautious_gaps` does, for any pairs of one replication."""
     error = np.sqrt(np.where(np.isfinite(variance), variance, 0.0) * noise / rounds)
     return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
 
 
-def split_delta(delta: float, gaps: Array, variance: Array, noise: float) -> Array:
-    """Split δ over the events that would drop each arm wrongly.
+def split_delta(delta: float, gaps: Array, variance: Array, noise: ArrayLike) -> Array:
+    """Split δ over the events that would drop each arm wrongly; all arrays (..., K, K), `noise` (...).
 
     Arm i is dropped wrongly if some j seems better: entry (i, j) bounds that event, and each row sums to
     at most δ, so whichever arm is best is ever dropped with probability at most δ. With α_ij = exp(−n·rate)
     all decisions fall at about the same n: arms that are clearly apart need next to none of δ, and neither do
     equal arms, whose difference is never estimated.
     """
-    count = len(gaps)
+    count = gaps.shape[-1]
     known = np.isfinite(variance) & ~np.eye(count, dtype=np.bool_)
-    rate = np.full_like(gaps, np.inf)
-    rate[known] = gaps[known] ** 2 / (2.0 * variance[known] * noise)
-    low, high = np.full(count, -60.0), np.full(count, 80.0)
+    scatter = np.asarray(noise, dtype=np.float64)[..., np.newaxis, np.newaxis]
+    rate = np.where(known, gaps**2 / (2.0 * np.where(known, variance, 1.0) * scatter), np.inf)
+    low, high = np.full(gaps.shape[:-1], -60.0), np.full(gaps.shape[:-1], 80.0)
     for _ in range(60):
         middle = (low + high) / 2.0
         with np.errstate(over="ignore"):
-            used = np.exp(-np.exp(middle)[:, np.newaxis] * rate).sum(axis=1)
+            used = np.exp(-np.exp(middle)[..., np.newaxis] * rate).sum(axis=-1)
         low, high = np.where(used > delta, middle, low), np.where(used > delta, high, middle)
     with np.errstate(over="ignore"):
-        fitted = np.exp(-np.exp(high)[:, np.newaxis] * rate)
-    alpha = (1.0 - SHARED) * fitted + SHARED * delta / max(count - 1, 1)
-    np.fill_diagonal(alpha, 0.0)
+        fitted = np.exp(-np.exp(high)[..., np.newaxis] * rate)
+    alpha = with_diagonal((1.0 - SHARED) * fitted + SHARED * delta / max(count - 1, 1), 0.0)
     # The search ends below δ unless its start was too narrow: this holds whatever the pilot saw.
-    used = alpha.sum(axis=1, keepdims=True)
+    used = alpha.sum(axis=-1, keepdims=True)
     alpha *= np.minimum(1.0, delta * (1.0 - 1e-12) / np.maximum(used, delta / 2.0))
-    np.fill_diagonal(alpha, 0.5)
-    return np.asarray(alpha)
+    return with_diagonal(alpha, 0.5)
 
 
 def tuned(
@@ -85,7 +88,7 @@ def tuned(
     variance: Array,
     reach: Array,
     confidence: Confidence,
-    pilot: tuple[float, int],
+    pilot: tuple[ArrayLike, ArrayLike],
 ) -> Tuning:
     """Return the tuning of all pairs for the plans to come, given the first of them.
 
@@ -93,14 +96,14 @@ def tuned(
 
     Parameters
     ----------
-    alpha, gaps : (K, K) arrays
-    variance, reach : (K, K) arrays
+    alpha, gaps : (..., K, K) arrays
+    variance, reach : (..., K, K) arrays
         Of the first counted plan.
     confidence : Confidence
-    pilot : (float, int)
+    pilot : pair of (...) arrays
         Variance of a residual, and rounds so far.
     """
-    noise, rounds = pilot
+    noise, rounds = (np.asarray(one)[..., np.newaxis, np.newaxis] for one in pilot)
     variance = np.where(np.isfinite(variance), variance, 1.0)
     batch = rounds * noise / variance
     decision = -2.0 * np.log(alpha) * (noise / gaps) ** 2

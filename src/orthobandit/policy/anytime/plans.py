@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -9,7 +10,7 @@ from scipy.special import ndtr
 from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import Design, centred_design, contrast_design, earning_design
+from orthobandit.design import Design, centred_design, contrast_design, contrast_weights, earning_design
 from orthobandit.policy.anytime.delta import TINY
 
 GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
@@ -41,6 +42,11 @@ class Wanted:
         pairs = np.column_stack([np.full(len(others), leader), others])
         return cls(pairs, (target.min() / target) ** 2, gaps)
 
+    def contrasts(self, arms: ArmSet) -> Array:
+        """Return the differences (m, r), each scaled by the root of its weight."""
+        first, second = arms.positions[self.pairs[:, 0]], arms.positions[self.pairs[:, 1]]
+        return np.asarray((first - second) * np.sqrt(self.weights)[:, np.newaxis])
+
 
 def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:
     """Return the exact centred design (K,) of the arms that are not retired."""
@@ -65,11 +71,17 @@ def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array, re
     Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from
     the plan `now`.
     """
-    some = bool(retired.any())
-    start = None if some else Design(arms, now, "contrast", 0, 0.0)
-    support = ~retired if some else None
-    focused = contrast_design(arms, wanted.pairs, wanted.weights, gap=GAP, start=start, support=support)
-    p = (1.0 - mixing) * focused.probabilities + mixing * wide_plan(arms, retired)
+    focused = np.zeros(len(arms))
+    left = np.flatnonzero(~retired)
+    start = None if len(left) < len(arms) else now
+    found = contrast_weights(arms.positions[left], wanted.contrasts(arms), start=start, gap=GAP)
+    if found is None:
+        earlier = None if start is None else Design(arms, now, "contrast", 0, 0.0)
+        settings: dict[str, Any] = {"gap": GAP, "start": earlier, "support": ~retired}
+        focused = contrast_design(arms, wanted.pairs, wanted.weights, **settings).probabilities
+    else:
+        focused[left] = found
+    p = (1.0 - mixing) * focused + mixing * wide_plan(arms, retired)
     return np.asarray(p / p.sum())
 
 
@@ -86,8 +98,14 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
     costs = np.full(len(arms), least_cost(wanted.gaps, error))
     costs[others] += wanted.gaps
     costs /= costs.max()
-    design = earning_design(arms, wanted.pairs, wanted.weights, costs, gap=GAP, support=active)
-    p = np.where(design.probabilities > FAINT * design.probabilities.max(), design.probabilities, 0.0)
+    p, left = np.zeros(len(arms)), np.flatnonzero(active)
+    found = contrast_weights(arms.positions[left], wanted.contrasts(arms), costs=costs[left], gap=GAP)
+    if found is None:
+        settings: dict[str, Any] = {"gap": GAP, "support": active}
+        p = earning_design(arms, wanted.pairs, wanted.weights, costs, **settings).probabilities
+    else:
+        p[left] = found
+    p = np.where(p > FAINT * p.max(), p, 0.0)
     return np.asarray(p / p.sum())
 
 

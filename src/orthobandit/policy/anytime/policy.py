@@ -1,12 +1,13 @@
 """Anytime elimination: exact or asymptotic confidence at every moment, whatever the shift."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from orthobandit._checks import check_choice, check_fits, check_fraction, check_positive, check_whole
-from orthobandit._types import Array
+from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
@@ -19,7 +20,7 @@ from orthobandit.policy.anytime.leading import storage
 from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
 from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
 from orthobandit.policy.anytime.run import Run
-from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked
+from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked, updated
 from orthobandit.policy.base import FOREVER, Decision
 
 GOALS = ("identify", "earn")
@@ -27,6 +28,7 @@ PAIRS = ("auto", "all", "leader")
 MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
 PAIRED = 73  # bytes of a pair
 State = AnytimeState | LeadingState
+PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
 
 
 def _mode(rewards: tuple[float, float] | None, confidence: Confidence | None) -> Confidence:
@@ -187,11 +189,21 @@ class AnytimeElimination:
         done = np.asarray((state.declared < 0) & (played >= state.length))
         if not done.any():
             return state
-        runs: list[Any] = []
-        for place in np.ndindex(done.shape):
-            run = state.run(place)
-            runs.append(run.advanced(self, state.arms, state.tally[place]) if done[place] else run)
-        return state.with_runs(runs, clear(state.tally, done))
+        if isinstance(state, LeadingState):
+            return state.advanced(self, done)
+        kinds = 4 * state.stage + 2 * state.drawn.any(axis=-1) + (state.tally.rounds > 0)
+        changed = state
+        for kind in np.unique(kinds[done]):
+            for place in self._groups(np.argwhere(done & (kinds == kind)), len(state.arms)):
+                run = Run.of(state, place).advanced(self, state.arms, state.tally[place])
+                changed = updated(changed, place, run, state.tally)
+        return replace(changed, tally=clear(state.tally, done))
+
+    def _groups(self, places: Whole, count: int) -> Iterator[tuple[Whole, ...]]:
+        """Return places of replications (n, axes) in groups whose arrays of pairs are of moderate size."""
+        size = max(1, PAIRS_AT_ONCE // count**2)
+        for first in range(0, len(places), size):
+            yield tuple(places[first : first + size].T)
 
     def decide(self, state: State) -> Decision:
         """Return what is known now.

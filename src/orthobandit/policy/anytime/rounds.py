@@ -1,7 +1,7 @@
-"""One replication of anytime elimination: what rounds teach, in time or late."""
+"""Replications of anytime elimination: what rounds teach, in time or late."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.augmented import PairGeometry, with_diagonal
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import (
     HIDDEN,
@@ -36,7 +36,9 @@ EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The state of one replication, without its tally; names and shapes as in the policy's state.
+    """The state of some replications, without their tallies; names and shapes as in the policy's state.
+
+    Leading axes (...) are replications, all of them in the same stage; there may be none.
 
     Evidence on the pair (i, j) bounds (x_i − x_j)ᵀθ. On the diagonal it is a test of the claim that arm i is
     best: in every batch against one rival, fixed before, than which it would be no worse. So arm i needs no
@@ -45,25 +47,25 @@ class Rounds:
 
     active: NDArray[np.bool_]
     retired: NDArray[np.bool_]
-    stage: int
-    length: int
-    late: int
-    rounds: int
-    designed: int
-    plans: int
+    stage: Whole
+    length: Whole
+    late: Whole
+    rounds: Whole
+    designed: Whole
+    plans: Whole
     probabilities: Array
     values: Array
     gram: Array
     moment: Array
-    noise: float
-    watched: int
+    noise: Array
+    watched: Whole
     drawn: Array
     relative: Array
-    squared: float
-    scattered: float
-    largest: float
-    excess: float
-    informed: float
+    squared: Array
+    scattered: Array
+    largest: Array
+    excess: Array
+    informed: Array
     totals: Array
     weights: Array
     variances: Array
@@ -75,9 +77,9 @@ class Rounds:
     scale: Array
     left: Array
     met: NDArray[np.bool_]
-    leader: int
-    declared: int
-    epsilon: float
+    leader: Whole
+    declared: Whole
+    epsilon: Array
 
     def with_evidence(self, change: Callable[[Array], Array]) -> Self:
         """Return the run with every array of evidence changed in the same way."""
@@ -85,9 +87,26 @@ class Rounds:
         return replace(self, **changed)
 
     @classmethod
-    def of(cls, state: Any, place: tuple[int, ...]) -> Self:
-        """Take one replication out of a batch."""
-        return cls(**{field.name: getattr(state, field.name)[place] for field in fields(cls)})
+    def of(cls, state: Any, place: Any) -> Self:
+        """Take some replications out of a batch; `place` indexes the leading axes."""
+        return cls(**{name: np.asarray(np.asarray(getattr(state, name))[place]) for name in cls.names()})
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all arrays."""
+        return [field.name for field in fields(cls)]
+
+    def put(self, place: Any, others: Self) -> Self:
+        """Return the run with other states of the replications at `place`."""
+        arrays = {name: np.array(getattr(self, name)) for name in self.names()}
+        for name, array in arrays.items():
+            array[place] = getattr(others, name)
+        return type(self)(**arrays)
+
+    @property
+    def phase(self) -> int:
+        """The stage that all replications are in."""
+        return int(np.max(self.stage))
 
     def absorbed(
         self,
@@ -99,7 +118,7 @@ class Rounds:
     ) -> Self:
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
         run = self._watched(tally)
-        if self.stage == 2:
+        if self.phase == 2:
             against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
             run = run._counted(confidence, geometry, tally, against)
         return run._regressed(arms, tally)
@@ -110,7 +129,9 @@ class Rounds:
         They count as they would have done in time: with the geometry, the values and the rivals that were
         fixed before their draws. What they may be counted for does not depend on how many they are.
         """
-        then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
+        then = replace(
+            self, probabilities=plan.probabilities, values=plan.values, length=np.zeros_like(self.length)
+        )
         rivals = plan.rivals
         if rivals is None or np.any(rivals < 0):
             run, count = replace(then._regressed(arms, tally), noise=self.noise), 0
@@ -135,14 +156,15 @@ class Rounds:
         The first round of all, whose forecast knows nothing of the level, is left out.
         """
         drawn = self.drawn + tally.counts
-        if not self.stage:
-            most = float(tally.largest.max()) if self.rounds > tally.rounds else 0.0
-            return replace(self, largest=max(self.largest, most), drawn=drawn, relative=drawn)
-        alone, before, informed = Sizes().and_of(tally), self._sizes(), self.informed
-        if SETTLED * alone.largest < before.largest <= 2.0 * float(np.ptp(self.values)):
-            # What was large were differences between arms, before they were known: nothing that noise did.
-            before, informed = Sizes(), 0.0
-        sizes = before.and_of(tally)
+        if self.phase == 0:
+            most = np.where(self.rounds > tally.rounds, tally.largest.max(axis=-1), 0.0)
+            return replace(self, largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
+        alone, before = Sizes().and_of(tally), self._sizes()
+        # What was large were differences between arms, before they were known: nothing that noise did.
+        anew = SETTLED * alone.largest < before.largest
+        anew &= before.largest <= 2.0 * np.ptp(self.values, axis=-1)
+        informed = np.where(anew, 0.0, self.informed)
+        sizes = Sizes(*(np.where(anew, 0, one) for one in astuple(before))).and_of(tally)
         return replace(
             self,
             drawn=drawn,
@@ -162,34 +184,36 @@ class Rounds:
         variance = geometry.variance
         pooled = np.zeros_like(variance)
         if not confidence.is_exact:
-            pooled = float(tally.squares.sum()) * self._expected_factor(geometry)
+            pooled = _of_pairs(tally.squares.sum(axis=-1)) * self._expected_factor(geometry)
             # Decided by the plan and what came before it, so that no draw can choose what is counted.
-            unseen = hardly_drawn(self.probabilities, self.length * self.probabilities, self.drawn - counts)
+            expected = self.length[..., np.newaxis] * self.probabilities
+            unseen = hardly_drawn(self.probabilities, expected, self.drawn - counts)
             hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
             variance = np.where(hidden, np.inf, variance)
-        # A test against an arm that has been retired since is no matter any more.
-        every, kept = np.arange(len(rivals)), ~self.retired[rivals]
         factor, reach, estimates, squares, pooled = (
             with_rivals(pairs, rivals)
             for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
         )
-        factor[every[~kept], every[~kept]] = np.inf
+        # A test against an arm that has been retired since is no matter any more.
+        kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
+        tests = np.diagonal(factor, axis1=-2, axis2=-1)
         batch = Batch(
-            rounds=float(counts.sum()),
-            excess=self.excess,
-            factor=factor,
+            rounds=_of_pairs(counts.sum(axis=-1)),
+            excess=_of_pairs(self.excess),
+            factor=with_diagonal(factor, np.where(kept, tests, np.inf)),
             reach=reach,
             estimates=estimates,
             squares=squares,
             pooled=pooled,
         )
         now = self.evidence().and_of(batch, self.tuning(), confidence)
-        met = self.met.copy()
-        met[every[kept], rivals[kept]] = True
+        met, against = self.met.copy(), rivals[..., np.newaxis]
+        before = np.take_along_axis(met, against, axis=-1)
+        np.put_along_axis(met, against, before | kept[..., np.newaxis], axis=-1)
         return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
 
     def _expected_factor(self, geometry: PairGeometry) -> Array:
-        """Return E g²·u² (K, K) of all pairs in units of E u²; v, or more if arms that weigh scatter more."""
+        """Return E g²·u² (..., K, K) in units of E u²: v, or more if arms that weigh scatter more."""
         shares = expected_shares(self.probabilities, self.relative, self.drawn)
         known = np.where(np.isfinite(geometry.variance), geometry.variance, 0.0)
         return np.maximum(known, geometry.carried(shares))
@@ -201,16 +225,17 @@ class Rounds:
         """
         sums = tally.sums + tally.counts * self.values
         gram, moment = self._centred_sums(arms, tally, sums)
-        scatter = float(tally.squares.sum() / tally.rounds)
-        noise = EARLIER * self.noise + NEWEST * scatter if self.stage == 2 else scatter
-        if self.stage == 1 and self.watched:  # not yet, where rounds of the warm-up come late
-            noise = self.squared / self.watched
-        unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
+        scatter = tally.squares.sum(axis=-1) / tally.rounds
+        noise = EARLIER * self.noise + NEWEST * scatter if self.phase == 2 else scatter
+        if self.phase == 1:  # nothing was watched yet where rounds of the warm-up come late
+            noise = np.where(self.watched > 0, self.squared / np.maximum(self.watched, 1), noise)
+        unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
+        unit = np.where(unit > 0, unit, 1.0)
         return replace(
             self,
-            gram=self.gram + gram / unit,
-            moment=self.moment + moment / unit,
-            noise=noise,
+            gram=self.gram + gram / _of_pairs(unit),
+            moment=self.moment + moment / unit[..., np.newaxis],
+            noise=np.asarray(noise),
         )
 
     def _centred_sums(self, arms: ArmSet, tally: Tally, sums: Array) -> tuple[Array, Array]:
@@ -218,17 +243,19 @@ class Rounds:
         return centred_sums(arms, self.probabilities, tally.counts, sums)
 
     def estimates(self, arms: ArmSet) -> Array:
-        """Return estimated rewards (K,), up to a common level."""
-        return np.asarray(arms.positions @ solve_ridge(self.gram, self.moment, self.ridge))
+        """Return estimated rewards (..., K), up to a common level."""
+        solved = solve_ridge(self.gram, self.moment, self.ridge)
+        return np.asarray((arms.positions @ solved[..., np.newaxis])[..., 0])
 
     @property
-    def ridge(self) -> float:
+    def ridge(self) -> Array:
         """Ridge of the regression."""
-        return RIDGE * (float(np.trace(self.gram)) / max(self.rounds, 1) or TINY)
+        mean = np.trace(self.gram, axis1=-2, axis2=-1) / np.maximum(self.rounds, 1)
+        return np.asarray(RIDGE * np.where(mean > 0, mean, TINY))
 
     def evidence(self) -> Evidence:
         """Return the evidence for i over j in entry (i, j)."""
-        events = np.asarray(self._sizes().events)
+        events = _of_pairs(self._sizes().events)
         return Evidence(**{name: getattr(self, name) for name in EVIDENCE}, events=events)
 
     def tuning(self) -> Tuning:
@@ -244,7 +271,10 @@ def rivals_of(active: Mask, leader: ArrayLike, values: Array) -> Whole:
 
 
 def with_rivals(pairs: Array, rivals: Whole) -> Array:
-    """Return entries (K, K) of pairs with those of each arm and its rival (K,) on the diagonal."""
-    out = pairs.copy()
-    np.fill_diagonal(out, pairs[np.arange(len(pairs)), rivals])
-    return out
+    """Return entries (..., K, K) of pairs with those of each arm and its rival (..., K) on the diagonal."""
+    return with_diagonal(pairs, np.take_along_axis(pairs, rivals[..., np.newaxis], axis=-1)[..., 0])
+
+
+def _of_pairs(values: Array) -> Array:
+    """Return numbers (...) of replications so that they broadcast with pairs (..., K, K)."""
+    return np.asarray(values)[..., np.newaxis, np.newaxis]

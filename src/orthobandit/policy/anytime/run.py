@@ -1,14 +1,14 @@
-"""One replication of anytime elimination: what a finished batch changes."""
+"""Replications of anytime elimination: what a finished batch changes."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from orthobandit._types import Array
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.estimate.augmented import PairGeometry
+from orthobandit.estimate.augmented import PairGeometry, with_diagonal
 from orthobandit.estimate.boundaries import normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
@@ -25,35 +25,35 @@ REDESIGN = 2.0  # a distribution serves until there are this many times the roun
 
 @dataclass(frozen=True, eq=False)
 class Run(Rounds):
-    """A replication that warms up, tunes itself, drops arms, and plans where to play next."""
+    """Replications that warm up, tune themselves, drop arms, and plan where to play next."""
 
     @classmethod
     def fresh(cls, arms: ArmSet, policy: Settings) -> "Run":
-        """Return the run before the first round."""
+        """Return one run, without leading axes, before the first round."""
         k, r = len(arms), arms.dimension
-        pairs = np.zeros((k, k))
+        pairs, none, nothing = np.zeros((k, k)), np.zeros((), dtype=np.int64), np.zeros(())
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),
-            stage=0,
-            length=1,
-            late=0,
-            rounds=0,
-            designed=0,
-            plans=1,
+            stage=none,
+            length=none + 1,
+            late=none,
+            rounds=none,
+            designed=none,
+            plans=none + 1,
             probabilities=np.array(wide_plan(arms)),
             values=np.zeros(k),
             gram=np.zeros((r, r)),
             moment=np.zeros(r),
-            noise=0.0,
-            watched=0,
+            noise=nothing,
+            watched=none,
             drawn=np.zeros(k),
             relative=np.zeros(k),
-            squared=0.0,
-            scattered=0.0,
-            largest=0.0,
-            excess=0.0,
-            informed=0.0,
+            squared=nothing,
+            scattered=nothing,
+            largest=nothing,
+            excess=nothing,
+            informed=nothing,
             totals=pairs,
             weights=pairs,
             variances=pairs,
@@ -65,40 +65,55 @@ class Run(Rounds):
             scale=np.ones((k, k)),
             left=np.full(k, policy.delta),
             met=np.zeros((k, k), dtype=np.bool_),
-            leader=0,
-            declared=-1,
-            epsilon=np.inf,
+            leader=none,
+            declared=none - 1,
+            epsilon=nothing + np.inf,
         )
-        return run if r else replace(run, epsilon=0.0)._settled(0)
+        return run if r else replace(run, epsilon=nothing)._settled(none, np.ones((), dtype=np.bool_))
 
     def advanced(self, policy: Settings, arms: ArmSet, tally: Tally) -> "Run":
-        """Return the run after a complete batch; `tally` (K,) has what was played under the plan in force."""
+        """Return the runs after a complete batch, along one leading axis and all of one kind.
+
+        `tally` (n, K) has what was played under the plans in force: rounds in all of them, or in none. Either
+        all have drawn before, or none has.
+        """
         geometry = PairGeometry.of(arms.positions, self.probabilities)
-        run = self.absorbed(policy.confidence, arms, geometry, tally) if tally.rounds else self
-        run = replace(run, plans=self.plans + 1, late=0)
+        run = self.absorbed(policy.confidence, arms, geometry, tally) if tally.rounds.all() else self
+        run = replace(run, plans=self.plans + 1, late=np.zeros_like(self.late))
         if not self.drawn.any():
-            return replace(run, length=max(warm_up(policy, arms) - 1, 1))
-        if run.stage == 0:
+            return run._lasting(max(warm_up(policy, arms) - 1, 1))
+        if self.phase == 0:
             return run._warmed(policy, arms)
-        gaps = None
-        if run.stage == 1:
-            if run.informed < INFORMED:
-                return replace(run, length=max(int(np.ceil(LONGER * run.rounds)), SHORTEST))
-            gaps = cautious_gaps(run.estimates(arms), geometry.variance, run.noise, run.watched)
-            for_arms, for_pairs = shares(policy)
-            alpha = split_delta(for_pairs, gaps, geometry.variance, run.noise)
-            np.fill_diagonal(alpha, for_arms)
+        if self.phase == 1:
+            ready = run.informed >= INFORMED
+            run = run._lasting(np.maximum(np.ceil(LONGER * run.rounds), SHORTEST))
+            if not ready.any():
+                return run
+            part = replace(geometry, inner=geometry.inner[ready], variance=geometry.variance[ready])
+            return run.put(ready, Run.of(run, ready)._begun(policy, arms, part))
+        run = run._eliminated(policy.confidence).led(arms, policy)
+        return run._planned(policy, arms, self)
+
+    def _lasting(self, rounds: ArrayLike) -> "Run":
+        """Return the runs with other lengths of the batch to come."""
+        length = np.broadcast_to(np.asarray(rounds, dtype=np.int64), self.length.shape)
+        return replace(self, length=length)
+
+    def _begun(self, policy: Settings, arms: ArmSet, geometry: PairGeometry) -> "Run":
+        """End the pilot: split δ, plan the first batch that counts, and tune the boundaries for it."""
+        gaps = cautious_gaps(self.estimates(arms), geometry.variance, self.noise, self.watched)
+        for_arms, for_pairs = shares(policy)
+        alpha = split_delta(for_pairs, gaps, geometry.variance, self.noise)
+        run = replace(
+            self,
+            alpha=with_diagonal(alpha, for_arms),
+            left=self.left - for_arms - for_pairs,
+            stage=np.full_like(self.stage, 2),
             # Whether the asymptotic mode may speak is for rounds that count to say: the pilot's may have been
             # of another kind, as when all was quiet after a burst.
-            left = run.left - for_arms - for_pairs
-            run = replace(run, alpha=alpha, left=left, stage=2, scattered=0.0)
-        else:
-            run = run._eliminated(policy.confidence)
-        run = run.led(arms, policy)
-        if run.declared >= 0:
-            return run
-        run = run._planned(policy, arms, self)
-        return run if gaps is None else run.tuned(policy.confidence, arms, gaps)
+            scattered=np.zeros_like(self.scattered),
+        ).led(arms, policy)
+        return run._planned(policy, arms, self).tuned(policy.confidence, arms, gaps)
 
     def _warmed(self, policy: Settings, arms: ArmSet) -> "Run":
         """Begin the pilot, with estimates to take residuals from.
@@ -107,75 +122,92 @@ class Run(Rounds):
         largest, only what exceeds twice their spread is remembered.
         """
         values = fitted(self.estimates(arms), arms, policy.confidence)
-        largest = max(self.largest - 2.0 * float(np.ptp(values)), 0.0)
-        return replace(self, stage=1, length=warm_up(policy, arms), values=values, largest=largest)
+        largest = np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0)
+        run = replace(self, stage=np.full_like(self.stage, 1), values=values, largest=largest)
+        return run._lasting(warm_up(policy, arms))
 
-    def proven(self, confidence: Confidence) -> NDArray[np.bool_]:
+    def proven(self, confidence: Confidence) -> Mask:
         """Tell in entry (i, j) if j is proven better than i; on the diagonal, if i fails its test."""
         evidence = self.evidence()
         return confidence.exceeds(replace(evidence, totals=-evidence.totals), self.tuning())
 
     def _eliminated(self, confidence: Confidence) -> "Run":
         """Drop every arm that fails its test, or that some survivor is proven better than."""
-        pairs = self.active[:, np.newaxis] & self.active
-        left = self.active & ~np.any(self.proven(confidence) & pairs, axis=1)
+        pairs = self.active[..., np.newaxis] & self.active[..., np.newaxis, :]
+        left = self.active & ~np.any(self.proven(confidence) & pairs, axis=-1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
-        return replace(self, active=left) if left.any() else self
+        return replace(self, active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
 
     def led(self, arms: ArmSet, policy: Settings) -> "Run":
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
         values = self.estimates(arms)
-        leader = int(np.argmax(np.where(self.active, values, -np.inf)))
-        run = replace(self, leader=leader, values=fitted(values, arms, policy.confidence))
-        survivors = np.flatnonzero(self.active)
-        if np.all(arms.positions[survivors] == arms.positions[survivors[0]]):
-            return replace(run, epsilon=0.0)._settled(int(survivors[0]))
-        others = survivors[survivors != leader]
-        differs = np.any(arms.positions[others] != arms.positions[leader], axis=1)
-        bounds = run._upper_bounds(policy.confidence, others[differs], leader)
-        run = replace(run, epsilon=max(float(bounds.max()), 0.0))
-        return run._settled(leader) if run.epsilon <= policy.epsilon else run
+        leader = np.asarray(np.argmax(np.where(self.active, values, -np.inf), axis=-1))
+        others = self.active & _differ(arms, leader)
+        bounds = np.where(others, self._upper_bounds(policy.confidence, leader), 0.0)
+        run = replace(
+            self,
+            leader=leader,
+            values=fitted(values, arms, policy.confidence),
+            epsilon=np.asarray(np.max(bounds, axis=-1)),
+        )
+        alike = ~others.any(axis=-1)  # survivors are the same arm: the first will do
+        first = np.where(alike, np.argmax(self.active, axis=-1), leader)
+        return run._settled(first, alike | (run.epsilon <= policy.epsilon))
 
-    def _upper_bounds(self, confidence: Confidence, others: NDArray[np.int64], leader: int) -> Array:
-        """Return the most that each of the others can be better than the leader."""
-        at = (others, np.full(len(others), leader))
+    def _upper_bounds(self, confidence: Confidence, leader: Whole) -> Array:
+        """Return the most that each arm (..., K) can be better than the leader."""
+
+        def column(pairs: Array) -> Array:
+            index = np.asarray(leader)[..., np.newaxis, np.newaxis]
+            return np.asarray(np.take_along_axis(pairs, index, axis=-1)[..., 0])
+
         evidence = self.evidence()
-        part = replace(evidence, **{name: getattr(evidence, name)[at] for name in EVIDENCE})
-        tuning = Tuning(self.alpha[at], self.rho[at], self.scale[at])
+        parts = {name: column(getattr(evidence, name)) for name in EVIDENCE}
+        part = replace(evidence, **parts, events=evidence.events[..., 0])
+        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale))
         return np.asarray(part.estimates + confidence.width(part, tuning))
 
-    def _leads(self, others: NDArray[np.int64]) -> Array:
-        """Return what each of the others may lead the leader by, as far as plans care: no claim is made."""
+    def _leads(self, others: Whole) -> Array:
+        """Return what each of the others may lead the leader by, as far as plans care: no claim is made.
+
+        For a single run, as the next one.
+        """
         at = (others, np.full(len(others), self.leader))
         weights = np.where(self.weights[at] > 0, self.weights[at], np.inf)
         width = normal_mixture(self.variances[at], self.alpha[at], self.rho[at]) / weights
         return np.asarray(np.where(np.isfinite(weights), self.totals[at] / weights + width, np.inf))
 
-    def _settled(self, arm: int) -> "Run":
-        mass = (np.arange(len(self.active)) == arm).astype(np.float64)
+    def _replanned(self, policy: Settings, arms: ArmSet) -> Array:
+        """Return the distribution (K,) to play next."""
+        survivors, leader = np.flatnonzero(self.active), int(self.leader)
+        others = survivors[np.any(arms.positions[survivors] != arms.positions[leader], axis=1)]
+        gaps = np.maximum(self.values[leader] - self.values[others], 0.0)
+        wanted = Wanted.of(leader, others, gaps, self._leads(others))
+        if policy.goal == "earn":
+            return earning_plan(arms, self.active, wanted, self.gram, float(self.ridge))
+        return identifying_plan(arms, wanted, policy.mixing, self.probabilities, self.retired)
+
+    def _settled(self, arm: Whole, is_settled: Mask) -> "Run":
+        """Declare an arm (...) where the matter is settled, and play it alone."""
+        mass = (np.arange(self.active.shape[-1]) == np.asarray(arm)[..., np.newaxis]).astype(np.float64)
         return replace(
             self,
-            leader=arm,
-            declared=arm,
-            probabilities=mass,
+            leader=np.where(is_settled, arm, self.leader),
+            declared=np.where(is_settled, arm, self.declared),
+            probabilities=np.where(np.asarray(is_settled)[..., np.newaxis], mass, self.probabilities),
         )
 
     def _planned(self, policy: Settings, arms: ArmSet, before: "Run") -> "Run":
-        """Plan the next batch; the distribution stays while survivors, leader and data are much the same."""
-        length = max(int(np.ceil(policy.growth * self.rounds)), SHORTEST)
-        run = replace(self, length=length)
-        same = self.leader == before.leader and np.array_equal(self.active, before.active)
-        if same and self.rounds < REDESIGN * self.designed:
-            return run
-        survivors = np.flatnonzero(self.active)
-        others = survivors[np.any(arms.positions[survivors] != arms.positions[self.leader], axis=1)]
-        gaps = np.maximum(self.values[self.leader] - self.values[others], 0.0)
-        wanted = Wanted.of(self.leader, others, gaps, self._leads(others))
-        if policy.goal == "earn":
-            p = earning_plan(arms, self.active, wanted, self.gram, self.ridge)
-        else:
-            p = identifying_plan(arms, wanted, policy.mixing, self.probabilities, self.retired)
-        return replace(run, probabilities=p, designed=self.rounds)
+        """Plan the next batch; a distribution stays while survivors, leader and data are much the same."""
+        run = self._lasting(np.maximum(np.ceil(policy.growth * self.rounds), SHORTEST))
+        same = (self.leader == before.leader) & np.all(self.active == before.active, axis=-1)
+        stays = (same & (self.rounds < REDESIGN * self.designed)) | (self.declared >= 0)
+        length = np.where(self.declared >= 0, self.length, run.length)
+        p, designed = np.array(self.probabilities), np.where(stays, self.designed, self.rounds)
+        for place in np.argwhere(~stays):
+            at = tuple(place)
+            p[at] = Run.of(self, at)._replanned(policy, arms)
+        return replace(run, length=length, probabilities=p, designed=designed)
 
     def tuned(self, confidence: Confidence, arms: ArmSet, gaps: Array) -> "Run":
         """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
@@ -187,13 +219,21 @@ class Run(Rounds):
         return replace(self, rho=tuning.rho, scale=tuning.scale)
 
 
+def _differ(arms: ArmSet, leader: Whole) -> Mask:
+    """Tell which arms (..., K) are not the leader (...) in all but name."""
+    return np.asarray(np.any(arms.positions != arms.positions[leader][..., np.newaxis, :], axis=-1))
+
+
 def fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
-    """Return estimates that residuals can be taken from.
+    """Return estimates (..., K) that residuals can be taken from.
 
     They average 0 under the wide plan, so that new estimates move no level under the forecaster's feet. If
     they spread wider than the declared range of means, they are shrunk, so that residuals stay in it.
     """
     low, high = confidence.range
-    spread, level = float(np.ptp(values)), float(wide_plan(arms) @ values)
-    shrink = min(1.0, (high - low) / spread) if spread > 0 and np.isfinite(high - low) else 1.0
-    return (values - level) * shrink
+    spread = np.ptp(values, axis=-1, keepdims=True)
+    level = values[..., np.newaxis, :] @ wide_plan(arms)
+    if np.isfinite(high - low):
+        values = values - level
+        return values * np.where(spread > high - low, (high - low) / np.where(spread > 0, spread, 1.0), 1.0)
+    return np.asarray(values - level)

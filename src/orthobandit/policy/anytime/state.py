@@ -151,6 +151,13 @@ def stacked(arms: ArmSet, runs: list[Run], batch: tuple[int, ...], tally: Tally)
     return AnytimeState(arms=arms, tally=tally, **arrays)
 
 
+def updated(state: AnytimeState, place: Any, run: Run, tally: Tally) -> AnytimeState:
+    """Return the state with other values of the runs at `place`, and another tally."""
+    everything = Run.of(state, ...).put(place, run)
+    arrays: dict[str, Any] = {name: getattr(everything, name) for name in Run.names()}
+    return AnytimeState(arms=state.arms, tally=tally, **arrays)
+
+
 def dump(state: AnytimeState) -> dict[str, Any]:
     """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
     # JSON has no infinity: an epsilon that is not yet known is null.

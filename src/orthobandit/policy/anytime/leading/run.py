@@ -12,6 +12,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.against import RivalGeometry
 from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.evidence import Tuning
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import cautious, shares, tuned
 from orthobandit.policy.anytime.leading.against import Against
@@ -44,6 +45,23 @@ class LeadingRun(Rounds):
         How many arms have been given such evidence so far: the m-th at δ/m(m + 1) of what bounds have.
     """
 
+    # One replication: what are arrays over replications elsewhere are numbers here.
+    stage: Any
+    length: Any
+    late: Any
+    rounds: Any
+    designed: Any
+    plans: Any
+    noise: Any
+    watched: Any
+    squared: Any
+    scattered: Any
+    largest: Any
+    excess: Any
+    informed: Any
+    leader: Any
+    declared: Any
+    epsilon: Any
     tests: Against | None
     led: tuple[Against, ...]
     leaders: int
@@ -92,7 +110,7 @@ class LeadingRun(Rounds):
     @property
     def events(self) -> float:
         """See :attr:`~orthobandit.estimate.evidence.Sizes.events`."""
-        return self._sizes().events
+        return float(self._sizes().events)
 
     def sequences(self) -> Iterator[Against]:
         """Yield the tests and the evidence against arms that have led."""
@@ -286,4 +304,5 @@ class LeadingRun(Rounds):
             reach[place] = geometry.reaches(own, second)[0] if confidence.is_exact else 1.0
         gaps = cautious(gap, parts[1], self.noise, self.watched)
         tuning = tuned(np.asarray(alpha), gaps, parts[0], reach, confidence, (self.noise, self.rounds))
-        return Against.fresh(rival, alpha, self.plans, tuning)
+        tuning = Tuning(tuning.alpha, tuning.rho.reshape(-1), tuning.scale.reshape(-1))  # of one replication
+        return Against.fresh(rival, alpha, int(self.plans), tuning)

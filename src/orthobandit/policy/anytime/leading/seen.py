@@ -74,8 +74,8 @@ class Seen:
             values=run.values,
             total=float(tally.squares.sum()),
             rounds=float(tally.rounds),
-            excess=run.excess,
-            wants_reach=confidence.is_exact or run.excess > 0,
+            excess=float(run.excess),
+            wants_reach=confidence.is_exact or float(run.excess) > 0,
         )
 
     def against(self, rival: int, own: tuple[int, int] | None) -> Batch:

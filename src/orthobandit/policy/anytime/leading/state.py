@@ -13,6 +13,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.policy.anytime.leading.run import LeadingRun
+from orthobandit.policy.anytime.settings import Settings
 from orthobandit.policy.anytime.state import AnytimeState
 
 
@@ -54,6 +55,14 @@ class LeadingState:
         added = zip(self.runs, np.asarray(more).reshape(-1).tolist(), strict=True)
         runs = tuple(replace(run, rounds=run.rounds + count) for run, count in added)
         return replace(self, runs=runs, tally=tally)
+
+    def advanced(self, policy: Settings, done: Mask) -> "LeadingState":
+        """Return the state after the batches (...) that are done."""
+        runs = [
+            run.advanced(policy, self.arms, self.tally[place]) if done[place] else run
+            for run, place in zip(self.runs, np.ndindex(self.batch), strict=True)
+        ]
+        return self.with_runs(runs, self.tally.without(done))
 
     def _of_all(self, name: str, dtype: Any) -> NDArray[Any]:
         if not self.batch:
