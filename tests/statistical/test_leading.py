@@ -90,7 +90,7 @@ def test_few_arms_that_scatter_wildly_and_are_hardly_drawn_mislead_nobody(goal, 
     assert failed <= binom.isf(FALSE_ALARM, RUNS // 2, DELTA)
 
 
-@pytest.mark.parametrize("mode", ["asymptotic", "sub-Gaussian"])
+@pytest.mark.parametrize("mode", ["asymptotic", pytest.param("sub-Gaussian", marks=pytest.mark.slow)])
 def test_no_more_rounds_are_needed_than_with_all_pairs(mode, capsys):
     settings, noise = MODES[mode]
     leader = AnytimeElimination(0.1, pairs="leader", **settings)

@@ -209,7 +209,9 @@ class AnytimeElimination:
         """Return what is known now.
 
         The best arm is ever dropped with probability at most δ, and on the same event the leader is within
-        `epsilon` of it: the largest upper bound on what a survivor could be better by.
+        `epsilon` of it: the largest upper bound on what a survivor could be better by. Where evidence is on
+        pairs with leaders alone, it rests on rounds since the present one first led, and is infinite until
+        there are some, and while more than 20,000 arms are left if no `epsilon` is set.
         """
         return Decision(
             active=state.active,
