@@ -9,7 +9,9 @@ import pytest
 from orthobandit import ArmSet, Environment, Experiment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
+from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.policy import AnytimeElimination
+from orthobandit.policy.anytime.leading.against import Against
 from orthobandit.policy.anytime.leading.run import REMEMBERED
 from orthobandit.policy.anytime.leading.state import LeadingState
 from orthobandit.policy.anytime.state import AnytimeState
@@ -268,3 +270,31 @@ def test_a_dump_of_other_arms_is_refused():
         policy.load(ArmSet(RNG.standard_normal((61, 3))), data)
     with pytest.raises(ParameterError, match="this version reads 1"):
         policy.load(MANY, {**data, "against leaders": 2})
+
+
+@pytest.mark.parametrize("confidence", [Asymptotic(), Bounded(-1.0, 1.0)])
+def test_arms_that_are_not_looked_at_could_not_have_lost(confidence):
+    rng, n = np.random.default_rng(4), 4000
+    weights, spread = rng.uniform(1.0, 50.0, n), rng.uniform(0.0, 30.0, n)
+    one = Against(
+        arm=3,
+        alpha=0.04,
+        since=1,
+        totals=-spread * rng.standard_normal(n),
+        weights=weights,
+        variances=rng.uniform(0.0, 20.0, n) * (rng.random(n) < 0.95),
+        slack=np.zeros(n),
+        pooled=np.zeros(n),
+        peaks=np.zeros(n),
+        rho=rng.uniform(0.1, 10.0, n),
+        scale=rng.uniform(0.1, 3.0, n),
+    )
+    names = ("weights", "variances", "slack", "pooled", "peaks")
+    parts = {name: getattr(one, name) for name in names}
+    evidence = Evidence(totals=-one.totals, **parts, events=np.asarray(50.0))
+    exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale))
+    assert np.array_equal(one.lost(confidence, 50.0), exact)
+    assert 100 < np.count_nonzero(exact) < 3900
+    bounds = one.upper_bounds(confidence, 50.0)
+    some = rng.random(n) < 0.5
+    assert one.highest(confidence, 50.0, some) == pytest.approx(max(bounds[some].max(), 0.0), rel=1e-8)

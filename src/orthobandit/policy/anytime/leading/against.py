@@ -79,12 +79,23 @@ class Against:
     def lost(self, confidence: Confidence, events: float) -> Mask:
         """Tell which survivors (n,) are proven worse than the other arm."""
         out = np.zeros(len(self.totals), dtype=np.bool_)
-        # No boundary is below √(2V·log(1/2α)): most arms need not be looked at.
-        least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
-        for block in self._blocks(np.flatnonzero((self.totals < 0) & (self.totals**2 > least))):
+        for block in self._blocks(np.flatnonzero((self.totals < 0) & self._may_lose(confidence))):
             evidence = self._evidence(block, events)
             out[block] = confidence.exceeds(replace(evidence, totals=-evidence.totals), self._tuning(block))
         return out
+
+    def _may_lose(self, confidence: Confidence) -> Mask:
+        """Tell which survivors (n,) are worth a closer look: no others can be proven worse.
+
+        A normal mixture is above √(2V·log(1/2α)). A gamma-exponential one is at most its largest part,
+        whose logarithm is S − V·log(1 + S/V) in units of the scale.
+        """
+        if not confidence.is_exact:
+            least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
+            return np.asarray(self.totals**2 > least)
+        total, variance = np.abs(self.totals) / self.scale, self.variances / self.scale**2
+        ratio = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
+        return np.asarray(total - variance * np.log1p(ratio) >= -np.log(self.alpha) - 1e-9)
 
     def upper_bounds(self, confidence: Confidence, events: float) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""
