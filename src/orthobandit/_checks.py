@@ -1,6 +1,7 @@
 """Checks of settings at the public edge: each names the argument, its value and the remedy."""
 
 import math
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -36,6 +37,33 @@ def check_whole(
     if most is not None and whole > most:
         raise ParameterError(f"{name}={value!r} must be a whole number of at most {most:.3g}{remedy}")
     return whole
+
+
+def check_fits(what: str, size: float, instead: str) -> None:
+    """Refuse what would need more memory than the machine has, before anything is allocated.
+
+    Parameters
+    ----------
+    what : str
+        What would need it.
+    size : float
+        Bytes.
+    instead : str
+        What can do with less.
+    """
+    if size > memory():
+        raise ParameterError(
+            f"{what} would need {size / 2**30:,.0f} GiB of memory, and this machine has"
+            f" {memory() / 2**30:,.1f}; {instead}"
+        )
+
+
+def memory() -> float:
+    """Return the bytes of memory of this machine; 16 GiB where it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 16.0 * 2**30
 
 
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:

@@ -50,7 +50,7 @@ class ArmSet:
             )
             labels = named if labels is None else labels
         self._features = _checked_features(features, labels)
-        self._labels = _checked_labels(labels, len(self._features))
+        self._given = None if labels is None else _checked_labels(labels, len(self._features))
 
     @classmethod
     def one_hot(cls, count: int, labels: Sequence[str] | None = None) -> "ArmSet":
@@ -134,10 +134,11 @@ class ArmSet:
         """Feature vectors (K, d), read-only."""
         return self._features
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """One name an arm."""
-        return self._labels
+        # Made when they are asked for: a million numbers as text weigh more than two features.
+        return tuple(map(str, range(len(self)))) if self._given is None else self._given
 
     def __len__(self) -> int:
         return len(self._features)
@@ -177,9 +178,9 @@ class ArmSet:
     def index(self, label: str) -> int:
         """Return the position of the arm called `label`."""
         try:
-            return self._labels.index(label)
+            return self.labels.index(label)
         except ValueError:
-            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self._labels)}") from None
+            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self.labels)}") from None
 
     def subset(self, kept: ArrayLike) -> "ArmSet":
         """Return the arms at the given positions (or where a (K,) mask is true), in this order."""
@@ -192,7 +193,8 @@ class ArmSet:
                 f"kept={kept!r} selects no arms; give positions from 0 to {len(self) - 1}"
                 f" or a mask of {len(self)}"
             )
-        return ArmSet(self._features[chosen], [self._labels[i] for i in chosen])
+        names = map(str, chosen.tolist()) if self._given is None else (self._given[i] for i in chosen)
+        return ArmSet(self._features[chosen], list(names))
 
 
 def _one_hot_frame(count: int) -> AffineFrame:
@@ -258,9 +260,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
     return "features are not a table of numbers; every arm needs a row of finite numbers"
 
 
-def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if labels is None:
-        return tuple(str(i) for i in range(count))
+def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
     if isinstance(labels, str):
         raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
     names = tuple(str(label) for label in labels)

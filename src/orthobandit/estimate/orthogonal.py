@@ -185,6 +185,14 @@ def centred_sums(
     return np.asarray(gram), _rows_times(sums, centred)
 
 
+def few_centred_sums(arms: ArmSet, probabilities: Array, counts: Whole, sums: Array) -> tuple[Array, Array]:
+    """Return what :func:`centred_sums` does for one replication, from the arms alone that can be drawn."""
+    some = np.flatnonzero(probabilities)
+    positions = (arms.features[some] - arms.frame.origin) @ arms.basis.T
+    centred = positions - probabilities[some] @ positions
+    return np.asarray((centred.T * counts[some]) @ centred), np.asarray(sums[some] @ centred)
+
+
 def _rows_times(rows: Array, matrix: Array) -> Array:
     """Return rows (..., n) @ matrix (..., n, m), one product a row.
 
