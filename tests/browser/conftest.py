@@ -9,9 +9,9 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """Yield a browser that all tests share."""
+    """Yield a browser that the tests of a module share; beyond it, its event loop would be in the way."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = os.environ.get("ORTHOBANDIT_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None or not Path(path).exists():
