@@ -1,0 +1,55 @@
+"""The built pages hold every public name, and load nothing from elsewhere."""
+
+import importlib
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    *("design", "estimate", "policy", "simulation", "theory", "experiment", "logs", "study", "service"),
+    "testing",
+)
+LOADED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["'](https?:)?//""", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the documentation once, with every warning an error."""
+    for package in ("sphinx", "furo", "myst_parser"):
+        pytest.importorskip(package)
+    target = tmp_path_factory.mktemp("html")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
+    done = subprocess.run([*command, ROOT / "docs", target], capture_output=True, text=True)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def inventory(built):
+    """Return the names that can be linked to."""
+    content = (built / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    return {line.split(" ", 1)[0] for line in zlib.decompress(content).decode("utf-8").splitlines()}
+
+
+@pytest.mark.parametrize("package", ["orthobandit", *(f"orthobandit.{name}" for name in PACKAGES)])
+def test_the_reference_has_every_public_name(package, inventory):
+    module = importlib.import_module(package)
+    public = [name for name in getattr(module, "__all__", []) if not name.startswith("_")]
+    assert [name for name in public if f"{package}.{name}" not in inventory] == []
+
+
+def test_pages_load_nothing_from_elsewhere(built):
+    pages = sorted(built.rglob("*.html"))
+    assert len(pages) > 20
+    assert [page.name for page in pages if LOADED.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_formulae_are_drawn_by_the_local_mathjax(built):
+    text = (built / "inference.html").read_text(encoding="utf-8")
+    assert re.search(r'<script[^>]*src="_static/vendor/mathjax/tex-svg.js', text)
+    assert (built / "_static/vendor/mathjax/LICENSE").is_file()
