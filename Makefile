@@ -4,11 +4,15 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Small matrices gain nothing from threads, and lose much when there is a process on every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-.PHONY: demo test test-statistical lint types bench docs readme changelog clean
+.PHONY: demo serve test test-statistical lint types bench docs readme changelog clean
 
 demo: .venv/core
 	@# 1 says that a claim is refuted: a finding of the report, not a failure to write it.
 	$(BIN)/orthobandit reproduce --quick --out report || [ $$? -eq 1 ]
+
+# A server with a dashboard, and made-up visitors; PORT=8001 where 8000 is taken.
+serve: .venv/service
+	@$(BIN)/orthobandit demo-traffic --serve --port $(or $(PORT),8000) || [ $$? -eq 130 ]
 
 test: .venv/test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) -m "not slow"
@@ -46,6 +50,10 @@ changelog: .venv/bin/python
 
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,parquet]'
+	@touch $@
+
+.venv/service: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[client,service]'
 	@touch $@
 
 .venv/test: .venv/bin/python pyproject.toml constraints.txt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed", "removed")
-NAME = re.compile(r"(\d{3})\.(\w+)\.md")
+NAME = re.compile(r"(\d{3})(?:-[\w-]+)?\.(\w+)\.md")
 MARK = "<!-- releases, newest first -->\n"
 
 
@@ -17,7 +17,10 @@ def fragments(folder: Path) -> dict[str, list[str]]:
     for path in sorted(folder.glob("*.md")):
         match = NAME.fullmatch(path.name)
         if match is None or match[2] not in KINDS:
-            raise SystemExit(f"{path.name} must be called NNN.kind.md with a kind of {', '.join(KINDS)}")
+            raise SystemExit(
+                f"{path.name} must be called NNN.kind.md or NNN-topic.kind.md with a kind of"
+                f" {', '.join(KINDS)}"
+            )
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         entries[match[2]] += [f"- {line} (#{int(match[1])})" for line in lines]
     return entries

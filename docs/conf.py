@@ -30,3 +30,5 @@ autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+# With -n a link into the package must lead somewhere; the types in docstrings are words for people.
+nitpick_ignore_regex = [("py:class", r"(?!orthobandit\.).*")]

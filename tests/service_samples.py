@@ -1,8 +1,11 @@
 """A server on loopback for tests, in a thread or in a process of its own."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from threading import Thread
 
@@ -73,3 +76,22 @@ def started(where, *arguments, port=None):
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     return process, f"http://127.0.0.1:{port}"
+
+
+def ready(address):
+    """Wait until the server answers."""
+    for _ in range(600):
+        try:
+            if httpx.get(f"{address}/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError(f"{address} does not answer")
+
+
+def ended(process, how=signal.SIGTERM):
+    """End a process that was started here; returns its exit code."""
+    os.kill(process.pid, how)
+    code = process.wait(timeout=60)
+    process.stdout.close()
+    return code

@@ -18,6 +18,7 @@ from sphinx.domains.python import ObjectEntry
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
+ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 CODE_OR_BAR = re.compile(r"(``.*?``)|\|")
 
 
@@ -43,7 +44,8 @@ def sentence(value: Any) -> str:
     """Return what the first line of a docstring says, or that there is none."""
     if not (inspect.isclass(value) or inspect.isroutine(value)):
         return "A value, explained below."
-    return barred((inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " "))
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+    return ROLE.sub(r"``\1``", barred(first))
 
 
 class PublicNames(SphinxDirective):

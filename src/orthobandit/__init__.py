@@ -22,7 +22,9 @@ from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, P
 if TYPE_CHECKING:
     from orthobandit.experiment import Experiment, Guardrail, Metric
     from orthobandit.logs import Analysis, analyse
-    from orthobandit.simulation import Environment, simulate
+    from orthobandit.simulation import Environment, RunResult, simulate
+
+__version__ = "0.2.0"
 
 __all__ = [
     "SBE",
@@ -46,8 +48,10 @@ __all__ = [
     "Plan",
     "Policy",
     "PureExploration",
+    "RunResult",
     "SubGaussian",
     "Tally",
+    "__version__",
     "analyse",
     "anchor_design",
     "centred_design",
@@ -63,6 +67,7 @@ _LATER = {
     "Experiment": "orthobandit.experiment",
     "Guardrail": "orthobandit.experiment",
     "Metric": "orthobandit.experiment",
+    "RunResult": "orthobandit.simulation",
     "analyse": "orthobandit.logs",
     "simulate": "orthobandit.simulation",
 }
@@ -72,3 +77,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'orthobandit' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,7 @@
 """Checks of settings at the public edge: each names the argument, its value and the remedy."""
 
 import math
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -38,12 +39,39 @@ def check_whole(
     return whole
 
 
+def check_fits(what: str, size: float, instead: str) -> None:
+    """Refuse what would need more memory than the machine has, before anything is allocated.
+
+    Parameters
+    ----------
+    what : str
+        What would need it.
+    size : float
+        Bytes.
+    instead : str
+        What can do with less.
+    """
+    if size > memory():
+        raise ParameterError(
+            f"{what} would need {size / 2**30:,.0f} GiB of memory, and this machine has"
+            f" {memory() / 2**30:,.1f}; {instead}"
+        )
+
+
+def memory() -> float:
+    """Return the bytes of memory of this machine; 16 GiB where it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 16.0 * 2**30
+
+
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
     names = list(valid)
-    if isinstance(value, str) and value in names:
+    if isinstance(value, str) and (value in names or (isinstance(valid, dict) and value in valid)):
         return value
-    near = _near(value, names)
+    near = nearest_name(value, names)
     hint = f"; did you mean {near!r}?" if near else ""
     raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
 
@@ -70,13 +98,14 @@ def nearest(value: object, valid: Iterable[str]) -> str:
     ("did you mean 'scale'?", 'the names are horizon, seeds')
     """
     names = sorted(valid)
-    near = _near(value, names)
+    near = nearest_name(value, names)
     if near:
         return f"did you mean {near!r}?"
     return f"the names are {', '.join(names)}" if names else "there are none"
 
 
-def _near(value: object, names: list[str]) -> str | None:
+def nearest_name(value: object, names: list[str]) -> str | None:
+    """Return the valid name that an unknown one is most like, or None."""
     # Below this share of common letters a suggestion is more often wrong than right.
     found = get_close_matches(str(value).lower(), names, n=1, cutoff=0.55)
     return found[0] if found else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from orthobandit._compile import compiled
 from orthobandit._types import Array, Mask, Whole

@@ -2,10 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
 from orthobandit._checks import nearest
 from orthobandit.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Setting = int | float | str
 T = TypeVar("T")
@@ -14,12 +18,19 @@ T = TypeVar("T")
 def parse_named(text: str) -> tuple[str, dict[str, Setting]]:
     """Return the name and the settings of ``name`` or ``name:setting=value,setting=value``.
 
+    A name may itself be ``module:Name``, for a class or function of the user's own.
+
     Examples
     --------
     >>> parse_named("sbe:schedule=theory,C2=0.5")
     ('sbe', {'schedule': 'theory', 'C2': 0.5})
+    >>> parse_named("mine:Greedy:epsilon=0.1")
+    ('mine:Greedy', {'epsilon': 0.1})
     """
     name, _, rest = text.partition(":")
+    own, _, more = rest.partition(":")
+    if own.replace(".", "").isidentifier():
+        name, rest = f"{name}:{own}", more
     settings: dict[str, Setting] = {}
     for item in filter(None, rest.split(",")):
         setting, equals, value = item.partition("=")
@@ -48,6 +59,85 @@ class SettingError(ParameterError):
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)
         self.key = key
+
+
+class WithOwn(dict[str, Callable[..., T]]):
+    """Makers by name; beside those that are listed, ``module:Name`` and entry points of the user's own.
+
+    Parameters
+    ----------
+    what : str
+        What is made, e.g. ``"policy"``.
+    known : dict of str to callable
+        What is listed.
+    group : str
+        The group of entry points, e.g. ``"orthobandit.policies"``.
+
+    Examples
+    --------
+    >>> makers = WithOwn("shift", {"none": dict}, "orthobandit.shifts")
+    >>> list(makers), "collections:OrderedDict" in makers, makers["collections:OrderedDict"]
+    (['none'], True, <class 'collections.OrderedDict'>)
+    """
+
+    def __init__(self, what: str, known: Mapping[str, Callable[..., T]], group: str) -> None:
+        super().__init__(known)
+        self._what, self._group = what, group
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or is_own(name) or self._entry(name) is not None
+
+    def __missing__(self, name: str) -> Callable[..., T]:
+        if is_own(name):
+            return self._imported(name)
+        entry = self._entry(name)
+        if entry is None:
+            raise KeyError(name)
+        return self._checked(name, entry.load())
+
+    def _entry(self, name: object) -> "EntryPoint | None":
+        from importlib.metadata import entry_points  # costs time, and is seldom needed
+
+        return next((entry for entry in entry_points(group=self._group) if entry.name == name), None)
+
+    def _imported(self, name: str) -> Callable[..., T]:
+        module, _, path = name.partition(":")
+        if super().__contains__(module):
+            example = "sbe:delta=0.1,scale=2"
+            raise SettingError(f"{name!r}: {path!r} must be setting=value, as in {example}", "kind")
+        try:
+            found: object = import_module(module)
+        except ImportError as error:
+            raise SettingError(
+                f"{self._what} {name!r}: the module {module!r} cannot be imported ({error}); it must lie"
+                " here, or be installed",
+                "kind",
+            ) from None
+        for part in path.split("."):
+            if not hasattr(found, part):
+                names = [word for word in vars(found) if not word.startswith("_")]
+                raise SettingError(
+                    f"{self._what} {name!r}: {module} has no {part!r}; {nearest(part, names)}", "kind"
+                )
+            found = getattr(found, part)
+        return self._checked(name, found)
+
+    def _checked(self, name: str, found: object) -> Callable[..., T]:
+        if not callable(found):
+            raise SettingError(
+                f"{self._what} {name!r} is {found!r}; a class, or a function that returns one, is needed",
+                "kind",
+            )
+        return found
+
+
+def is_own(name: object) -> bool:
+    """Tell whether a name has the form ``module:Name``."""
+    if not isinstance(name, str):
+        return False
+    module, colon, path = name.partition(":")
+    parts = [*module.split("."), *path.split(".")]
+    return bool(colon) and all(part.isidentifier() for part in parts)
 
 
 def maker_of(what: str, makers: Mapping[str, Callable[..., T]], name: object) -> Callable[..., T]:

@@ -51,3 +51,40 @@ def plain_values(data: Any) -> Any:
     if isinstance(data, np.ndarray | np.generic):
         return plain_values(data.tolist())
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+SMALL, LONG = 6, 60  # numbers of an array, and letters of a field, that one line has room for
+
+
+def brief(thing: Any) -> str:
+    """Return one line for a dataclass that holds arrays: short ones as they are, others by their shape.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Pair:
+    ...     few: Any
+    ...     many: Any
+    ...     __repr__ = brief
+    >>> Pair(np.array([0.25, 0.75]), np.zeros((3, 200)))
+    Pair(few=[0.25, 0.75], many=(3, 200) array)
+    """
+    shown = [f"{name}={_field(getattr(thing, name))}" for name in thing.__dataclass_fields__]
+    return f"{type(thing).__name__}({', '.join(shown)})"
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.size > SMALL:
+            return f"{value.shape} array"
+        value = value.tolist()
+        return f"{value:.6g}" if isinstance(value, float) else _rounded(value)
+    text = repr(value)
+    return text if len(text) <= LONG and "\n" not in text else f"{type(value).__name__}(…)"
+
+
+def _rounded(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_rounded, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)

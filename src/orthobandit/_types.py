@@ -10,5 +10,6 @@ Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # Called with (done, total): units of work that are finished, and how many there are. The unit is the
-# worker's own (replications, estimated cost, halvings of a gap); the total is the same in every call.
+# worker's own (replications, seconds of work, halvings of a gap). The first call says what was done before
+# the work began; the total may change as it becomes known better.
 Progress = Callable[[float, float], None]

@@ -1,22 +1,21 @@
 """Arms: what can be played, each described by a feature vector and a label."""
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._affine import AffineFrame, affine_frame
+from orthobandit._arm_tables import arms_in, row_name, warn_of_twins
 from orthobandit._checks import check_whole
-from orthobandit._tables import label_column, label_of, number_of, read_table
+from orthobandit._frames import columns_of, is_frame
+from orthobandit._tables import number_of, read_table
 from orthobandit._types import Array
-from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, ParameterError
+from orthobandit.errors import FeatureError, LabelError, ParameterError
 
-# Names of columns that number the arms rather than describe them.
-NUMBERS = {"id", "armid", "index", "idx", "nr"}
 MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
 LARGEST = 1e150  # squares of features must stay finite
 
@@ -28,9 +27,10 @@ class ArmSet:
     ----------
     features : array-like (K, d)
         One row an arm, of magnitude at most 1e150; a column that varies by less than 1e-150 counts as
-        constant. Copied (unless it is already a read-only float64 array) and made read-only.
+        constant. Copied (unless it is already a read-only float64 array) and made read-only. A frame of
+        pandas, polars or pyarrow is taken as by :meth:`from_frame`.
     labels : sequence of str, optional
-        One distinct name an arm; ``"0"``, ``"1"``, … by default.
+        One distinct name an arm; by default those of a frame, else ``"0"``, ``"1"``, …
 
     Examples
     --------
@@ -41,9 +41,16 @@ class ArmSet:
     2
     """
 
-    def __init__(self, features: ArrayLike, labels: Sequence[str] | None = None) -> None:
+    def __init__(self, features: ArrayLike | Any, labels: Sequence[str] | None = None) -> None:
+        if is_frame(features):
+            table, index = columns_of(features)
+            # Labels that are given leave every column a feature.
+            features, named = arms_in(
+                "the frame", table, None, None if labels is None else list(table), index
+            )
+            labels = named if labels is None else labels
         self._features = _checked_features(features, labels)
-        self._labels = _checked_labels(labels, len(self._features))
+        self._given = None if labels is None else _checked_labels(labels, len(self._features))
 
     @classmethod
     def one_hot(cls, count: int, labels: Sequence[str] | None = None) -> "ArmSet":
@@ -85,21 +92,41 @@ class ArmSet:
         features : sequence of str, optional
             The feature columns, in this order. By default every column but the labels.
         """
-        table = read_table(Path(path))
-        names = list(table)
-        chosen = label if label is not None else label_column(table)
-        wanted = list(features) if features is not None else [name for name in names if name != chosen]
-        for name in [*wanted, *([] if chosen is None else [chosen])]:
-            if name not in table:
-                raise FileFormatError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
-        if features is None and not all(name.strip() for name in wanted):
-            raise FileFormatError(f"{path} has a column without a name; name it or list the feature columns")
-        if not wanted:
-            raise FeatureError(f"{path} has no feature column beside the labels ({chosen!r}); add one")
-        rows = list(zip(*(table[name] for name in wanted), strict=True))
-        labels = None if chosen is None else [label_of(value) for value in table[chosen]]
-        arms = cls(_parsed(rows, wanted, labels), labels)
-        _warn(path, arms, wanted if features is None else [])
+        found, labels = arms_in(path, read_table(Path(path)), label, features)
+        arms = cls(found, labels)
+        warn_of_twins(path, arms.features, arms.labels)
+        return arms
+
+    @classmethod
+    def from_frame(
+        cls, frame: object, *, label: str | None = None, features: Sequence[str] | None = None
+    ) -> "ArmSet":
+        """Take arms from a frame of pandas, polars or pyarrow, one row an arm; ``ArmSet(frame)`` does too.
+
+        Parameters
+        ----------
+        frame : DataFrame or Table
+        label : str, optional
+            The column of labels. By default the index of a frame of pandas if it is more than row numbers,
+            else a column as in :meth:`read`.
+        features : sequence of str, optional
+            The feature columns, in this order. By default every column but the labels.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> pages = pyarrow.table({"page": ["plain", "sale"], "price": [10.0, 8.0], "video": [0, 1]})
+        >>> ArmSet.from_frame(pages, features=["video"]).labels
+        ('plain', 'sale')
+        """
+        if not is_frame(frame):
+            raise ParameterError(
+                f"frame is a {type(frame).__name__}; give a DataFrame of pandas or polars, or a pyarrow Table"
+            )
+        table, index = columns_of(frame)
+        found, labels = arms_in("the frame", table, label, features, index)
+        arms = cls(found, labels)
+        warn_of_twins("the frame", arms.features, arms.labels)
         return arms
 
     @property
@@ -107,10 +134,11 @@ class ArmSet:
         """Feature vectors (K, d), read-only."""
         return self._features
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """One name an arm."""
-        return self._labels
+        # Made when they are asked for: a million numbers as text weigh more than two features.
+        return tuple(map(str, range(len(self)))) if self._given is None else self._given
 
     def __len__(self) -> int:
         return len(self._features)
@@ -150,9 +178,9 @@ class ArmSet:
     def index(self, label: str) -> int:
         """Return the position of the arm called `label`."""
         try:
-            return self._labels.index(label)
+            return self.labels.index(label)
         except ValueError:
-            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self._labels)}") from None
+            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self.labels)}") from None
 
     def subset(self, kept: ArrayLike) -> "ArmSet":
         """Return the arms at the given positions (or where a (K,) mask is true), in this order."""
@@ -165,7 +193,8 @@ class ArmSet:
                 f"kept={kept!r} selects no arms; give positions from 0 to {len(self) - 1}"
                 f" or a mask of {len(self)}"
             )
-        return ArmSet(self._features[chosen], [self._labels[i] for i in chosen])
+        names = map(str, chosen.tolist()) if self._given is None else (self._given[i] for i in chosen)
+        return ArmSet(self._features[chosen], list(names))
 
 
 def _one_hot_frame(count: int) -> AffineFrame:
@@ -177,12 +206,6 @@ def _one_hot_frame(count: int) -> AffineFrame:
     helmert[np.arange(count - 1), steps] = -steps
     directions = helmert / np.sqrt(steps * (steps + 1.0))[:, np.newaxis]
     return AffineFrame(origin, directions, transform, is_delicate=False)
-
-
-def _row_name(row: int, labels: Sequence[str] | None) -> str:
-    if labels is None or row >= len(labels):
-        return f"row {row}"
-    return f'row {row} ("{labels[row]}")'
 
 
 def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Array:
@@ -212,7 +235,7 @@ def _refuse_extreme(array: Array, labels: Sequence[str] | None) -> NoReturn:
     value = array[row, column]
     kind = "a non-finite value" if not np.isfinite(value) else f"the value {value:g}"
     raise FeatureError(
-        f"features {_row_name(row, labels)} has {kind} in column {column}; every feature must be a finite"
+        f"features {row_name(row, labels)} has {kind} in column {column}; every feature must be a finite"
         f" number of magnitude at most {LARGEST:g}"
     )
 
@@ -221,7 +244,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
     """Say which row keeps `features` from being a table of numbers."""
     rows = list(features) if isinstance(features, Sequence | np.ndarray) else []
     for row, entries in enumerate(rows):
-        name = _row_name(row, labels)
+        name = row_name(row, labels)
         if isinstance(entries, str) or not isinstance(entries, Sequence | np.ndarray):
             return f"features {name} is {entries!r}; every arm needs a row of finite numbers"
         if len(entries) != len(rows[0]):
@@ -237,9 +260,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
     return "features are not a table of numbers; every arm needs a row of finite numbers"
 
 
-def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if labels is None:
-        return tuple(str(i) for i in range(count))
+def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
     if isinstance(labels, str):
         raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
     names = tuple(str(label) for label in labels)
@@ -262,40 +283,3 @@ def _checked_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]
 def _listed(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
-
-
-def _warn(path: str | Path, arms: ArmSet, unasked: Sequence[str]) -> None:
-    """Warn of what can be used but is perhaps not meant."""
-    for name in unasked:
-        if name.strip().lower() in NUMBERS or name.strip().lower().endswith(("_id", " id")):
-            warnings.warn(
-                f"{path}: the column {name!r} is taken as a feature; if it only numbers the arms, make it the"
-                " label, or list the feature columns",
-                InputWarning,
-                stacklevel=3,
-            )
-    first: dict[bytes, int] = {}
-    for row, features in enumerate(arms.features):
-        one = first.setdefault(features.tobytes(), row)
-        if one != row:
-            warnings.warn(
-                f"{path}: the arms {arms.labels[one]!r} and {arms.labels[row]!r} have the same features, so"
-                " that they count as equally good",
-                InputWarning,
-                stacklevel=3,
-            )
-            return
-
-
-def _parsed(rows: list[tuple[object, ...]], names: list[str], labels: list[str] | None) -> Array:
-    array = np.empty((len(rows), len(names)))
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            number = number_of(value)
-            if number is None:
-                raise FeatureError(
-                    f"features {_row_name(i, labels)} has {value!r} in column {names[j]!r}; every feature"
-                    " must be a finite number"
-                )
-            array[i, j] = number
-    return array

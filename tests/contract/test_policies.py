@@ -70,6 +70,10 @@ POLICIES = {
     "anytime earn": AnytimeElimination(goal="earn", delta=0.2, growth=0.4),
     "anytime epsilon": AnytimeElimination(epsilon=0.5, growth=0.4, baseline=NoBaseline()),
     "anytime bounded": AnytimeElimination(confidence=Bounded(-10.0, 12.0), growth=0.4),
+    "anytime leader": AnytimeElimination(growth=0.4, pairs="leader"),
+    "anytime leader bounded": AnytimeElimination(
+        confidence=Bounded(-10.0, 12.0), goal="earn", growth=0.4, pairs="leader"
+    ),
     "anytime sub-gaussian": AnytimeElimination(confidence=SubGaussian(-4.0, 8.0), goal="earn", growth=0.4),
 }
 
@@ -84,6 +88,7 @@ PLAY_DROPPED = {
     "anytime",
     "anytime epsilon",
     "anytime bounded",
+    "anytime leader",
 }
 
 ARMS = {

@@ -14,18 +14,20 @@ PACKAGES = (
     *("design", "estimate", "policy", "simulation", "theory", "experiment", "logs", "study", "service"),
     "testing",
 )
+MAY_BE_MISSING = re.compile("docstring of .* reference target not found")
 LOADED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["'](https?:)?//""", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Build the documentation once, with every warning an error."""
+    """Build the documentation once; only docstrings may name what has no page, such as private helpers."""
     for package in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(package)
     target = tmp_path_factory.mktemp("html")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
-    done = subprocess.run([*command, ROOT / "docs", target], capture_output=True, text=True)  # noqa: S603
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-b", "html", ROOT / "docs", target]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    warnings = [line for line in done.stderr.splitlines() if not MAY_BE_MISSING.search(line)]
+    assert warnings == []
     return target
 
 

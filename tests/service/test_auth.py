@@ -25,6 +25,8 @@ DOORS = [
     ("POST", f"{PAGE}/ask-many", {"admin", "ask-tell"}),
     ("POST", f"{PAGE}/tell", {"admin", "ask-tell"}),
     ("POST", f"{PAGE}/tell-many", {"admin", "ask-tell"}),
+    ("GET", f"{PAGE}/plan", {"admin", "edge"}),
+    ("POST", f"{PAGE}/exposures", {"admin", "edge"}),
     ("POST", "/v1/experiments", {"admin"}),
     ("POST", f"{PAGE}/arms", {"admin"}),
     ("POST", f"{PAGE}/arms/nobody/retire", {"admin"}),
@@ -34,7 +36,13 @@ DOORS = [
     ("POST", "/ofrep/v1/evaluate/flags", {"admin", "ask-tell"}),
     ("POST", "/ofrep/v1/evaluate/flags/page", {"admin", "ask-tell"}),
     ("POST", "/v1/track", {"admin", "ask-tell"}),
+    ("GET", "/metrics", {"admin", "ask-tell", "read"}),
     ("GET", "/v1/tokens", {"admin"}),
+    ("GET", "/v1/webhooks", {"admin"}),
+    ("POST", "/v1/webhooks", {"admin"}),
+    ("POST", "/v1/webhooks/nobody/test", {"admin"}),
+    ("GET", "/v1/webhooks/nobody/deliveries", {"admin"}),
+    ("DELETE", "/v1/webhooks/nobody", {"admin"}),
     ("POST", "/v1/tokens", {"admin"}),
     ("DELETE", "/v1/tokens/nobody", {"admin"}),
 ]
@@ -84,7 +92,7 @@ def test_every_route_has_its_door(http):
     }
     assert found == named
     without = {path for path, item in paths.items() for one in item.values() if not one.get("security")}
-    assert without == {"/healthz", "/readyz"}
+    assert without == {"/healthz", "/readyz", "/edge.js"}
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: t + "a", lambda t: "x" + t, lambda t: "ob_"])

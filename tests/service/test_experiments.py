@@ -59,7 +59,7 @@ def test_no_answer_has_the_key_of_the_draws(tmp_path):
         kinds = ("", "/report", "/certificate", "/export")
         answers = [http.get(path + kind).text for kind in kinds]
     with Experiment.open(where, name="secret") as experiment:
-        assert len(experiment.settings.key) == 32
+        assert len(experiment.settings.key) == 64
         assert not any(experiment.settings.key in text for text in answers)
 
 

@@ -5,39 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from threading import Thread
 
-import httpx
 import pytest
 
-from orthobandit import Experiment
 from orthobandit.cli import main
-from orthobandit.errors import OrthobanditError, ParameterError
+from orthobandit.errors import ParameterError
 from orthobandit.service import Client
 from orthobandit.service.serving import serve
-from service_samples import TWO, started
-
-KILLS, WRITERS = 3, 4
-
-
-def ready(address):
-    """Wait until the server answers."""
-    for _ in range(600):
-        try:
-            if httpx.get(f"{address}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError(f"{address} does not answer")
-
-
-def ended(process, how=signal.SIGTERM):
-    """End a process that was started here; returns its exit code."""
-    os.kill(process.pid, how)
-    code = process.wait(timeout=60)
-    process.stdout.close()
-    return code
+from service_samples import TWO, ended, ready, started
 
 
 def test_the_first_start_shows_a_token_once(tmp_path):
@@ -60,50 +35,6 @@ def test_the_first_start_shows_a_token_once(tmp_path):
     process.wait(timeout=60)
     assert "token" not in process.stdout.read()
     process.stdout.close()
-
-
-def test_rewards_that_were_acknowledged_survive_kills(tmp_path):
-    """Values add up, so that one that is lost or counted twice shows."""
-    where, acknowledged, failures = tmp_path / "all.db", {}, []
-    process, address = started(where, "--no-auth")
-    ready(address)
-    with Client(address) as client:
-        client.create("sales", ["old", "new"], rewards=[0, 1000], window="7d", add=True)
-        for number in range(1, WRITERS + 1):
-            assert client.ask("sales", unit=f"user {number}").id == number
-    is_over = False
-
-    def write(number):
-        sums = acknowledged.setdefault(number, 0)
-        try:
-            with Client(address, retries=60) as client:
-                while not is_over:
-                    client.tell("sales", number, 1.0)
-                    sums = acknowledged[number] = sums + 1
-        except OrthobanditError as error:
-            failures.append(error)
-
-    threads = [Thread(target=write, args=(number,)) for number in range(1, WRITERS + 1)]
-    for thread in threads:
-        thread.start()
-    port = address.rpartition(":")[2]
-    for _ in range(KILLS):
-        before = sum(acknowledged.values())
-        while sum(acknowledged.values()) < before + 40 and not failures:
-            time.sleep(0.01)
-        assert ended(process, signal.SIGKILL) == -signal.SIGKILL
-        process, _ = started(where, "--no-auth", port=port)
-        ready(address)
-    is_over = True
-    for thread in threads:
-        thread.join()
-    ended(process)
-    assert not failures
-    assert sum(acknowledged.values()) >= 40 * KILLS
-    with Experiment.open(where, name="sales") as sales:
-        assert {one.proposal.number: one.rewards["reward"] for one in sales._store.table()} == acknowledged
-        assert sales.replay().is_equal
-        assert sales.audit().passed
 
 
 @pytest.mark.parametrize("arguments", [{"host": "0.0.0.0", "with_tokens": False}, {"host": "0.0.0.0"}])  # noqa: S104

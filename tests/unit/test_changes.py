@@ -22,7 +22,7 @@ def test_a_release_is_put_before_the_older_ones(script, tmp_path):
     changelog.write_text(f"# Changelog\n\n{script['MARK']}\n## 0.1 (2020-01-01)\n")
     folder.mkdir()
     (folder / "012.fixed.md").write_text("Mend one.\n")
-    (folder / "003.added.md").write_text("Bring two.\n\nBring three.\n")
+    (folder / "003-pages.added.md").write_text("Bring two.\n\nBring three.\n")
     (folder / "002.fixed.md").write_text("Mend four.")
     script["build"](changelog, folder, "0.2", "2021-02-03")
     assert changelog.read_text() == (
@@ -37,7 +37,6 @@ def test_a_release_is_put_before_the_older_ones(script, tmp_path):
 @pytest.mark.parametrize("name", ["3.added.md", "003.improved.md", "notes.md"])
 def test_a_fragment_with_another_name_is_refused(script, tmp_path, name):
     (tmp_path / name).write_text("Something.")
-    with pytest.raises(
-        SystemExit, match=rf"{name} must be called NNN\.kind\.md with a kind of added, changed"
-    ):
+    form = r"NNN\.kind\.md or NNN-topic\.kind\.md"
+    with pytest.raises(SystemExit, match=f"{name} must be called {form} with a kind of added, changed"):
         script["fragments"](tmp_path)

@@ -1,16 +1,39 @@
-"""The package's front door: every public name is there, and opening it is quick."""
+"""The package's front door: every public name is there and stays, and opening it is quick."""
 
+import json
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import orthobandit
+from public_names import FILE, MODULES, public_names
+
+# Each takes a tenth of a second or more to import, and most who use the package need none of them.
+HEAVY = (
+    *("scipy.linalg", "scipy.special", "scipy.optimize", "scipy.stats", "matplotlib", "pandas", "polars"),
+    *("pyarrow", "ibis", "duckdb", "sqlalchemy", "alembic", "fastapi", "pydantic", "httpx", "jinja2", "ray"),
+    *("rich", "narwhals", "orthobandit.simulation", "orthobandit.experiment", "orthobandit.logs"),
+    *("orthobandit.study", "orthobandit.service", "orthobandit.cli"),
+)
 
 
-@pytest.mark.parametrize("name", orthobandit.__all__)
-def test_every_public_name_exists(name):
-    assert getattr(orthobandit, name) is not None
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_exists_and_is_listed(module):
+    found = import_module(module)
+    for name in found.__all__:
+        assert getattr(found, name) is not None
+        assert module == "orthobandit.service" or name in dir(found)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_public_names_change_only_when_it_is_announced(module):
+    kept, now = set(json.loads(FILE.read_text())[module]), set(public_names()[module])
+    advice = "say so in a fragment in changes/, then run `python tests/public_names.py`"
+    gone, new = sorted(kept - now), sorted(now - kept)
+    assert not gone, f"gone from {module}: {gone}; deprecate first (CONTRIBUTING), and {advice}"
+    assert not new, f"new in {module}: {new}; {advice}"
 
 
 def test_other_names_do_not():
@@ -18,9 +41,31 @@ def test_other_names_do_not():
         _ = orthobandit.simulat
 
 
-def test_the_simulator_is_imported_only_when_asked_for():
-    script = (
-        "import sys, orthobandit; assert 'orthobandit.simulation' not in sys.modules;"
-        "orthobandit.simulate; assert 'orthobandit.simulation' in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+def test_the_version_is_that_of_the_command_line(capsys):
+    from orthobandit.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"orthobandit {orthobandit.__version__}\n"
+
+
+def loaded_after(statement):
+    script = f"import sys; {statement}; print(*sorted(sys.modules))"
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_nothing_heavy_is_imported_before_it_is_asked_for():
+    assert not loaded_after("import orthobandit") & set(HEAVY)
+    assert "orthobandit.simulation" in loaded_after("import orthobandit; orthobandit.simulate")
+
+
+def test_every_public_module_is_imported_without_a_warning():
+    loaded_after(f"import {', '.join(MODULES)}, orthobandit.cli, orthobandit.verify, orthobandit.verify_log")
+
+
+def test_the_citation_names_this_version():
+    citation = (FILE.parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {orthobandit.__version__}\n" in citation

@@ -6,25 +6,43 @@ import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module, metadata
+from importlib import import_module
 from io import UnsupportedOperation
 from pathlib import Path
 from types import ModuleType
 
-from orthobandit.cli._words import Parser, said, with_flags
+from orthobandit import __version__
+from orthobandit.cli._words import Parser, guide, said, with_flags
 from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it. The module of the same name adds arguments and runs.
 COMMANDS = {
+    "init": "files to begin with: arms, a study and a log, and what to do with them",
     "design": "which arms to play how often, with a certificate and the number of rounds",
     "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
     "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
     "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
     "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
     "serve": "experiments over HTTP: ask, tell and report, in a file or a PostgreSQL database",
+    "db": "upgrade, back up, restore and check the database of the service",
+    "demo-traffic": "made-up visitors against a server, for a first look",
     "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
+    "doctor": "does everything work on this machine, and what could be installed",
+    "completion": "a script that lets bash, zsh or fish complete commands and options",
 }
 WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
+FIRST = {
+    "files to play with, and what to do with them": "init first",
+    "does everything work here?": "doctor",
+    "how often to show each arm": "design arms.csv",
+    "what a log says": "analyse log.csv --arm page --reward ordered --time at --split equal",
+    "all about one command": "simulate --help",
+}
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 done, and the news are bad (an alarm, a refuted claim, a certificate that is not"
+    " valid), or the machine has no room; 2 the input is wrong; 130 after Ctrl-C; 141 when the reader of the"
+    " output has gone."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,27 +67,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def main_parser() -> Parser:
+    """Return the parser of everything before the command."""
+    parser = Parser(prog="orthobandit")
+    guide(
+        parser,
+        "Adaptive experiments that find the best arm, with guarantees, while the baseline moves.",
+        FIRST,
+        [EXIT_CODES],
+    )
+    return parser
+
+
+def every_parser() -> dict[str, ArgumentParser]:
+    """Return the parsers of all commands by name, with all their options."""
+    commands = main_parser().add_subparsers()
+    parsers: dict[str, ArgumentParser] = {name: commands.add_parser(name) for name in COMMANDS}
+    for name, parser in parsers.items():
+        import_module(f"orthobandit.cli.{name.replace('-', '_')}").configure(parser)
+    return parsers
+
+
 def _run(given: list[str]) -> int:
-    parser = Parser(
-        prog="orthobandit",
-        description="Adaptive experiments that find the best arm, with guarantees, while the baseline moves.",
-    )
-    parser.add_argument(
-        "--version", action="version", version=f"orthobandit {metadata.version('orthobandit')}"
-    )
+    parser = main_parser()
+    parser.add_argument("--version", action="version", version=f"orthobandit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parsers = {name: commands.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
     # Only the command that is asked for is imported: the others' dependencies cost time.
     wanted = next((word for word in given if word in COMMANDS), None)
     if wanted is not None:
-        import_module(f"orthobandit.cli.{wanted}").configure(parsers[wanted])
+        _module(wanted).configure(parsers[wanted])
     options = parser.parse_args(given)
     with warnings.catch_warnings():
         warnings.simplefilter("always", OrthobanditWarning)
         warnings.showwarning = lambda message, *_: said(
             f"orthobandit {options.command}: warning", str(message)
         )
-        return _called(import_module(f"orthobandit.cli.{options.command}"), parsers[options.command], options)
+        return _called(_module(options.command), parsers[options.command], options)
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(f"orthobandit.cli.{command.replace('-', '_')}")
 
 
 def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> int:

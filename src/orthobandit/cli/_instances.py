@@ -7,7 +7,7 @@ from typing import Any
 from orthobandit._checks import check_whole
 from orthobandit._named import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
-from orthobandit.cli._words import whole
+from orthobandit.cli._words import offer, whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import (
     INSTANCES,
@@ -27,7 +27,9 @@ OPTIONS = {"dimension": "dimension", "arms": "count", "gap": "gap", "angle": "an
 def add_instance_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that :func:`chosen_environment` reads."""
     group = parser.add_argument_group("instance")
-    group.add_argument("--instance", help=f"arms and θ: {', '.join(INSTANCES)} (default exact-gap)")
+    instance = group.add_argument(
+        "--instance", help=f"arms and θ: {', '.join(INSTANCES)} (default exact-gap)"
+    )
     group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
     group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
@@ -36,7 +38,9 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
     group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
     group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
-    group.add_argument("--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)")
+    shift = group.add_argument(
+        "--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)"
+    )
     group.add_argument(
         "--bound",
         type=float,
@@ -45,7 +49,9 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT",
         help="bring the shift to |ν| ≤ LIMIT (1 if not given), as the guarantees ask",
     )
-    group.add_argument("--noise", default="gaussian", help=f"{', '.join(NOISES)} (default gaussian)")
+    noise = group.add_argument("--noise", default="gaussian", help=f"{', '.join(NOISES)} (default gaussian)")
+    for action, names in ((instance, INSTANCES), (shift, SHIFTS), (noise, NOISES)):
+        offer(action, names)
 
 
 def chosen_environment(options: argparse.Namespace) -> Environment:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,13 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from orthobandit._files import check_folder
 from orthobandit.cli._words import whole
@@ -34,44 +37,122 @@ Shown = Callable[..., None]
 def bar(what: str = "") -> Iterator[Shown]:
     """Show how far long work is, for callbacks (done, total) and, if it changes, what is being done."""
     if not sys.stderr.isatty():
-        yield _Log(what).show
+        with _Log(what).lines() as show:
+            yield show
         return
+    time_left = TimeLeft()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
-        TimeRemainingColumn(),
+        _LeftColumn(time_left),
     )
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         task = progress.add_task(what, total=None)
 
         def show(done: float, total: float, name: str = what) -> None:
+            time_left.update(done, total)
             progress.update(task, completed=done, total=total, description=name)
 
         yield show
 
 
 @dataclass
+class TimeLeft:
+    """How long work will still take, from how fast it went since it began."""
+
+    begin: float = field(default_factory=lambda: time.monotonic())
+    known: tuple[float, float] | None = None  # seconds after the start, and what was done then
+    seen: tuple[float, float, float] = (0.0, 0.0, 0.0)  # seconds after the start, done, total
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the work began."""
+        return time.monotonic() - self.begin
+
+    @property
+    def share(self) -> float:
+        """The part of the work that is done."""
+        _, done, total = self.seen
+        return done / total if total else 1.0
+
+    def update(self, done: float, total: float) -> None:
+        """Note how far the work is; what is done at first was done before, and says nothing about speed."""
+        now = self.seconds
+        if self.known is None or now - self.known[0] < SETTLED:
+            self.known = (now, done)
+        self.seen = (now, done, total)
+
+    def left(self) -> float | None:
+        """Return the seconds that are left; None if nothing is known about the speed yet."""
+        at, done, total = self.seen
+        since, before = self.known or (0.0, 0.0)
+        if done <= before or at <= since:
+            return None
+        speed = (done - before) / (at - since)
+        return max((total - done) / speed - (self.seconds - at), 0.0)
+
+
+class _LeftColumn(ProgressColumn):
+    """The time left, counted down between reports."""
+
+    def __init__(self, time_left: TimeLeft) -> None:
+        super().__init__()
+        self._time_left = time_left
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002
+        """Return the time left."""
+        left = self._time_left.left()
+        return Text("" if left is None else f"{_clock(left)} left", style="cyan")
+
+
+@dataclass
 class _Log:
-    """Lines for a log: nothing in the first minute, then one a minute."""
+    """Lines for a log: nothing in the first minute, then one a minute, also while nothing is finished."""
 
     what: str
-    begin: float = field(default_factory=lambda: time.monotonic())
+    time_left: TimeLeft = field(default_factory=TimeLeft)
     said: float = 0.0  # seconds after the start
-    known: tuple[float, float] = (0.0, 0.0)  # seconds after the start, and what was done then
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def lines(self) -> Iterator[Shown]:
+        """Yield the callback; a thread says something when it does not."""
+        over = threading.Event()
+
+        def tick() -> None:
+            while not over.wait(LOGGED / 4):
+                self.say()
+
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
+        try:
+            yield self.show
+        finally:
+            over.set()
+            thread.join()
 
     def show(self, done: float, total: float, name: str = "") -> None:
-        seconds = time.monotonic() - self.begin
-        if seconds < SETTLED:
-            self.known = (seconds, done)
-        if seconds - self.said < LOGGED:
-            return
-        self.said = seconds
-        share = done / total if total else 1.0
-        speed = (done - self.known[1]) / (seconds - self.known[0])
-        left = f", {timedelta(seconds=round((total - done) / speed))} left" if speed > 0 else ""
-        print(f"{f'{name or self.what} '.lstrip()}{share:.0%}{left}", file=sys.stderr, flush=True)
+        with self.lock:
+            self.what = name or self.what
+            self.time_left.update(done, total)
+        self.say()
+
+    def say(self) -> None:
+        """Print a line if the last one is a minute old."""
+        with self.lock:
+            seconds = self.time_left.seconds
+            if seconds - self.said < LOGGED or self.time_left.known is None:
+                return
+            self.said = seconds
+            left = self.time_left.left()
+            words = "" if left is None else f", {_clock(left)} left"
+            print(f"{f'{self.what} '.lstrip()}{self.time_left.share:.0%}{words}", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str = "%(default)s") -> None:

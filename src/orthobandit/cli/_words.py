@@ -1,18 +1,31 @@
 """What the command line says: help in colour where there is any, and errors in the words of the user."""
 
+import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Mapping
+from argparse import (
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
+from orthobandit._checks import nearest_name
 from orthobandit.errors import OutputError
 
+WIDE = 78  # characters of a line of help
 
-class _Console(Console):
+
+class Screen(Console):
     """A console that leaves a reader that has gone to the caller, who knows the exit code."""
 
     def on_broken_pipe(self) -> None:
@@ -27,13 +40,77 @@ class Parser(ArgumentParser):
         shown.highlight_regex(r"(?m)^[a-z][\w ]*:", "bold")
         shown.highlight_regex(r"(?<!\w)--?[a-z][\w-]*", "cyan")
         # The text is wrapped already.
-        _Console(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
+        Screen(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return what was given; what is unknown is said by the command, which knows its options."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            commands = [action.choices for action in self._actions if isinstance(action, _SubParsersAction)]
+            parser = commands[0][options.command] if commands else self
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """End with 2 and one line that says what is wrong and what may be meant, not with all options."""
+        said(self.prog, f"{suggested(message, self)}\n  `{self.prog} --help` lists what there is")
+        self.exit(2)
+
+
+def suggested(message: str, parser: ArgumentParser) -> str:
+    """Return an error of argparse with the nearest valid name, where there is one."""
+    unknown = re.match(r"unrecognized arguments: (.*)", message)
+    if unknown:
+        words = [word for word in unknown[1].split() if word.startswith("-")] or unknown[1].split()
+        flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
+        kind = "option" if words[0].startswith("-") else "argument"
+        near = nearest_name(words[0].partition("=")[0], flags)
+        return f"there is no {kind} {words[0]}" + (f"; did you mean {near}?" if near else "")
+    choice = re.match(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", message)
+    if choice:
+        names = [name.strip(" '") for name in choice[3].split(",")]
+        near = nearest_name(choice[2], names)
+        what = "a command" if choice[1] == "COMMAND" else f"a value of {choice[1]}"
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+        return f"{choice[2]!r} is not {what}; {hint}"
+    return message
+
+
+def guide(parser: ArgumentParser, what: str, examples: Mapping[str, str], notes: Sequence[str] = ()) -> None:
+    """Make the help of a command a guide: what it does, examples by what they are for, and what to know.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    what : str
+        What the command does, in a few sentences.
+    examples : dict of str to str
+        Commands without the ``orthobandit`` in front, by what they do.
+    notes : sequence of str
+        What else a newcomer should know, a paragraph each.
+    """
+    parser.formatter_class = RawDescriptionHelpFormatter  # lines stay as they are here
+    parser.description = fill(what, WIDE)
+    lines = [f"  # {why}\n  orthobandit {command}" for why, command in examples.items()]
+    parser.epilog = "\n\n".join(["examples:\n" + "\n".join(lines), *(fill(note, WIDE) for note in notes)])
+
+
+def from_here() -> None:
+    """Let modules of the user's own be imported from the folder the command is run in, after all others."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+
+
+def offer(action: Action, names: Iterable[str]) -> None:
+    """Let shells complete the values of an option that is not limited to them."""
+    action.offered = tuple(names)  # type: ignore[attr-defined]
 
 
 def said(who: str, message: str) -> None:
     """Say on stderr who has what to complain about."""
     shown = Text.assemble((f"{who}: ", "bold"), message)
-    _Console(file=sys.stderr, soft_wrap=True).print(shown)
+    Screen(file=sys.stderr, soft_wrap=True).print(shown)
 
 
 def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:

@@ -5,13 +5,12 @@ import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from orthobandit._files import check_folder, write_text
 from orthobandit.cli._log_values import bucket, cap, caps_of, duration, guardrail, probabilities, ratio, split
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import stored
+from orthobandit.cli._words import guide, stored
 from orthobandit.errors import ParameterError
 from orthobandit.logs.question import BASELINES, MISSING
 
@@ -40,14 +39,23 @@ SWITCHES = ("asymptotic", "fixed", "compare")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # the examples keep their lines
-    parser.description = fill(DESCRIPTION, 78)
-    parser.epilog = (
-        "examples:\n"
-        "  orthobandit analyse log.csv --arm variant --reward clicked --time at --split equal\n"
-        "  orthobandit analyse postgresql://host/shop --table exposures --arm variant --reward revenue \\\n"
-        '    --time at --split "old=.8 new=.2" --unit customer --window 7d --covariate spent_before \\\n'
-        "    --guardrail complaints:0.01 --html report.html"
+    guide(
+        parser,
+        DESCRIPTION,
+        {
+            "a test with equal shares": (
+                "analyse log.csv --arm variant --reward clicked --time at --split equal"
+            ),
+            "shares that changed: one column an arm": (
+                "analyse log.csv --arm page --reward ordered --time at --probabilities p:old p:new"
+            ),
+            "a table of a database, by customer, a week each": (
+                "analyse postgresql://host/shop --table exposures --arm variant \\\n"
+                '    --reward revenue --time at --split "old=.8 new=.2" --unit customer --window 7d \\\n'
+                "    --covariate spent_before --guardrail complaints:0.01 --html report.html"
+            ),
+        },
+        ["`orthobandit init` writes a log to try, and prints the command for it."],
     )
     parser.add_argument(
         "source", metavar="SOURCE", help="a CSV or Parquet file, a folder of them, or the URL of a database"
@@ -192,6 +200,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print everything as JSON")
     group.add_argument("--html", metavar="FILE", help="write one page with pictures that needs no network")
+    group.add_argument("--parquet", metavar="FILE", help="write the effects as a tidy table")
     group.add_argument("--save", metavar="FILE", help="write a certificate, for `orthobandit verify`")
 
 
@@ -217,7 +226,11 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 def _check_output(options: argparse.Namespace) -> None:
     """Find out before a long run whether its results can be written."""
-    for flag, example in (("html", "report.html"), ("save", "certificate.json")):
+    for flag, example in (
+        ("html", "report.html"),
+        ("parquet", "effects.parquet"),
+        ("save", "certificate.json"),
+    ):
         path = getattr(options, flag)
         if path is not None and (not path or Path(path).is_dir()):
             raise ParameterError(f"--{flag} {path!r} is not a file; name one, as in --{flag} {example}")
@@ -231,6 +244,9 @@ def _written(options: argparse.Namespace, analysis: Any) -> Iterator[Path]:
     if options.html is not None:
         write_text(options.html, analysis.html())
         yield Path(options.html)
+    if options.parquet is not None:
+        analysis.to_parquet(options.parquet)
+        yield Path(options.parquet)
     if options.save is not None:
         analysis.save(options.save)
         yield Path(options.save)

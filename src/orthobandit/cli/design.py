@@ -15,7 +15,7 @@ from orthobandit._checks import check_fraction, check_positive, check_whole
 from orthobandit._files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import stored, whole
+from orthobandit.cli._words import guide, stored, whole
 from orthobandit.design import DESIGNS, Design
 from orthobandit.design.base import PAIRS_SHOWN
 from orthobandit.errors import FeatureError, FileFormatError, ParameterError
@@ -30,11 +30,24 @@ MANY = 10_000  # arms from which on all pairs take long enough to say so
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = (
-        "Find how often to play each arm so that differences between arms are estimated as well as"
-        " possible, whatever the baseline does."
+    guide(
+        parser,
+        "Find how often to play each arm so that differences between arms are estimated as well as possible,"
+        " whatever the baseline does; with a certificate of how close to the optimum that is, and how many"
+        " rounds to plan with.",
+        {
+            "the exact optimum for the arms of a table": "design arms.csv",
+            "rounds to find an arm within 0.2 of the best, rewards of s.d. 2": (
+                "design arms.csv --epsilon 0.2 --sigma 2"
+            ),
+            "best for comparing every arm with one": "design arms.csv --method contrast --reference plain",
+            "probabilities for a program": "design arms.csv --json --out design.csv",
+        },
+        [
+            "The table has a row an arm, a column of labels (called label, arm or name, or the first one of"
+            " words) and numbers. `orthobandit init` writes one to try."
+        ],
     )
-    parser.epilog = "example: orthobandit design arms.csv --method centred --epsilon 0.1 --delta 0.05"
     parser.add_argument("arms", metavar="ARMS", help="table of arms: .csv, .tsv or .parquet, one row an arm")
     parser.add_argument("--label", metavar="COLUMN", help="column of labels (found by itself by default)")
     parser.add_argument(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit.cli._progress import add_run_options, resumable
-from orthobandit.cli._words import stored, whole
+from orthobandit.cli._words import guide, offer, stored, whole
 from orthobandit.study.page import in_words
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.report import chosen, measure
@@ -17,15 +17,25 @@ MEANT = {"seeds": "seed"}  # an argument and the flag that gives it
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = (
-        "Run the paper's experiments and its successor's again, and write an HTML report of what that shows."
-        " Exits with 1 if a claim is refuted."
+    guide(
+        parser,
+        "Run the paper's experiments and its successor's again, and write an HTML report of what that shows:"
+        " what was claimed, what was measured, and whether it is shown, refuted, or left open.",
+        {
+            "everything, in minutes": "reproduce --quick",
+            "everything, with the runs that decide": "reproduce --full --out full",
+            "some parts of it": "reproduce --only figure-1 figure-3",
+        },
+        [
+            "Finished work is kept in the folder of the report: after Ctrl-C the same command goes on. The"
+            " exit code is 1 if a claim is refuted, which is a finding and not a failure."
+        ],
     )
-    parser.epilog = "example: orthobandit reproduce --quick --only figure-1 figure-3"
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", action="store_true", help="minutes on two cores (default)")
     form.add_argument("--full", action="store_true", help="an hour or two on two cores")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
+    only = parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
+    offer(only, SECTIONS)
     parser.add_argument("--seed", type=whole, default=1, help="names all chance (default %(default)s)")
     add_run_options(parser, out=None, said="report, or report-NAME with --only NAME")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")

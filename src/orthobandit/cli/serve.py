@@ -25,11 +25,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-auth", action="store_true", help="without tokens: everybody on this machine is an admin"
     )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=10_000.0,
+        help="requests a second of each token, or of each address without tokens; 0 for any number"
+        " (default: 10000)",
+    )
+    parser.add_argument(
+        "--log",
+        choices=("json", "text", "none"),
+        default="none",
+        help="write a line of each request to stderr (default: errors alone)",
+    )
+    parser.add_argument(
+        "--open-metrics", action="store_true", help="let this machine read /metrics without a token"
+    )
+    parser.add_argument(
+        "--webhooks-anywhere",
+        action="store_true",
+        help="let webhooks go to http:// and to private networks (default: https:// and this machine)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Serve until told to end."""
-    for package in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "python_multipart"):
+    for package in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "python_multipart", "prometheus_client"):
         optional_package(package, "service", "the service")
     from orthobandit.service.serving import serve
 
@@ -38,5 +59,9 @@ def run(options: argparse.Namespace) -> None:
         host=options.host,
         port=options.port,
         with_tokens=not options.no_auth,
+        rate=options.rate,
+        log=options.log,
+        open_metrics=options.open_metrics,
+        webhooks_anywhere=options.webhooks_anywhere,
         say=lambda line: print(line, flush=True),
     )

@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 
 from orthobandit._checks import check_whole
 from orthobandit._files import check_folder, write_text
+from orthobandit._frames import write_columns
 from orthobandit._named import parse_named
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import stored, whole
+from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
     FOREVER,
@@ -28,6 +30,7 @@ from orthobandit.policy import (
     range_settings,
 )
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
+from orthobandit.simulation.runner import seconds_a_round
 from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
@@ -39,16 +42,33 @@ STEPS = 20  # parts of a run: how often the bar moves and what an interruption c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Play policies against a simulated environment whose baseline moves."
-    parser.epilog = (
-        "example: orthobandit simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
-        " --horizon 20000 --replications 100. Policies, instances, shifts and noise take settings of their"
-        " own: --policy sbe sbe:scale=4 --instance exact-gap:gap=0.3 --shift trend:slope=1e-4"
+    guide(
+        parser,
+        "Play policies against a simulated environment whose baseline moves, on the same noise, and set them"
+        " side by side: regret, how often an arm was declared best and how often a wrong one, and when.",
+        {
+            "the paper's policy on its kind of instance": (
+                "simulate --policy sbe --dimension 20 --arms 30 --gap 0.5 --shift sine"
+            ),
+            "two policies, one of them twice": (
+                "simulate --policy sbe sbe:scale=4 anytime --shift random-walk"
+            ),
+            "arms of your own": (
+                "simulate --arms-file arms.csv --theta 0.1 0.08 -0.04 --noise gaussian:sigma=0.2"
+            ),
+            "your own policy, in mine.py here": "simulate --policy anytime mine:Greedy --shift daily",
+            "keep everything, in tidy Parquet files": "simulate --out results --replications 1000 --jobs 4",
+        },
+        [
+            "Policies, instances, shifts and noise take settings after a colon: sbe:scale=4,delta=0.1,"
+            " exact-gap:gap=0.3, trend:slope=1e-4. module:Name stands for a class of yours."
+        ],
     )
     group = parser.add_argument_group("policies")
-    group.add_argument(
+    policies = group.add_argument(
         "--policy", nargs="+", action="extend", metavar="NAME", help=f"{', '.join(POLICIES)} (default sbe)"
     )
+    offer(policies, POLICIES)
     group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
     group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
     group.add_argument("--scale", type=float, help="factor on the phase lengths of the experiments")
@@ -65,11 +85,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--resume", metavar="DIR", help="keep finished parts in DIR and go on from them")
     group = parser.add_argument_group("output")
     group.add_argument("--out", metavar="DIR", help="write Parquet, JSON and a plot (PNG, SVG) to DIR")
+    group.add_argument(
+        "--parquet", metavar="FILE", help="write a tidy table: a row a policy, replication and round"
+    )
     group.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
+    from_here()
     check_whole("horizon", options.horizon, most=FOREVER - 1)
     environment = chosen_environment(options)
     policies = _policies(options, environment)
@@ -79,6 +103,9 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.out is not None:
         _check_output(options.out)
+    if options.parquet is not None:
+        check_folder("parquet", Path(options.parquet).parent)
+        RunResult.check_path(Path(options.parquet))
     results = _results(options, environment, policies)
     rows = compare(results)
     report = {
@@ -88,7 +115,9 @@ def run(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "policies": rows,
     }
-    files, failure = stored(lambda: _written(options.out, results, report))
+    files, failure = stored(
+        lambda: chain(_written(options.out, results, report), _tidied(options.parquet, results))
+    )
     if options.json:
         print(json.dumps(report | {"files": files}, indent=2, allow_nan=False, ensure_ascii=False))
     else:
@@ -132,12 +161,16 @@ def _results(
 ) -> dict[str, RunResult]:
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
+    # Policies that plan every round take a thousand times as long as others.
+    costs = {name: 0.05 + options.horizon * seconds_a_round(policy) for name, policy in policies.items()}
     try:
         with bar() as show:
+            show(0.0, sum(costs.values()), next(iter(policies)))
             for name, policy in policies.items():
 
                 def progress(done: float, total: float, name: str = name) -> None:
-                    show(len(results) * total + done, len(policies) * total, name)
+                    before = sum(costs[finished] for finished in results)
+                    show(before + costs[name] * done / total, sum(costs.values()), name)
 
                 results[name] = simulate(
                     policy,
@@ -181,6 +214,20 @@ def _check_output(folder: str) -> None:
     check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
     charts.blank_figure()
+
+
+def _tidied(path: str | None, results: Mapping[str, RunResult]) -> Iterator[Path]:
+    """Write the curves of all policies below each other."""
+    if path is None:
+        return
+    tables = {name: result.tables()["curves"] for name, result in results.items()}
+    policies = [name for name, table in tables.items() for _ in table["round"]]
+    columns = {
+        name: [value for table in tables.values() for value in table[name]]
+        for name in next(iter(tables.values()))
+    }
+    write_columns(path, {"policy": policies, **columns})
+    yield Path(path)
 
 
 def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:

@@ -3,17 +3,23 @@
 import argparse
 import json
 
+from orthobandit.cli._words import guide
 from orthobandit.errors import FileFormatError
 from orthobandit.verify_log import verify_file
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = (
+    guide(
+        parser,
         "Recompute every interval of a certificate, of a decision or of a log, and what follows from them,"
-        " from its plans and tallies. The exit code is 0 if it is valid and 1 if not."
+        " from its plans and tallies. Nothing of what the certificate concludes is believed.",
+        {
+            "a decision that an experiment wrote": "verify decision.json",
+            "what `analyse --save` wrote, for a program": "verify certificate.json --json",
+        },
+        ["The exit code is 0 if it is valid and 1 if not; what is wrong is listed number by number."],
     )
-    parser.epilog = "example: orthobandit verify decision.json"
     parser.add_argument("file", metavar="FILE", help="what `Certificate.write` or `analyse --save` wrote")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from orthobandit._linalg import solve_nearly_singular
 from orthobandit._types import Array

@@ -4,7 +4,7 @@ The design solvers call these on working sets; what they return is certified on 
 """
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import solve_nearly_singular

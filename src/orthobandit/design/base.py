@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_whole
+from orthobandit._frames import frame_of
 from orthobandit._linalg import RangeFactor, diameter, whitened
+from orthobandit._text import html_table, html_words
 from orthobandit._types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
 
+SHOWN = 10  # arms that a notebook lists
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
 
 
@@ -42,6 +45,43 @@ class Design:
     method: str
     reference: int
     optimality_gap: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Design({self.method}, {len(self.support)} of {len(self.arms)} arms played,"
+            f" certified gap {self.optimality_gap:.1e})"
+        )
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(-self.probabilities, kind="stable")[: min(SHOWN, len(self.support))]
+        rows = [(self.arms.labels[i], f"{self.probabilities[i]:.4f}") for i in order]
+        more = len(self.support) - len(order)
+        least = f"no design has less than {math.sqrt(self.arms.dimension):.4f}"
+        norms = f"centred norm {self.centred_norm:.4f}; {least}"
+        rows += [(f"… and {more:,} more", "")] if more else []
+        return html_words(repr(self), norms) + html_table(("arm", "probability"), rows)
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """Return a frame with a row an arm: its label and its probability.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What the frame is of; by default the first that is installed.
+        """
+        return frame_of({"arm": self.arms.labels, "probability": self.probabilities}, library)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the probabilities of the arms that are played; return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from orthobandit.design.picture import draw_design
+
+        return draw_design(self, axes)
 
     @cached_property
     def support(self) -> Whole:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._named import WithOwn
 from orthobandit.errors import ForecastError, ParameterError
 from orthobandit.estimate import compiled_forecast as steps
 from orthobandit.estimate.compiled_forecast import Recipe
@@ -278,3 +279,4 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
     "autoregressive": AutoRegression,
     "seasonal": _one_season,
 }
+BASELINES = WithOwn("baseline", BASELINES, "orthobandit.baselines")

@@ -5,8 +5,8 @@ All functions take arrays of any shapes that broadcast.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import gammainc, gammaln
 
 from orthobandit._types import Array
 
@@ -81,11 +81,14 @@ def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arra
     s = normal_mixture(v, np.exp(-goal), r) + goal
     while np.any(short := _mixture_and_slope(s, v, r)[0] < goal):
         s = np.where(short, 2.0 * s, s)
+    found = np.zeros(s.shape, dtype=np.bool_)
     for _ in range(STEPS):
         value, slope = _mixture_and_slope(s, v, r)
         step = np.maximum(value - goal, 0.0) / slope
-        s = s - step
-        if np.all(step <= TOLERANCE * s):
+        # Each entry by itself: what others still need must not change its digits.
+        s = np.where(found, s, s - step)
+        found |= step <= TOLERANCE * s
+        if found.all():
             break
     return np.asarray(s * (1.0 + TOLERANCE))
 
@@ -100,8 +103,9 @@ def _mixture_and_slope(total: Array, v: Array, r: Array) -> tuple[Array, Array]:
     a = v + r
     z = a + total
     far = total - a * np.log1p(total / a)
-    log_inside = np.log(gammainc(a, z))
-    value = far + 0.5 * np.log(r / a) + _stirling(a) - _stirling(r) + log_inside - np.log(gammainc(r, r))
+    log_inside = np.log(scipy.special.gammainc(a, z))
+    log_least = np.log(scipy.special.gammainc(r, r))
+    value = far + 0.5 * np.log(r / a) + _stirling(a) - _stirling(r) + log_inside - log_least
     log_density = 0.5 * np.log(a / (2.0 * np.pi)) - np.log(z) - far - _stirling(a)
     return np.asarray(value), np.asarray(total / z + np.exp(log_density - log_inside))
 
@@ -109,7 +113,7 @@ def _mixture_and_slope(total: Array, v: Array, r: Array) -> tuple[Array, Array]:
 def _stirling(a: Array) -> Array:
     """Return log Γ(a) − (a − ½)·log a + a − ½·log 2π."""
     small = np.minimum(a, 20.0)
-    exact = gammaln(small) - (small - 0.5) * np.log(small) + small - 0.5 * np.log(2.0 * np.pi)
+    exact = scipy.special.gammaln(small) - (small - 0.5) * np.log(small) + small - 0.5 * np.log(2.0 * np.pi)
     large = np.maximum(a, 20.0)
     series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * large**2)) / large**2) / large
     return np.asarray(np.where(a < 20.0, exact, series))

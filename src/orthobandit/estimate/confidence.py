@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import erfc
+import scipy
 
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
@@ -201,7 +201,7 @@ class SubGaussian(_Exact):
     @property
     def bias(self) -> float:  # noqa: D102
         z = np.sqrt(-np.log(self.tail))
-        return float(2.0 * self.sigma * np.sqrt(np.pi / 2.0) * erfc(z))
+        return float(2.0 * self.sigma * np.sqrt(np.pi / 2.0) * scipy.special.erfc(z))
 
 
 def _check_range(low: float, high: float) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._linalg import solve_ridge
+from orthobandit._plain import brief
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, ProbabilityError, TallyError
@@ -34,6 +35,8 @@ class Estimate:
     theta: Array
     rounds: Whole
 
+    __repr__ = brief
+
     @property
     def best(self) -> Whole:
         """The best-looking arm, shape (...); the first one on ties."""
@@ -60,6 +63,8 @@ class Moments:
     gram: Array
     moment: Array
     rounds: Whole
+
+    __repr__ = brief
 
     @classmethod
     def zeros(cls, arms: ArmSet, batch: tuple[int, ...] = ()) -> "Moments":
@@ -178,6 +183,14 @@ def centred_sums(
     centred = arms.positions - mean[..., np.newaxis, :]
     gram = np.swapaxes(centred * counts[..., np.newaxis], -1, -2) @ centred
     return np.asarray(gram), _rows_times(sums, centred)
+
+
+def few_centred_sums(arms: ArmSet, probabilities: Array, counts: Whole, sums: Array) -> tuple[Array, Array]:
+    """Return what :func:`centred_sums` does for one replication, from the arms alone that can be drawn."""
+    some = np.flatnonzero(probabilities)
+    positions = (arms.features[some] - arms.frame.origin) @ arms.basis.T
+    centred = positions - probabilities[some] @ positions
+    return np.asarray((centred.T * counts[some]) @ centred), np.asarray(sums[some] @ centred)
 
 
 def _rows_times(rows: Array, matrix: Array) -> Array:

@@ -6,8 +6,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orthobandit._checks import check_whole
 from orthobandit._compile import compiled
-from orthobandit._plain import numbers_of, plain
+from orthobandit._plain import brief, numbers_of, plain
+from orthobandit._random import draw_arms
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
@@ -39,6 +41,8 @@ class Centre:
     high: NDArray[np.float64]
     limit: float = np.inf
     rewards: tuple[float, float] = (-np.inf, np.inf)
+
+    __repr__ = brief
 
     def at(self, place: tuple[int, ...]) -> "Centre":
         """Return the centre of one replication."""
@@ -142,6 +146,8 @@ class Plan:
     number: NDArray[np.int64]
     rivals: NDArray[np.int64] | None
 
+    __repr__ = brief
+
     def __init__(
         self,
         probabilities: ArrayLike,
@@ -170,6 +176,38 @@ class Plan:
             None if self.centre is None else self.centre.at(place),
             self.number[place],
             None if self.rivals is None else self.rivals[place],
+        )
+
+    def draw(self, random: np.random.Generator | int, count: int | None = None) -> NDArray[np.int64]:
+        """Draw arms independently from a plan of one replication (`at` takes one out of a batch).
+
+        Parameters
+        ----------
+        random : numpy.random.Generator or int
+            Where chance comes from; a whole number is the seed of a new generator, which draws the same arms
+            each time.
+        count : int, optional
+            How many arms; all `rounds` of the plan by default.
+
+        Returns
+        -------
+        (count,) array of int
+            Numbers of arms; one of probability 0 is never among them.
+
+        Examples
+        --------
+        >>> Plan([0.5, 0.0, 0.5], rounds=8).draw(1)
+        array([2, 2, 0, 2, 0, 0, 2, 0])
+        """
+        if self.probabilities.ndim != 1:
+            raise ParameterError(
+                f"the plan has a batch {self.probabilities.shape[:-1]}; draw from plan.at(place), one by one"
+            )
+        size = check_whole("count", int(self.rounds) if count is None else count, least=0)
+        if isinstance(random, np.random.Generator):
+            return draw_arms(random, self.probabilities, size)
+        return draw_arms(
+            np.random.default_rng(check_whole("random", random, least=0)), self.probabilities, size
         )
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_fraction, check_pairs, check_positive, check_whole
+from orthobandit._plain import brief
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
@@ -78,6 +79,8 @@ class ContrastSequence:
     drawn: Array
     relative: Array
     sizes: Sizes = Sizes()  # noqa: RUF009
+
+    __repr__ = brief
 
     @classmethod
     def start(

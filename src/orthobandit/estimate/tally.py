@@ -1,6 +1,6 @@
 """A tally: all that need be kept of the rounds played under one plan."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._linalg import EPS
-from orthobandit._types import Array, Whole
+from orthobandit._plain import brief
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import LARGEST
 from orthobandit.errors import RewardError, TallyError
 
@@ -50,6 +51,8 @@ class Tally:
     sums: Array
     squares: Array
     largest: Array
+
+    __repr__ = brief
 
     def __init__(
         self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, largest: ArrayLike | None = None
@@ -139,7 +142,21 @@ class Tally:
 
     def __getitem__(self, place: Any) -> "Tally":
         """Return the tallies of some replications; `place` indexes the leading axes."""
-        return Tally(self.counts[place], self.sums[place], self.squares[place], self.largest[place])
+        return self._changed(lambda part: part[place])
+
+    def _changed(self, change: Callable[[Any], Any]) -> "Tally":
+        """Return a tally whose parts are made from these in a way that keeps them possible."""
+        out = object.__new__(Tally)
+        for name in ("counts", "sums", "squares", "largest"):
+            array = np.array(change(getattr(self, name)))
+            array.flags.writeable = False
+            object.__setattr__(out, name, array)
+        return out
+
+    def without(self, mask: Mask) -> "Tally":
+        """Return the tallies with no rounds where `mask` (...), over the leading axes, is true."""
+        keep = ~mask[..., np.newaxis]
+        return self._changed(lambda part: np.where(keep, part, part.dtype.type(0)))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly."""

@@ -86,10 +86,11 @@ class Accounts:
             self._count(number, run)
         for place, track in enumerate(self.tracks):
             arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
-            told, kept = ~np.isnan(values), None
-            if not told.all():
+            kept = None
+            if len(values) > 1 or values.item() != values.item():  # some may not have been told
+                told = ~np.isnan(values)
                 values = np.where(told, values, 0.0)
-                kept = None if self.settings.silence == "zero" else told
+                kept = None if told.all() or self.settings.silence == "zero" else told
             self.levels[place].learn(values - self._values_of(place, plan)[arms], kept)
             if kept is not None:
                 arms, values, forecasts = arms[kept], values[kept], forecasts[kept]

@@ -11,6 +11,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Bounded
 from orthobandit.estimate.forecaster import Covariates
+from orthobandit.experiment.book import check_pairs_kept
 from orthobandit.experiment.draw import new_key
 from orthobandit.experiment.settings import OBJECTIVE, Metric, Settings, seconds
 from orthobandit.policy import AnytimeElimination, Policy
@@ -28,6 +29,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any])
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     rewards = given.get("rewards")
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
+    check_pairs_kept(chosen, arms)
     mode = getattr(chosen, "confidence", None)
     if rewards is not None and mode is not None and mode != Bounded(*map(float, rewards)):
         raise ParameterError(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._checks import check_fits
 from orthobandit._random import cumulative_probabilities
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
@@ -45,6 +46,7 @@ class Book:
     """
 
     def __init__(self, policy: Policy[Any], arms: ArmSet) -> None:
+        check_pairs_kept(policy, arms)
         self.policy, self.arms, self.state = policy, arms, policy.start(arms)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
@@ -107,6 +109,14 @@ class Book:
         self._numbers = number
         self.plans[number] = Plan.from_json(data["plan"])
         self._restricted[tuple(data["available"])] = number
+
+    def recall(self, number: int, plan: Plan) -> None:
+        """Remember a distribution again, for proposals that were drawn from it after all."""
+        self.plans[number] = plan
+
+    def fitted(self, plan: Plan) -> Plan:
+        """Return an earlier plan for the arms by now; those that came since are never played by it."""
+        return plan if plan.count == len(self.arms) else _widened(plan, self.arms)
 
     @property
     def _left(self) -> int:
@@ -235,6 +245,20 @@ class Book:
         out.since = np.array(data["since"], dtype=np.int64).reshape(len(arms), len(arms))
         out.retired = np.array(data["retired"], dtype=np.bool_)
         return out
+
+
+def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
+    """Refuse more arms than there can be pairs kept of, as certificates and arms that come and go need."""
+    check_fits(
+        f"a live experiment with {len(arms):,} arms",
+        8.0 * float(len(arms)) ** 2,
+        "simulate() and a loop of your own around AnytimeElimination can run it",
+    )
+    if isinstance(policy, AnytimeElimination) and not policy.follows_all_pairs(arms):
+        raise ParameterError(
+            f"a live experiment needs evidence on all pairs, and pairs={policy.pairs!r} keeps it on pairs"
+            f" with leaders for {len(arms):,} arms; give AnytimeElimination(pairs='all')"
+        )
 
 
 def _is_evidence(plan: Plan) -> bool:

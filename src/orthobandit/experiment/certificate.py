@@ -13,6 +13,7 @@ from orthobandit._files import write_text
 from orthobandit._types import Array, Whole
 from orthobandit.errors import FileFormatError, ParameterError
 from orthobandit.estimate import Confidence, Evidence, SubGaussian, Tuning
+from orthobandit.experiment.book import Book
 from orthobandit.experiment.feeds import IGNORED, Feed
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.verify import FORMAT, Verdict, digest, replay, verify
@@ -217,3 +218,10 @@ def _claim(policy: AnytimeElimination, state: AnytimeState, dropped: list[dict[s
         "epsilon": epsilon if np.isfinite(epsilon) else None,
         "bounds": [bound if np.isfinite(bound) else None for bound in bounds.tolist()],
     }
+
+
+def certified(book: Book) -> Certificate:
+    """Return the certificate of what a policy has claimed."""
+    if not isinstance(book.policy, AnytimeElimination):
+        raise ParameterError(f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does")
+    return Certificate.of(book.policy, book.state, book.feeds, book.since)

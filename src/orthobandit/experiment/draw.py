@@ -1,6 +1,7 @@
 """Draws that can be checked: each is a keyed hash of what was drawn for whom."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from secrets import token_hex
 
@@ -8,14 +9,31 @@ import numpy as np
 
 from orthobandit._random import arms_at
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.errors import ConflictError
 
-PLAN, HOLDOUT = b"plan", b"holdout"
+PLAN, HOLDOUT, ORDER = b"plan", b"holdout", b"order"
+OLD = 32  # digits of the keys of older experiments, which positions are made from without a salt
 _STEP = 2.0**-53
 
 
 def new_key() -> str:
-    """Return a key, 32 hexadecimal digits, that nobody can guess."""
-    return token_hex(16)
+    """Return a key, 64 hexadecimal digits, that nobody can guess."""
+    return token_hex(32)
+
+
+def salt_of(key: str, purpose: bytes, plan: int) -> str:
+    """Return the secret that all positions of one purpose under one plan are made from, 32 digits.
+
+    Who has it can compute those draws, and no others: neither the key nor the salt of another plan follows.
+
+    Raises
+    ------
+    ConflictError
+        If the key is one of an older experiment, whose draws have no salt.
+    """
+    if len(key) == OLD:
+        raise ConflictError("the experiment has no salts, as its key has 32 digits; begin another")
+    return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=16).hexdigest()
 
 
 def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Array:
@@ -34,14 +52,47 @@ def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Arra
     names : iterable of str
         The unit, or the number of the proposal.
     """
-    start = blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+    return _numbers(_start(key, purpose, plan), names)
+
+
+@lru_cache(maxsize=1024)
+def _start(key: str, purpose: bytes, plan: int) -> blake2b:
+    """Return the hash that every position begins with."""
+    if len(key) == OLD:
+        return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
+    return _salted(salt_of(key, purpose, plan))
+
+
+def salted(salt: str, names: Iterable[str]) -> Array:
+    """Return the positions (n,) of names by their salt.
+
+    Examples
+    --------
+    >>> salted("00" * 16, ["=ann"])
+    array([0.62124818])
+    """
+    return _numbers(_salted(salt), names)
+
+
+def _salted(salt: str) -> blake2b:
+    return blake2b(key=bytes.fromhex(salt), digest_size=8)
+
+
+def _numbers(start: blake2b, names: Iterable[str]) -> Array:
     digests = []
     for name in names:
         one = start.copy()
         one.update(name.encode())
         digests.append(one.digest())
+    if len(digests) == 1:  # the same number, by fewer steps
+        return np.array([(int.from_bytes(digests[0]) >> 11) * _STEP])
     words = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * _STEP)
+
+
+def name_of(unit: str) -> str:
+    """Return what the position of a unit is made from; no number of a proposal looks like it."""
+    return f"={unit}"
 
 
 def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> list[str]:
@@ -49,7 +100,7 @@ def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> li
     if not sticky or not units:
         return [f"#{number}" for number in numbers.tolist()]
     return [
-        f"#{number}" if unit is None else f"={unit}"
+        f"#{number}" if unit is None else name_of(unit)
         for unit, number in zip(units, numbers.tolist(), strict=True)
     ]
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError, RewardError
 
+SORTED = json.JSONEncoder(sort_keys=True)  # made once: to make it takes longer than to use it
 NUMBERED = ("plan", "distribution")  # kinds of notes that give a number to what they hold
 
 
@@ -199,7 +200,7 @@ def encoded(entry: Entry) -> bytes:
 
 
 def _text(data: Any) -> bytes:
-    return json.dumps(data, sort_keys=True).encode()
+    return SORTED.encode(data).encode()
 
 
 def _set(entry: Any, **values: Any) -> None:

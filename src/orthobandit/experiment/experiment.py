@@ -1,6 +1,7 @@
 """The experiment: ask for an arm, tell its reward, at any time and in any order."""
 
 import time
+from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -8,39 +9,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import (
-    ParameterError,
-)
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
-from orthobandit.experiment.arguments import (
-    arm_of,
-    covariates_of,
-    numbers_of,
-    settings_of,
-    units_of,
-    values_of,
-)
+from orthobandit.experiment.arguments import arm_of, settings_of, units_of
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate
+from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
+from orthobandit.experiment.exposures import Exposed, Known
 from orthobandit.experiment.glance import Glance, glance_of
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.levels import check_kept
+from orthobandit.experiment.methods import ManyRewards, Methods, Rewards
 from orthobandit.experiment.once import check_key, once
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report import Report, report_of
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.shared import Request, SharedLedger, Turn
+from orthobandit.experiment.shared import SharedLedger
 from orthobandit.experiment.store import MemoryStore, Store
-from orthobandit.policy import AnytimeElimination, Policy
-
-Rewards = float | Mapping[str, float]
-ManyRewards = ArrayLike | Mapping[str, ArrayLike]
+from orthobandit.experiment.turn import Request, Turn
+from orthobandit.policy import Policy
 
 
 class Experiment:
@@ -62,9 +52,16 @@ class Experiment:
 
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
         self._store, self._settings, self._clock = store, settings, clock
-        self._shared = SharedLedger(store, settings)
-        self._do: Callable[[Request], Any] = self._shared.do
+        self._shared, self._methods = SharedLedger(store, settings), Methods(store, settings, clock)
+        self._once: Callable[[Request], Request] | None = None
         self._do(self._begin)
+
+    def _do(self, request: Request) -> Any:
+        return self._shared.do(request if self._once is None else self._once(request))
+
+    def _soon(self, request: Request) -> Future[Any]:
+        """Do a request while a coroutine waits; see :class:`AsyncExperiment`."""
+        return self._shared.soon(request if self._once is None else self._once(request))
 
     def _begin(self, turn: Turn) -> None:
         """Log the beginning, and with it the first plan."""
@@ -108,8 +105,8 @@ class Experiment:
             add : bool — rewards of one proposal add up, and are final at the end of the window.
             metrics : sequence of :class:`Metric` — other numbers that are told.
             guardrails : sequence of :class:`Guardrail`
-            key : str — 32 hexadecimal digits that draws are computed from; by default random, and kept with
-            the experiment.
+            key : str — 64 or 32 hexadecimal digits that draws are computed from; by default random, and kept
+            with the experiment.
         """
         chosen = settings_of(arms, policy, settings)
         for metric in chosen.metrics:
@@ -189,17 +186,9 @@ class Experiment:
         covariates : dict, or sequence of dict
             What the baseline forecasts from, by name, for each proposal.
         """
-        many = count is not None or units is not None
         names = units_of(count, unit, units)
-        given = covariates_of(covariates, len(names))
-
-        def request(turn: Turn) -> list[Proposal]:
-            turn.ledger.settle(self._clock())
-            shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
-            return requests.ask(turn, self._store, names, shown, given)
-
-        found: list[Proposal] = self._do(request)
-        return found if many else found[0]
+        found: list[Proposal] = self._do(self._methods.ask(names, available, covariates))
+        return found[0] if count is None and units is None else found
 
     def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""
@@ -210,20 +199,41 @@ class Experiment:
 
         The same value twice changes nothing, another one is refused; rewards that add up are added.
         """
-        many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
-        self.tell_many([id], {name: [value] for name, value in many.items()})
+        self._do(self._methods.tell(id, reward))
 
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
         """Tell the rewards of several proposals (n,), or several metrics by name (n,) each; all or none."""
-        many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
-        numbers = numbers_of(ids)
-        values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
+        self._do(self._methods.tell_many(ids, rewards))
 
-        def request(turn: Turn) -> None:
-            turn.ledger.settle(self._clock())
-            requests.tell(turn, self._store, numbers, values)
+    def edge_plan(self) -> EdgePlan:
+        """Return the plan in force for those who draw without asking; it holds a secret, the plan's salt."""
+        return self._do(lambda turn: EdgePlan.of(turn.ledger))  # type: ignore[no-any-return]
 
-        self._do(request)
+    def expose(
+        self,
+        plan: int,
+        units: Sequence[str],
+        arms: Sequence[int] | Whole,
+        rewards: Known | Mapping[str, Known] | None = None,
+        *,
+        covariates: Sequence[Covariates] | None = None,
+    ) -> Exposed:
+        """Take in draws that others made by :meth:`edge_plan`, each computed again, and their rewards.
+
+        A unit that was posted before is the same exposure. What would not have been drawn so is refused, one
+        by one. Post an exposure when it happens, whatever its arm.
+
+        Parameters
+        ----------
+        plan : int
+            That they were drawn under, in force still or not.
+        units, arms : sequences (n,)
+        rewards : (n,), or mapping of such by metric
+            None or NaN where nothing is known yet; post the exposure again with it.
+        covariates : sequence of dict (n,), optional
+            As they were before the draw.
+        """
+        return self._do(self._methods.expose(plan, units, arms, rewards, covariates))  # type: ignore[no-any-return]
 
     def tick(self) -> None:
         """Settle what the clock has settled; asking and telling do it by the way."""
@@ -284,7 +294,7 @@ class Experiment:
         """
         check_key(key)
         keyed = copy(self)
-        keyed._do = lambda request: self._do(once(self._store, key, words, request))
+        keyed._once = lambda request: once(self._store, key, words, request)
         return keyed
 
     # Looking at it
@@ -327,15 +337,7 @@ class Experiment:
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.
         """
-        return self._do(self._certified)  # type: ignore[no-any-return]
-
-    def _certified(self, turn: Turn) -> Certificate:
-        book = turn.ledger.book
-        if not isinstance(book.policy, AnytimeElimination):
-            raise ParameterError(
-                f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does"
-            )
-        return Certificate.of(book.policy, book.state, book.feeds, book.since)
+        return self._do(lambda turn: certified(turn.ledger.book))  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""

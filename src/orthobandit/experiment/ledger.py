@@ -22,6 +22,7 @@ from orthobandit.errors import (
     RewardError,
     UnknownProposalError,
 )
+from orthobandit.estimate import Plan
 from orthobandit.experiment.accounts import Accounts
 from orthobandit.experiment.draw import drawn, held_out, names_of
 from orthobandit.experiment.entries import Asked, Entry, Noted, Told, check_asked
@@ -83,30 +84,44 @@ class Ledger(Accounts):
     ) -> Asked:
         """Draw proposals and take them in."""
         self.settle(at)
-        self._check_open()
-        settings, first = self.settings, self.waiting.next
-        numbers = np.arange(first, first + count)
+        self.check_open()
+        numbers = np.arange(self.waiting.next, self.waiting.next + count)
         number = self.book.distribution(available)
         self._tell_outbox(at)
-        plan, cumulative = self.book.plans[number], self.book.cumulative(number)
-        names = names_of(units, numbers, sticky=settings.sticky)
-        held = held_out(settings.key, settings.holdout, names)
-        if available is not None and settings.reference not in available:
-            held = np.zeros_like(held)  # what cannot be shown cannot be held to
         check_asked(units, covariates or (), count)
+        names = names_of(units, numbers, sticky=self.settings.sticky)
+        # What cannot be shown cannot be held to.
+        can_hold = available is None or self.settings.reference in available
+        plan, cumulative = int(self.book.plans[number].number), self.book.cumulative(number)
+        return self.enter(number, units, self.draws(plan, cumulative, names, can_hold=can_hold), covariates)
+
+    def draws(
+        self, plan: int, cumulative: Array, names: Sequence[str], *, can_hold: bool = True
+    ) -> tuple[Whole, Mask]:
+        """Return the arms (n,) of names under a plan, and which (n,) are in the holdout."""
+        settings = self.settings
+        arms = drawn(settings.key, plan, cumulative, names)
+        held = held_out(settings.key, settings.holdout if can_hold else 0.0, names)
+        return (np.where(held, settings.reference, arms) if settings.holdout else arms), held
+
+    def enter(
+        self,
+        number: int,
+        units: Sequence[str | None],
+        draws: tuple[Whole, Mask],
+        covariates: Given = None,
+    ) -> Asked:
+        """Take in proposals (n,) as :meth:`draws` has drawn them, in this order."""
         for level in self.levels:
             level.check(covariates)
-        forecasts = self._forecast(count, covariates)
-        arms = drawn(settings.key, int(plan.number), cumulative, names)
-        if settings.holdout:
-            arms = np.where(held, settings.reference, arms)
+        arms, held = draws
         entry = Asked(
             self.at,
-            first,
-            int(plan.number),
+            self.waiting.next,
+            int(self.book.plans[number].number),
             number,
             arms,
-            forecasts,
+            self._forecast(len(arms), covariates),
             tuple(units),
             held,
             tuple(covariates or ()),
@@ -115,11 +130,12 @@ class Ledger(Accounts):
         self._register(entry)
         return entry
 
-    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> None:
+    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
         """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
         entry = Told(self.at, metric, numbers, values)
         self.outbox.append(entry)
         self._tell(entry)
+        return entry
 
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Take in anything else."""
@@ -182,11 +198,11 @@ class Ledger(Accounts):
 
     def _note(self, entry: Noted) -> None:
         if entry.kind == "pause":
-            self._check_open()
+            self.check_open()
             self.status = PAUSED
         elif entry.kind == "resume":
             if self.status == STOPPED:
-                self._check_open()
+                self.check_open()
             self.status = OPEN
         elif entry.kind == "stop":
             self.status = STOPPED
@@ -196,6 +212,8 @@ class Ledger(Accounts):
             self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
             self.book.adopt(entry.kind, entry.data)
+        elif entry.kind == "recall":
+            self.book.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
         self._tell_outbox(entry.at)
 
     # What it checks
@@ -207,6 +225,9 @@ class Ledger(Accounts):
             return np.zeros(0, dtype=np.bool_)
         self._check_open_proposals(numbers)
         before = self.waiting.told(place, numbers)
+        if len(numbers) == 1 and before.item() != before.item():  # nothing was told of it yet
+            self._check_range(place, numbers, values)
+            return np.ones(1, dtype=np.bool_)
         if self.settings.metrics[place].add:
             self._check_range(place, numbers, np.where(np.isnan(before), 0.0, before) + values)
             return np.ones(len(numbers), dtype=np.bool_)
@@ -223,7 +244,8 @@ class Ledger(Accounts):
             raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
         return np.asarray(new)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise :class:`ClosedError` if the experiment takes no more proposals now."""
         if self.status != OPEN:
             raise ClosedError(
                 f"the experiment is {self.status}; call `resume` first"

@@ -1,5 +1,6 @@
 """Forecasts of a metric's level: made before each draw, learnt from when the draw is settled, in order."""
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,6 +65,8 @@ class Level:
         return self._finite(out)
 
     def _finite(self, values: Array) -> Array:
+        if len(values) == 1 and math.isfinite(values.item()):
+            return values
         bad = ~np.isfinite(values)
         if not bad.any():
             return values

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.experiment.exposures import Exposed
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.requests import drawn_before
-from orthobandit.experiment.shared import Request, Turn
 from orthobandit.experiment.store import Store
+from orthobandit.experiment.turn import Request, Turn
 
 LONGEST = 200  # characters of a key
 
@@ -31,7 +32,7 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
     words : str
         What is requested; the same key with other words is refused.
     request : Request
-        Returns proposals, or nothing.
+        Returns proposals, what came of exposures, or nothing.
     """
 
     def done(turn: Turn) -> Any:
@@ -43,15 +44,20 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
         value = request(turn)
         turn.done[key] = (words, value)
         if turn.writer is not None:
-            numbers = [one.id for one in value] if isinstance(value, list) else None
-            kept = json.dumps({"words": words, "proposals": numbers})
-            turn.writer.remember(key, turn.ledger.at, kept)
+            turn.writer.remember(key, turn.ledger.at, json.dumps({"words": words, **_kept(value)}))
         return value
 
     return done
 
 
-def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | None] | None:
+def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
+    """Return what is remembered of a value."""
+    if isinstance(value, Exposed):
+        return {"exposed": value.to_json()}
+    return {"proposals": None if value is None else [one.id for one in value]}
+
+
+def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | Exposed | None] | None:
     """Return the words and the value of the request with this key, if there was one."""
     if key in turn.done:
         return turn.done[key]
@@ -59,5 +65,7 @@ def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | N
     if kept is None:
         return None
     data = json.loads(kept)
+    if "exposed" in data:
+        return data["words"], Exposed.from_json(data["exposed"])
     numbers = data["proposals"]
     return data["words"], None if numbers is None else drawn_before(turn, store, numbers)

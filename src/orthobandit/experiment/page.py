@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._files import optional_package
+from orthobandit._plots import axes_for
 from orthobandit._text import span
 from orthobandit._types import Array
 from orthobandit.experiment.report import MetricReport, Report
@@ -111,9 +111,13 @@ def _bar(gap: tuple[float | None, float | None, float | None], low: float, high:
 
 def figure_of(report: Report) -> Any:
     """Return the intervals as a matplotlib figure."""
-    pyplot = optional_package("matplotlib.pyplot", "plots", "figures")
+    return draw_gaps(report).figure
+
+
+def draw_gaps(report: Report, axes: Any = None) -> Any:
+    """Draw the intervals of the first metric; return the axes."""
     shown = [arm for arm in report.arms if arm.label != report.reference]
-    figure, axes = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(shown)), layout="constrained")
+    axes = axes_for(axes, height=1.2 + 0.4 * len(shown))
     ends: Array = np.array([end for arm in shown for end in (arm.low, arm.high) if end is not None] or [0.0])
     room = float(np.ptp(ends)) * 0.1 or 0.1
     for place, arm in enumerate(reversed(shown)):
@@ -129,4 +133,4 @@ def figure_of(report: Report) -> Any:
     axes.set_xlabel(
         f"gap to {report.reference}, {report.metrics[0].name}; intervals hold at all times at once"
     )
-    return figure
+    return axes

@@ -1,10 +1,12 @@
 """What is known now, and what to do: one sentence, a table, JSON, a page, a picture."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from orthobandit._frames import frame_of, write_columns
 from orthobandit.experiment.ledger import OPEN, PAUSED, Ledger
 
 FEW = 100  # settled proposals below which nothing is said yet of shares
@@ -65,6 +67,10 @@ class Report:
         Rounds that the policy could not take, because they came after their phase.
     warnings : tuple of str
         What is not as it should be.
+    alarms : tuple of {"sample-ratio", "missing", "drift"}
+        Why claims cannot be believed; the warnings say more.
+    retirements : tuple of (str, str)
+        Arms that were taken out, in this order, and why.
     """
 
     advice: str
@@ -83,6 +89,8 @@ class Report:
     holdout: tuple[tuple[str, int, float | None], ...] = ()
     unused: int = 0
     warnings: tuple[str, ...] = ()
+    alarms: tuple[str, ...] = ()
+    retirements: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         from orthobandit.experiment.page import text_of
@@ -97,7 +105,48 @@ class Report:
             "metrics": [{**vars(one), "gaps": [list(gap) for gap in one.gaps]} for one in self.metrics],
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
+            "alarms": list(self.alarms),
+            "retirements": [list(one) for one in self.retirements],
         }
+
+    def __repr__(self) -> str:
+        best = f"declared {self.declared!r}" if self.declared is not None else f"leader {self.leader!r}"
+        return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
+
+    def _repr_html_(self) -> str:
+        from orthobandit.experiment.frames import notebook_of
+
+        return notebook_of(self)
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """Return a frame with a row a metric and arm: how often it was drawn, its gap and its interval.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What the frame is of; by default the first that is installed.
+        """
+        from orthobandit.experiment.frames import columns_of_report
+
+        return frame_of(columns_of_report(self), library)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows of :meth:`to_frame` to a Parquet file."""
+        from orthobandit.experiment.frames import columns_of_report
+
+        write_columns(path, columns_of_report(self))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the gaps to the reference arm with their intervals; return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from orthobandit.experiment.page import draw_gaps
+
+        return draw_gaps(self, axes)
 
     def to_html(self) -> str:
         """Return a page of its own: the sentence, the table, the warnings."""
@@ -150,6 +199,8 @@ def report_of(ledger: Ledger) -> Report:
         holdout=_holdout(ledger),
         unused=book.unused,
         warnings=tuple(_warnings(ledger)),
+        alarms=_named_alarms(ledger),
+        retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
     )
 
 
@@ -230,6 +281,16 @@ def _warnings(ledger: Ledger) -> list[str]:
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
         )
     return out
+
+
+def _named_alarms(ledger: Ledger) -> tuple[str, ...]:
+    watch = ledger.watch
+    alarms = {
+        "sample-ratio": watch.ratio.alarm,
+        "missing": ledger.settings.silence == "missing" and watch.missing.alarm,
+        "drift": watch.drift is not None,
+    }
+    return tuple(name for name, is_raised in alarms.items() if is_raised)
 
 
 def _alarms(ledger: Ledger) -> list[str]:

@@ -9,11 +9,10 @@ from orthobandit.errors import ConflictError
 from orthobandit.estimate import Plan
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.entries import Asked
-from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.proposal import Proposal
-from orthobandit.experiment.shared import Turn
 from orthobandit.experiment.store import Store
 from orthobandit.experiment.store.base import Row
+from orthobandit.experiment.turn import Turn
 
 
 def ask(
@@ -27,7 +26,7 @@ def ask(
     ledger, is_sticky = turn.ledger, turn.ledger.settings.sticky
     found: dict[str | int, Proposal] = {}
     if is_sticky:
-        found.update(_known(turn, store, names))
+        found.update(known_units(turn, store, names))
     # Whom a proposal is for: the unit, or the place in this request.
     whom = [place if name is None or not is_sticky else name for place, name in enumerate(names)]
     fresh = {key: place for place, key in reversed(list(enumerate(whom))) if key not in found}
@@ -36,16 +35,23 @@ def ask(
         units = [names[place] for place in rows]
         given = None if covariates is None else [covariates[place] for place in rows]
         entry = ledger.ask(ledger.at, units, len(rows), available, given)
-        new = {whom[place]: one for place, one in zip(rows, _proposals(entry, ledger), strict=True)}
+        probabilities = ledger.book.plans[entry.distribution].probabilities
+        drawn = _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
+        new = {whom[place]: one for place, one in zip(rows, drawn, strict=True)}
         turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
         found.update(new)
     return [found[key] for key in whom]
 
 
-def _known(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
+def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
     """Return the first proposals of the units that have one."""
     units = [name for name in dict.fromkeys(names) if name is not None]
     found = {name: turn.units[name] for name in units if name in turn.units}
+    for places, entry, probabilities in turn.entered:
+        for name in units:
+            if name in places:
+                place = slice(places[name], places[name] + 1)
+                [found[name]] = _proposals(entry, place, turn.ledger.arms.labels, probabilities)
     left = [name for name in units if name not in found]
     stored = turn.writer.known(left) if left and turn.writer is not None else {}
     if stored:
@@ -56,7 +62,7 @@ def _known(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, P
 
 def known(turn: Turn, store: Store, unit: str) -> Proposal | None:
     """Return the first proposal of a unit, if it has one."""
-    return _known(turn, store, [unit]).get(unit)
+    return known_units(turn, store, [unit]).get(unit)
 
 
 def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Proposal]:
@@ -72,12 +78,12 @@ def _again(turn: Turn, store: Store, row: Row) -> Proposal:
     return Proposal(row.number, row.arm, label, row.plan, plan.probabilities, row.forecasts[0], row.held)
 
 
-def _proposals(entry: Asked, ledger: Ledger) -> list[Proposal]:
-    probabilities, labels = ledger.book.plans[entry.distribution].probabilities, ledger.arms.labels
-    forecasts = entry.forecasts[0].tolist()
+def _proposals(entry: Asked, rows: slice, labels: Sequence[str], probabilities: Array) -> list[Proposal]:
+    """Return proposals that were just drawn."""
+    columns = (entry.arms[rows].tolist(), entry.held[rows].tolist(), entry.forecasts[0, rows].tolist())
     return [
-        Proposal(entry.first + k, arm, labels[arm], entry.plan, probabilities, forecasts[k], held)
-        for k, (arm, held) in enumerate(zip(entry.arms.tolist(), entry.held.tolist(), strict=True))
+        Proposal(number, arm, labels[arm], entry.plan, probabilities, forecast, held)
+        for number, (arm, held, forecast) in enumerate(zip(*columns, strict=True), entry.first + rows.start)
     ]
 
 
@@ -91,9 +97,7 @@ def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) 
         new[name] = (numbers[left][is_new], values[name][left][is_new])
     for name, (told, given) in new.items():
         if len(told):
-            ledger.tell_checked(name, told, given)
-            pairs = zip(told.tolist(), given.tolist(), strict=True)
-            turn.told.update({(number, name): value for number, value in pairs})
+            turn.told.append(ledger.tell_checked(name, told, given))
 
 
 def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
@@ -104,7 +108,7 @@ def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array)
     is_open = (numbers >= first) | (numbers < 1)
     adds_up = settings.metrics[settings.names.index(name)].add
     for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
-        told = turn.told.get((number, name))
+        told = _just_told(turn, number, name)
         if told is None:
             told = store.outcomes([number])[0].rewards.get(name)
         if told is None or adds_up:
@@ -115,3 +119,13 @@ def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array)
                 " final"
             )
     return np.asarray(is_open)
+
+
+def _just_told(turn: Turn, number: int, name: str) -> float | None:
+    """Return what this commit has brought of a metric of a proposal."""
+    for entry in turn.told:
+        if entry.metric == name:
+            rows = np.flatnonzero(entry.proposals == number)
+            if len(rows):
+                return float(entry.values[rows[0]])
+    return None

@@ -141,8 +141,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_choice("silence", self.silence, SILENCES)
-        if not re.fullmatch(r"[0-9a-f]{32}", str(self.key)):
-            raise ParameterError("key must be 32 hexadecimal digits, or left out for a random one")
+        if not re.fullmatch(r"([0-9a-f]{32}){1,2}", str(self.key)):
+            raise ParameterError("key must be 64 or 32 hexadecimal digits, or left out for a random one")
         if not isinstance(self.holdout, int | float) or not 0 <= self.holdout < 1:
             raise ParameterError(f"holdout={self.holdout} must be a share in [0, 1)")
         if not 0 <= self.reference < len(self.arms):

@@ -1,62 +1,45 @@
 """A ledger that threads and processes share: requests are done in turns, and in common commits."""
 
+import asyncio
 from collections import deque
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.ledger import Ledger
-from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
+from orthobandit.experiment.turn import Request, Turn
 
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
+POOL = ThreadPoolExecutor(32, "orthobandit")  # does requests that coroutines wait for
 SNAPSHOT = 5_000  # entries after which the state is kept, so that opening need not begin at the first
 
 
-@dataclass
-class Turn:
-    """What a request may work with while nobody else writes.
+@dataclass(eq=False)
+class _Job:
+    """A request, done together with those of others in one commit.
 
     Attributes
     ----------
-    ledger : Ledger
-        With all that anybody has written.
-    writer : Writer
-    units, told, done : dict
-        Proposals of units, rewards by (proposal, metric), and values of requests by key, that this commit has
-        brought: the store cannot tell them before its end.
-    seq, kept : int
-        The newest entry that the ledger holds, and the newest of a snapshot.
-    logged_at : float
-        Time of the newest entry.
+    request : Request
+    lock : Lock
+        Held until the thread that waits for it is to go on: the request is done, or the thread is to lead.
+    future : asyncio.Future or None
+        What a coroutine waits for instead.
+    leads : bool
+        Whether the thread is to do all requests that wait, its own among them.
     """
 
-    ledger: Ledger
-    writer: Writer | None = None
-    units: dict[str, Proposal] = field(default_factory=dict)
-    told: dict[tuple[int, str], float] = field(default_factory=dict)
-    done: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    seq: int = 0
-    kept: int = 0
-    logged_at: float = -np.inf
-
-
-Request = Callable[[Turn], Any]
-
-
-@dataclass
-class _Job:
-    """A request of one thread, done together with those of others in one commit."""
-
     request: Request
+    lock: Any = field(default_factory=Lock)
+    future: "asyncio.Future[Any] | None" = None
+    leads: bool = False
     is_done: bool = False
     value: Any = None
     error: BaseException | None = None
@@ -77,8 +60,9 @@ class _Commit(NamedTuple):
 class SharedLedger:
     """Does requests one after the other, each against all that anybody has written.
 
-    Threads that wait while another commits have their requests done together in the next commit: one wait for
-    the disk serves them all. When :meth:`do` has returned, what the request did is in the store.
+    Those that wait while another commits are done together in the next commit: one wait for the disk serves
+    them all. When :meth:`do` has returned, or what :meth:`soon` returned is awaited, what the request did is
+    in the store.
 
     Parameters
     ----------
@@ -93,31 +77,92 @@ class SharedLedger:
         self._turn: Turn | None = None
 
     def do(self, request: Request) -> Any:
-        """Do a request, in one commit with those of the threads that wait; return what it returns.
+        """Do a request, in one commit with those of others that wait; return what it returns.
 
-        Whoever finds nobody at work takes all requests that wait. Threads whose requests are done go on while
-        the next commit waits for the disk, and their next requests are in the one after.
+        Whoever finds nobody at work leads: does all requests that wait, wakes those who wait for them, and
+        lets one that came meanwhile lead the next commit.
         """
         job = _Job(request)
-        with self._changed:
-            self._jobs.append(job)
-            if self._is_gathering and len(self._jobs) >= self._last.size:
-                self._changed.notify_all()
-            while self._is_busy and not job.is_done:
-                self._changed.wait()
-            if job.is_done:
-                return job.result()
-            self._is_busy = True
+        job.lock.acquire()
         try:
-            self._commit(self._gathered())
-        finally:
-            with self._changed:
-                self._is_busy = False
-                self._changed.notify_all()
+            if not self._leads(job):
+                job.lock.acquire()
+                if job.is_done:
+                    return job.result()
+            self._lead()
+        except BaseException:
+            self._give_up(job)
+            raise
         return job.result()
 
+    def soon(self, request: Request) -> "asyncio.Future[Any]":
+        """Do a request as :meth:`do` does, while a coroutine waits for what it returns."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._leads(_Job(request, future=future)):
+            POOL.submit(self._lead_all)
+        return future
+
+    def _leads(self, job: _Job) -> bool:
+        """Put a request into the queue; tell whether nobody is at work."""
+        with self._changed:
+            self._jobs.append(job)
+            if not self._is_busy:
+                self._is_busy = job.leads = True
+                return True
+            if self._is_gathering and len(self._jobs) >= self._last.size:
+                self._changed.notify()
+            return False
+
+    def _lead(self) -> None:
+        """Do the requests that wait in one commit, and let another go on with those that come meanwhile."""
+        jobs: list[_Job] = []
+        try:
+            jobs = self._gathered()
+            self._commit(jobs)
+        finally:
+            self._hand_over()
+            _wake(jobs)
+
+    def _lead_all(self) -> None:
+        """Do requests until none waits."""
+        while True:
+            jobs = self._gathered()
+            try:
+                self._commit(jobs)
+            except BaseException as error:  # those who wait are told, and the next commit may be well
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                _wake(jobs)
+            with self._changed:
+                if not self._jobs:
+                    self._is_busy = False
+                    return
+
+    def _hand_over(self) -> None:
+        """Let whoever is first in the queue lead."""
+        with self._changed:
+            if not self._jobs:
+                self._is_busy = False
+                return
+            first = self._jobs[0]
+            first.leads = True
+        if first.future is None:
+            first.lock.release()
+        else:
+            POOL.submit(self._lead_all)
+
+    def _give_up(self, job: _Job) -> None:
+        """Take back a request that nobody waits for any more: its thread was interrupted."""
+        with self._changed:
+            if job not in self._jobs:
+                return
+            self._jobs.remove(job)
+        if job.leads:
+            self._hand_over()
+
     def _gathered(self) -> list[_Job]:
-        """Return the requests that wait, once the threads of the last commit had time to come again.
+        """Return the requests that wait, once those who were in the last commit had time to come again.
 
         Otherwise the first of them would commit alone while the others wait, every other time. An eighth of
         the time that the disk takes is less than what that costs.
@@ -149,9 +194,7 @@ class SharedLedger:
             if not isinstance(error, OrthobanditError):
                 raise
             return
-        turn.units.clear()
-        turn.told.clear()
-        turn.done.clear()
+        turn.forget()
         self._last = _Commit(len(jobs), perf_counter() - start)
         for job in jobs:
             job.is_done = True
@@ -202,3 +245,26 @@ class SharedLedger:
         seq, state = snapshot
         ledger = Ledger.from_json(self.settings, state)
         return Turn(ledger, seq=seq, kept=seq, logged_at=ledger.at)
+
+
+def _wake(jobs: list[_Job]) -> None:
+    """Let those go on who wait for requests that are done; a loop of coroutines is called once."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in jobs:
+        if job.future is None:
+            job.lock.release()
+        else:
+            loops.setdefault(job.future.get_loop(), []).append(job)
+    for loop, some in loops.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, some)
+
+
+def _resolve(jobs: list[_Job]) -> None:
+    for job in jobs:
+        if job.future is None or job.future.done():  # its caller has gone away
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.value)

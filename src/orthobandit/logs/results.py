@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from orthobandit._checks import check_choice
+from orthobandit._frames import frame_of, write_columns
 from orthobandit._plain import plain_values
 
 Interval = tuple[float | None, float | None]  # None for an end that is not known
@@ -232,6 +234,52 @@ class Analysis:
         """Return plain values; ends that are not known are null."""
         values: dict[str, Any] = plain_values(asdict(self))
         return values
+
+    def __repr__(self) -> str:
+        names = ", ".join(metric.name for metric in self.metrics)
+        alarms = f", {len(self.alarms)} alarms" if self.alarms else ""
+        return f"Analysis({self.rows:,} rows, {len(self.labels)} arms, {names}{alarms})"
+
+    def _repr_html_(self) -> str:
+        from orthobandit.logs.showing.frames import notebook_of
+
+        return notebook_of(self)
+
+    def to_frame(self, table: str = "effects", *, library: str | None = None) -> Any:
+        """Return what was found as a frame.
+
+        Parameters
+        ----------
+        table : {"effects", "arms", "history", "checks", "segments", "rivals"}
+            A row a metric and arm: gaps over the reference arm, or rows and means; a row a metric, bucket and
+            arm, for effects as they were known at the time; a row a check of the log; a row a segment and
+            arm; a row an arm and other method, with ``compare=True``.
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What the frame is of; by default the first that is installed.
+        """
+        from orthobandit.logs.showing.frames import tables_of
+
+        tables = tables_of(self)
+        return frame_of(tables[check_choice("table", table, tables)], library)
+
+    def to_parquet(self, path: str | Path, table: str = "effects") -> None:
+        """Write one of the tables of :meth:`to_frame` to a Parquet file."""
+        from orthobandit.logs.showing.frames import tables_of
+
+        tables = tables_of(self)
+        write_columns(path, tables[check_choice("table", table, tables)])
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the gaps of the reward over the reference arm with their intervals; return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default. See :meth:`figure` for how they came about over time.
+        """
+        from orthobandit.logs.showing.figure import draw_effects
+
+        return draw_effects(self, axes)
 
     def save(self, path: str | Path) -> None:
         """Write a certificate of the reward's gaps, for :func:`orthobandit.verify_log.verify_file`.

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_choice
+from orthobandit._checks import check_choice, check_fits
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import DESIGNS, Design, contrast_design
@@ -57,6 +57,11 @@ def design_on(design: str | DesignRule, arms: ArmSet) -> Array:
 def pairs_of(left: Mask) -> Whole:
     """Return all pairs (m, 2) of the arms that are left (K,)."""
     chosen = np.flatnonzero(left)
+    check_fits(
+        f"a design for all pairs of {len(chosen):,} arms",
+        16.0 * float(len(chosen)) ** 2,
+        "AnytimeElimination plans for pairs with its leader alone",
+    )
     first, second = np.triu_indices(len(chosen), 1)
     return np.column_stack([chosen[first], chosen[second]])
 

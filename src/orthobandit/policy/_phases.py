@@ -10,8 +10,10 @@ import numpy as np
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
+from orthobandit.policy._design_rules import point_mass
 from orthobandit.policy._states import (
     check_observed,
+    check_pairs_fit,
     clear,
     dump_state,
     freeze,
@@ -139,6 +141,10 @@ class PhasedPolicy(ABC):
         """Return how many rows (K,) of sums are carried from phase to phase."""
         return self.carries
 
+    def pair_bytes(self, arms: ArmSet) -> float:  # noqa: ARG002
+        """Return the bytes of every pair of arms that are needed at once."""
+        return 0.0
+
     @abstractmethod
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the design (K,) of a phase and how many rounds it lasts."""
@@ -162,6 +168,7 @@ class PhasedPolicy(ABC):
     ) -> PhasedState:
         """Return the state before the first round; nothing is randomised."""
         del seed, replications
+        check_pairs_fit(self, arms, self.pair_bytes(arms))
         every, none = np.ones(len(arms), dtype=np.bool_), np.zeros((self.rows(arms), len(arms)))
         probabilities, length, declared = self._next(Ahead(arms, 1, every, none))
         zeros = np.zeros(batch, dtype=np.int64)
@@ -249,7 +256,7 @@ class PhasedPolicy(ABC):
             probabilities, rounds = self.explore(ahead)
             return probabilities, min(max(rounds, 1), FOREVER), -1
         first = int(np.argmax(ahead.survivors))
-        return np.eye(len(ahead.arms))[first], FOREVER, first
+        return point_mass(np.asarray(first), len(ahead.arms)), FOREVER, first
 
 
 def phased_decision(state: PhasedState, epsilon: Array, certainty: float, mode: str) -> Decision:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from orthobandit._checks import check_fits
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Plan, Tally
@@ -62,6 +63,23 @@ def _check_shape(name: str, shape: tuple[int, ...], needed: tuple[int, ...]) -> 
         raise ParameterError(
             f"data[{name!r}] has shape {shape} but {needed} is needed; was it dumped with other arms?"
         )
+
+
+def check_pairs_fit(policy: object, arms: ArmSet, pair_bytes: float) -> None:
+    """Refuse arms of whose pairs a policy would hold more than memory has, before it is taken.
+
+    Parameters
+    ----------
+    policy : object
+    arms : ArmSet
+    pair_bytes : float
+        What it holds of every pair of arms.
+    """
+    check_fits(
+        f"{type(policy).__name__} with {len(arms):,} arms",
+        pair_bytes * float(len(arms)) ** 2,
+        "AnytimeElimination holds no more than some numbers an arm",
+    )
 
 
 def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
@@ -127,6 +145,4 @@ def _check_possible(plan: Plan, tally: Tally) -> None:
 
 def clear(tally: Tally, mask: NDArray[np.bool_]) -> Tally:
     """Return the tally (..., K) with no rounds where `mask` (...) is true."""
-    keep = ~mask[..., np.newaxis]
-    parts = (np.where(keep, part, 0.0) for part in (tally.sums, tally.squares, tally.largest))
-    return Tally(tally.counts * keep, *parts)
+    return tally.without(mask)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from orthobandit._plain import brief
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Baseline, Plan, Tally
@@ -39,6 +40,8 @@ class Decision:
     epsilon: Array
     certainty: float
     mode: str
+
+    __repr__ = brief
 
 
 class Policy(Protocol[StateT]):

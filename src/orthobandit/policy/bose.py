@@ -118,6 +118,7 @@ class FilterPolicy(RoundPolicy):
     ridge: float | None = None
 
     observe_into: ClassVar[ObserveStep] = staticmethod(observe_contrast)
+    pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
 
     def __post_init__(self) -> None:
         check_whole("horizon", self.horizon)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._named import make_named, maker_of, settings_of
+from orthobandit._named import WithOwn, make_named, maker_of, settings_of
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime.words import anytime_elimination
 from orthobandit.policy.base import Policy
@@ -50,6 +50,7 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "mab-thompson": MABThompson,
     "uniform": UniformAllocation,
 }
+POLICIES = WithOwn("policy", POLICIES, "orthobandit.policies")
 
 
 def named_policy(name: str, **settings: Any) -> Policy[Any]:

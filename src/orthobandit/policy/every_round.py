@@ -43,7 +43,7 @@ from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
 from orthobandit.estimate import Baseline, Plan, Tally
-from orthobandit.policy._states import check_late, check_observed, load_array
+from orthobandit.policy._states import check_late, check_observed, check_pairs_fit, load_array
 from orthobandit.policy.base import FOREVER, Decision
 
 StateT = TypeVar("StateT")
@@ -146,6 +146,8 @@ class RoundPolicy(ABC):
     plan_into: ClassVar[PlanStep]
     observe_into: ClassVar[ObserveStep]
 
+    pair_bytes: ClassVar[float] = 0.0  # of every pair of arms that are remembered
+
     @abstractmethod
     def settings(self, arms: ArmSet) -> Any:
         """Return the named tuple that the compiled steps read."""
@@ -166,6 +168,7 @@ class RoundPolicy(ABC):
         numbers = np.arange(size) if replications is None else np.asarray(replications)
         if replications is not None and numbers.shape != batch:
             raise ParameterError(f"replications has shape {numbers.shape}; the batch is {batch}")
+        check_pairs_fit(self, arms, self.pair_bytes * size)
         packed = Packed(
             probabilities=np.zeros((size, len(arms))),
             rounds=np.ones(size, dtype=np.int64),

@@ -113,6 +113,7 @@ class LinUCB(RoundPolicy):
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_optimistic)
     observe_into: ClassVar[ObserveStep] = staticmethod(observe_linear)
+    pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)

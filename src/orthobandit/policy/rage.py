@@ -86,6 +86,10 @@ class RAGE(PhasedPolicy):
         check_positive("noise", self.noise)
         check_choice("constants", self.constants, CONSTANTS)
 
+    def pair_bytes(self, arms: ArmSet) -> float:
+        """Return the bytes of differences, leads and widths of every pair."""
+        return 8.0 * int(arms.features.shape[1]) + 24.0
+
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the XY design of the survivors and its rounds."""
         arms, phase = ahead.arms, min(ahead.phase, 500)

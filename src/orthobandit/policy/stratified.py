@@ -7,6 +7,7 @@ import numpy as np
 
 from orthobandit._checks import check_fraction, check_whole
 from orthobandit._types import Array, Mask
+from orthobandit.arms import ArmSet
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, phased_decision
 from orthobandit.policy.base import Decision
@@ -70,6 +71,10 @@ class StratifiedMeans(PhasedPolicy):
         check_whole("epoch", self.epoch, least=2)
         check_fraction("delta", self.delta)
         check_whole("tuned", self.tuned)
+
+    def pair_bytes(self, arms: ArmSet) -> float:  # noqa: ARG002
+        """Return the bytes of variances, widths and leads of every pair."""
+        return 24.0
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the uniform distribution on the survivors for one epoch."""

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orthobandit.service.app import create_app
     from orthobandit.service.client import AsyncClient, Client
+    from orthobandit.service.edge import EdgeClient
 
-__all__ = ["AsyncClient", "Client", "create_app"]
+__all__ = ["AsyncClient", "Client", "EdgeClient", "create_app"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,6 +16,10 @@ def __getattr__(name: str) -> Any:
         from orthobandit.service import client
 
         return getattr(client, name)
+    if name == "EdgeClient":
+        from orthobandit.service.edge import EdgeClient
+
+        return EdgeClient
     if name == "create_app":
         from orthobandit.service.app import create_app
 

@@ -4,7 +4,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.experiment import Experiment, Proposal
+from orthobandit.experiment.exposures import Exposed, Refusal
 from orthobandit.experiment.report import Report
+from orthobandit.service.kinds import PREFIX, kind_of
 
 
 class ProposalAnswer(BaseModel):
@@ -58,6 +60,61 @@ class ToldAnswer(BaseModel):
     """How many proposals were told of; what had been told before counts as told."""
 
     told: int
+
+
+class PlanAnswer(BaseModel):
+    """The plan in force, for those who draw without asking."""
+
+    plan: int
+    labels: list[str] = Field(description="Of the arms")
+    probabilities: list[float] = Field(description="What arms are drawn from, in their order")
+    thresholds: list[float] = Field(
+        description="A unit has the first arm whose threshold lies beyond the unit's position"
+    )
+    salt: str = Field(description="Secret: positions are keyed hashes by it")
+    holdout: float = Field(description="Share of units that have the reference arm, whatever the plan")
+    holdout_salt: str
+    reference: int
+    lasts: float = Field(description="Seconds after which to ask for the plan again")
+
+
+class RefusedAnswer(BaseModel):
+    """An exposure that was not taken, or one of its rewards."""
+
+    index: int = Field(description="Its place among the units")
+    pointer: str = Field(description="What is wrong: a JSON pointer into the body")
+    type: str = Field(description="The kind of problem")
+    detail: str
+
+
+class ExposedAnswer(BaseModel):
+    """What came of exposures."""
+
+    taken: int = Field(description="Exposures that are new")
+    known: int = Field(description="Exposures that were posted before")
+    told: int = Field(description="Rewards that were taken, or had been told before")
+    refused: list[RefusedAnswer]
+
+    @classmethod
+    def of(cls, exposed: Exposed, *, is_named: bool) -> "ExposedAnswer":
+        """Return what came of exposures as plain values; `is_named` says whether rewards had names."""
+        refused = [
+            RefusedAnswer(
+                index=one.index,
+                pointer=_pointer(one, is_named=is_named),
+                type=PREFIX + kind_of(one.error),
+                detail=str(one.error),
+            )
+            for one in exposed.refused
+        ]
+        return cls(taken=exposed.taken, known=exposed.known, told=exposed.told, refused=refused)
+
+
+def _pointer(one: Refusal, *, is_named: bool) -> str:
+    if one.metric is None:
+        return f"#/arms/{one.index}"
+    name = one.metric.replace("~", "~0").replace("/", "~1")
+    return f"#/rewards/{name}/{one.index}" if is_named else f"#/rewards/{one.index}"
 
 
 class ExperimentAnswer(BaseModel):
@@ -155,6 +212,8 @@ class ReportAnswer(BaseModel):
     holdout: list[list[str | float | None]]
     unused: int
     warnings: list[str]
+    alarms: list[str] = Field(description="Why claims cannot be believed: sample-ratio, missing, drift")
+    retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":
@@ -249,3 +308,4 @@ class ProblemAnswer(BaseModel):
     status: int
     detail: str
     errors: list[FieldProblem] | None = None
+    instance: str | None = Field(None, description="Which request it was, by its `X-Request-Id`")

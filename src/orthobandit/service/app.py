@@ -10,13 +10,23 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.utils import get_openapi
 
+from orthobandit._checks import check_positive
 from orthobandit.service import dashboard
 from orthobandit.service.answers import ProblemAnswer
 from orthobandit.service.auth import Tokens
+from orthobandit.service.hot import Hot
+from orthobandit.service.keeper import Keeper
+from orthobandit.service.keeper_lock import KeeperLock
 from orthobandit.service.limits import BODY_LIMIT, Limits
+from orthobandit.service.looks import Looks
+from orthobandit.service.metrics import Metrics
+from orthobandit.service.observed import Observed
 from orthobandit.service.problems import add_handlers
+from orthobandit.service.rates import RATE, Rates
 from orthobandit.service.registry import Registry
 from orthobandit.service.routes import ROUTERS
+from orthobandit.service.routes.base import documented
+from orthobandit.service.webhooks.outbox import Outbox
 
 DESCRIPTION = (
     "Adaptive experiments that find the best arm, with guarantees, while the baseline moves. Ask which arm to"
@@ -31,6 +41,9 @@ def create_app(
     with_tokens: bool = True,
     body_limit: int = BODY_LIMIT,
     hosts: Collection[str] | None = None,
+    rate: float = RATE,
+    open_metrics: bool = False,
+    webhooks_anywhere: bool = False,
 ) -> FastAPI:
     """Return the service as an ASGI application.
 
@@ -47,6 +60,12 @@ def create_app(
         Bytes of a request's body.
     hosts : collection of str, optional
         Names that the server goes by; by default any.
+    rate : float
+        Requests a second of each token, or of each address if there are none; 0 for any number.
+    open_metrics : bool
+        Whether this machine may read ``/metrics`` without a token.
+    webhooks_anywhere : bool
+        Whether webhooks may be on plain HTTP and in private networks.
     """
 
     @asynccontextmanager
@@ -54,10 +73,15 @@ def create_app(
         registry = await run_in_threadpool(Registry, where)
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
+        app.state.looks, app.state.outbox = Looks(registry), Outbox(registry, anywhere=webhooks_anywhere)
+        lock = KeeperLock(registry.where)
+        keeper = Keeper(lock, app.state.looks, app.state.outbox, app.state.metrics)
+        keeper.start()
         try:
             async with dashboard.running(app):
                 yield
         finally:
+            await run_in_threadpool(keeper.stop)
             await run_in_threadpool(registry.close)
 
     app = FastAPI(
@@ -70,7 +94,12 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.state.metrics, app.state.open_metrics = Metrics(), open_metrics
+    app.add_middleware(Hot, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
+    if rate:
+        app.add_middleware(Rates, rate=check_positive("rate", rate), with_tokens=with_tokens)
+    app.add_middleware(Observed, metrics=app.state.metrics)
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
@@ -91,5 +120,8 @@ def _described(app: FastAPI) -> dict[str, Any]:
         problem = ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
         parts |= problem.pop("$defs")
         parts["Problem"] = problem
+        for methods in schema["paths"].values():
+            for operation in methods.values():
+                operation["responses"] |= {str(status): one for status, one in documented(429).items()}
         app.openapi_schema = schema
     return app.openapi_schema

@@ -91,16 +91,19 @@ class Tokens:
 
     async def find(self, text: str) -> Token | None:
         """Return the token of a text, or None if it is none."""
-        head, _, rest = text.partition("_")
-        number, _, secret = rest.partition("_")
-        if head != "ob" or not number or len(text) > 200:
+        number, secret = _parts(text)
+        if not number:
             return None
         at, token, kept = self._kept.get(number, (-FRESH, None, b""))
         if self._clock() - at >= FRESH:
             at, token, kept = await run_in_threadpool(self._looked_up, number)
-        # Compared also where there is no such token: how long it takes tells nothing.
-        is_same = hmac.compare_digest(_hash(secret), kept.ljust(32, b"\0"))
-        return token if is_same else None
+        return token if _is_same(secret, kept) else None
+
+    def remembered(self, text: str) -> Token | None:
+        """Return the token of a text, or None if it is none or must be looked up again."""
+        number, secret = _parts(text)
+        at, token, kept = self._kept.get(number, (-FRESH, None, b""))
+        return token if self._clock() - at < FRESH and _is_same(secret, kept) else None
 
     def _looked_up(self, number: str) -> tuple[float, Token | None, bytes]:
         query = sa.select(TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at, TOKENS.c.hash)
@@ -113,6 +116,18 @@ class Tokens:
             self._kept.clear()
         self._kept[number] = found = (self._clock(), Token(*row[:4]), bytes(row[4]))
         return found
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Return the number of a token and its secret; no number if the text is no token."""
+    head, _, rest = text.partition("_")
+    number, _, secret = rest.partition("_")
+    return (number, secret) if head == "ob" and len(text) <= 200 else ("", "")
+
+
+def _is_same(secret: str, kept: bytes) -> bool:
+    # Compared also where there is no such token: how long it takes tells nothing.
+    return hmac.compare_digest(_hash(secret), kept.ljust(32, b"\0"))
 
 
 def _hash(secret: str) -> bytes:

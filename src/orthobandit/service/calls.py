@@ -33,9 +33,9 @@ def read(path: str) -> Call:
     return Call("GET", path, headers={"Accept": "application/json"})
 
 
-def write(path: str, json: Any = None) -> Call:
-    """Return a request that changes something, with a key of its own."""
-    return Call("POST", path, {} if json is None else json, {"Idempotency-Key": uuid4().hex})
+def write(path: str, json: Any = None, key: str | None = None) -> Call:
+    """Return a request that changes something, with this key or one of its own."""
+    return Call("POST", path, {} if json is None else json, {"Idempotency-Key": key or uuid4().hex})
 
 
 def of(key: str, *parts: str) -> str:

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from orthobandit._files import optional_package
 from orthobandit.errors import OrthobanditError, ServiceError
 from orthobandit.experiment import Proposal
+from orthobandit.experiment.edge import EdgePlan
 from orthobandit.service.calls import (
     Call,
     ManyRewards,
@@ -22,7 +23,7 @@ from orthobandit.service.calls import (
     write,
 )
 
-BUSY = (502, 503, 504)  # answers after which the same request may succeed
+BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
 
 
 class _Base:
@@ -130,6 +131,14 @@ class Client(_Base):
     def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
         """Tell the rewards of several proposals, or several metrics by name; all or none."""
         self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
+
+    def edge_plan(self, key: str) -> EdgePlan:
+        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
+        return EdgePlan.from_json(self._send(read(of(key, "plan"))))
+
+    def expose(self, key: str, body: Mapping[str, Any], *, once: str | None = None) -> dict[str, Any]:
+        """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
+        return self._send(write(of(key, "exposures"), dict(body), once))
 
     def report(self, key: str) -> dict[str, Any]:
         """Return what is known now, and what to do."""

@@ -42,6 +42,7 @@ KINDS = {
     "not-json": Kind(415, "Only JSON is taken"),
     "invalid": Kind(422, "A value cannot be used"),
     "reward": Kind(422, "A reward cannot be used"),
+    "too-many": Kind(429, "Too many requests"),
     "internal": Kind(500, "Something went wrong in the server"),
     "missing-package": Kind(501, "The server lacks a package for this"),
     "unavailable": Kind(503, "The database cannot be used now"),

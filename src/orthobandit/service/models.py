@@ -159,6 +159,35 @@ class TellManyBody(Body):
     rewards: Values | Annotated[dict[Name, Values], Field(min_length=1, max_length=101)]
 
 
+Known = Annotated[list[float | None], Field(min_length=1, max_length=MOST_ASKED)]
+
+
+class ExposuresBody(Body):
+    """Draws under one plan, and what is known of their rewards: numbers, or lists of metrics by name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"plan": 1, "units": ["user-17", "user-18"], "arms": [2, 0], "rewards": [1.0, None]},
+            ]
+        }
+    )
+
+    plan: Annotated[int, Field(ge=1, le=LARGEST_ID, description="The number of the plan")]
+    units: Annotated[list[Name], Field(min_length=1, max_length=MOST_ASKED)]
+    arms: Annotated[
+        list[Annotated[int, Field(ge=0, le=LARGEST_ID)]],
+        Field(min_length=1, max_length=MOST_ASKED, description="Numbers of the arms that were drawn"),
+    ]
+    rewards: Annotated[
+        Known | Annotated[dict[Name, Known], Field(max_length=101)] | None,
+        Field(description="`null` where nothing is known yet"),
+    ] = None
+    covariates: Annotated[
+        list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each unit")
+    ] = None
+
+
 class ArmsBody(Body):
     """Arms to add, described as those so far: by labels, or by labels and features."""
 

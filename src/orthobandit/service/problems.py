@@ -12,13 +12,16 @@ from starlette.exceptions import HTTPException
 
 from orthobandit.errors import InputError, OrthobanditError
 from orthobandit.service.kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
+from orthobandit.service.request_log import REQUEST
 
 LOG = logging.getLogger("orthobandit.service")
 RETRY_AFTER = 2  # seconds after which a database may be well again
 # What is said instead of the error's own words, which may name files, hosts and packages of the server.
 SILENT = {
     "internal": "The server's log says what it was; nothing is known to have been changed.",
-    "unavailable": "Nothing was changed; try again. The server's log says what is wrong.",
+    # A database that goes away during a commit may have done it.
+    "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
+    " wrong.",
 }
 BY_STATUS = {400: "malformed", 404: "not-found", 405: "method", 413: "too-large", 415: "not-json"}
 
@@ -50,6 +53,8 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
     }
     if errors:
         document["errors"] = list(errors)
+    if kind in SILENT and REQUEST.get():
+        document["instance"] = f"urn:orthobandit:request:{REQUEST.get()}"  # the log has it by this
     headers = {}
     if kind == "unavailable":
         headers["Retry-After"] = str(RETRY_AFTER)

@@ -18,12 +18,11 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.store.dialects import address, connected, file_of, lock_tables, writing
+from orthobandit.experiment.store.dialects import address, connected, file_of, writing
 from orthobandit.experiment.store.failures import named_errors
 from orthobandit.experiment.store.schema import EXPERIMENTS
 from orthobandit.experiment.store.upgrade import is_ready
 from orthobandit.policy import AnytimeElimination
-from orthobandit.service.tables import METADATA
 
 PATIENCE = 30.0  # seconds to wait for other processes
 
@@ -64,9 +63,6 @@ class Registry:
         self._lock = Lock()
         with self.errors():
             is_ready(self._engine, self._shown, make=True)
-        with self.writing() as connection:
-            lock_tables(connection)
-            METADATA.create_all(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -117,6 +113,10 @@ class Registry:
         if kept is not made:  # somebody asked for it in between
             made.close()
         return kept
+
+    def found(self, key: str) -> Experiment | None:
+        """Return an experiment if it is open."""
+        return self._open.get(key)
 
     def get(self, key: str) -> Experiment:
         """Return an experiment, opened if it is not open yet."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -11,6 +12,7 @@ from orthobandit.experiment.store.dialects import address, file_of
 from orthobandit.service.app import create_app
 from orthobandit.service.auth import Tokens
 from orthobandit.service.registry import Registry
+from orthobandit.service.request_log import configure
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 GRACE = 20  # seconds that requests have to end after the server was told to
@@ -22,7 +24,9 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     with_tokens: bool = True,
+    log: str = "none",
     say: Callable[[str], None] = print,
+    **options: Any,
 ) -> None:
     """Serve the experiments of a database until the process is told to end (SIGTERM, Ctrl-C).
 
@@ -36,8 +40,12 @@ def serve(
         Where to listen.
     with_tokens : bool
         Whether callers need a token. The first start makes one for an admin, and says it once.
+    log : {"json", "text", "none"}
+        What is written to stderr: a line of each request, for machines or for people, or errors alone.
     say : function
         Shows a line to whoever started the server.
+    **options
+        As for :func:`~orthobandit.service.create_app`.
 
     Raises
     ------
@@ -59,8 +67,17 @@ def serve(
     say(f"dashboard: http://{shown}:{port}/dashboard" + ("" if first is None else f"/login#{first}"))
     # A page of another site could otherwise reach this machine through a name of its own.
     hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
-    app = create_app(where, with_tokens=with_tokens, hosts=hosts)
-    uvicorn.run(app, host=host, port=port, log_level="warning", ws="none", timeout_graceful_shutdown=GRACE)
+    app = create_app(where, with_tokens=with_tokens, hosts=hosts, **options)
+    configure(log)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=GRACE,
+    )
 
 
 def _first_token(where: str | Path, host: str) -> str | None:

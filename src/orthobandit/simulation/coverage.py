@@ -74,7 +74,7 @@ def misses(
             return Misses(early, late, player.memory.clock.copy())
         was_active = state.active[:, best]
         state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
-        wrong = np.any(truth > policy.upper_bounds(state)[:, best], axis=1) & (rounds > 0)
+        wrong = np.any(truth > policy.upper_bounds(state, of=best), axis=1) & (rounds > 0)
         wrong |= was_active & ~state.active[:, best]
         late[wrong] = player.memory.clock[wrong]
         early = np.where(early < 0, late, early)

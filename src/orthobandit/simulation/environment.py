@@ -78,6 +78,9 @@ class Environment:
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        return f"Environment({self.arms!r}, shift={self.shift!r}, noise={self.noise!r})"
+
     @property
     def best(self) -> int:
         """The best arm; the first one on ties."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from orthobandit._checks import check_whole
-from orthobandit._named import make_named
+from orthobandit._named import WithOwn, make_named
 from orthobandit._random import stream
 from orthobandit._types import Array
 from orthobandit.arms import ArmSet
@@ -139,6 +139,7 @@ INSTANCES: Mapping[str, Callable[..., Environment]] = {
     "uniform-sphere": uniform_sphere,
     "successor-sphere": successor_sphere,
 }
+INSTANCES = WithOwn("instance", INSTANCES, "orthobandit.instances")
 
 
 def named_instance(name: str, **settings: Any) -> Environment:

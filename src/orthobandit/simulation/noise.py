@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthobandit._compile import compiled
-from orthobandit._named import make_named
+from orthobandit._named import WithOwn, make_named
 from orthobandit._random import Words, next_position
 from orthobandit._types import Array
 from orthobandit.errors import ParameterError
@@ -138,6 +138,7 @@ NOISES: Mapping[str, Callable[..., Noise]] = {
     "bernoulli": Bernoulli,
     "clipped": Clipped,
 }
+NOISES = WithOwn("noise", NOISES, "orthobandit.noises")
 
 
 def named_noise(name: str, **settings: Any) -> Noise:

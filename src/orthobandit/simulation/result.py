@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._text import text_table
+from orthobandit._checks import check_choice
+from orthobandit._frames import frame_of, write_columns
+from orthobandit._plain import brief
+from orthobandit._text import html_table, html_words, text_table
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
@@ -49,6 +52,8 @@ class Summary:
     correct: float
     wrong: float
     most_plans: int
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +96,16 @@ class RunResult:
     clipped: Whole
     decision: Decision
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"RunResult({self.settings.get('policy', 'policy')}: {self.replications.size} replications of"
+            f" {int(self.checkpoints[-1]):,} rounds on {self.gaps.size} arms)"
+        )
+
+    def _repr_html_(self) -> str:
+        cells = _cells(_row("", self))[1:]
+        return html_words(repr(self)) + html_table(COLUMNS[1:], [cells], words=0)
 
     @property
     def declared(self) -> Whole:
@@ -165,6 +180,43 @@ class RunResult:
     def read(cls, path: str | Path) -> "RunResult":
         """Read what :meth:`write` wrote."""
         return cls.from_json(_storage.read(Path(path)))
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Return tidy columns: `runs` with a row a replication, `curves` with one a replication and round."""
+        from orthobandit.simulation.tidy import tidy_tables
+
+        return tidy_tables(self)
+
+    def to_frame(self, table: str = "runs", *, library: str | None = None) -> Any:
+        """Return one of the :meth:`tables` as a frame.
+
+        Parameters
+        ----------
+        table : {"runs", "curves"}
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What the frame is of; by default the first that is installed.
+        """
+        tables = self.tables()
+        return frame_of(tables[check_choice("table", table, tables)], library)
+
+    def to_parquet(self, path: str | Path, table: str = "runs") -> None:
+        """Write one of the :meth:`tables` to a Parquet file; :meth:`write` keeps the whole result instead."""
+        tables = self.tables()
+        write_columns(path, tables[check_choice("table", table, tables)])
+
+    def plot(self, axes: Any = None, *, label: str | None = None) -> Any:
+        """Draw the mean regret against rounds, with a band from 5 % to 95 % of runs; return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw, as to lay several runs over each other; a new figure by default.
+        label : str, optional
+            What the legend says; the policy by default.
+        """
+        from orthobandit.simulation.tidy import draw_regret
+
+        return draw_regret(self, axes, label)
 
     def equals(self, other: "RunResult") -> bool:
         """Tell whether both hold the same numbers to the last bit."""

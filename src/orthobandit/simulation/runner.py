@@ -27,6 +27,7 @@ REMEDY = (
     " with jobs=1"
 )
 SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
+MOST_ARMS = 1_000_000  # of all replications of a batch together: a hundred megabytes or so
 LOOK = 1024  # rounds between two looks at which arms are out, for a policy that plans every round
 
 
@@ -116,7 +117,8 @@ def simulate(
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    groups = _groups(done, numbers, jobs, batch)
+    together = max(1, min(SIDE_BY_SIDE, MOST_ARMS // len(environment.arms)))
+    groups = _groups(done, numbers, jobs, batch, together)
     with closing(in_processes(partial(play_group, job), groups, jobs, remedy=REMEDY)) as played:
         for _, part in played:
             if parts is not None:
@@ -128,9 +130,11 @@ def simulate(
     return RunResult.merge(done)
 
 
-def _groups(done: list[RunResult], numbers: Whole, jobs: int, batch: int | None) -> list[Whole]:
+def _groups(
+    done: list[RunResult], numbers: Whole, jobs: int, batch: int | None, together: int
+) -> list[Whole]:
     missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
-    size = batch or max(1, min(SIDE_BY_SIDE, -(-missing.size // jobs)))
+    size = batch or max(1, min(together, -(-missing.size // jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
 
 
@@ -271,3 +275,8 @@ def _result(job: Job, replications: Whole, player: Player, log: _Log, decision: 
 def plans_every_round(policy: Policy[Any]) -> bool:
     """Tell whether a policy offers compiled steps (:mod:`orthobandit.policy.every_round`)."""
     return all(callable(getattr(policy, name, None)) for name in ("compiled", "pack", "unpack"))
+
+
+def seconds_a_round(policy: Policy[Any]) -> float:
+    """Return roughly what a round takes, for the order of work and the time left."""
+    return 5e-5 if plans_every_round(policy) else 5e-8

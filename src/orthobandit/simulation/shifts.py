@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._checks import check_positive
-from orthobandit._named import make_named
+from orthobandit._named import WithOwn, make_named
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader, ReactToLast
@@ -194,6 +194,7 @@ SHIFTS: Mapping[str, Callable[..., Shift]] = {
     "push-leader": PushLeader,
     "react-to-last": ReactToLast,
 }
+SHIFTS = WithOwn("shift", SHIFTS, "orthobandit.shifts")
 
 
 def named_shift(name: str, **settings: Any) -> Shift:

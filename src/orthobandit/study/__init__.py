@@ -1,1 +1,30 @@
 """Studies: specs of many runs, the paper's figures, and a report that shows them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orthobandit.study.results import SweepResult, run_sweep
+    from orthobandit.study.spec import Part, Sweep
+    from orthobandit.study.toml import read_spec
+
+__all__ = ["Part", "Sweep", "SweepResult", "read_spec", "run_sweep"]
+
+# Imported when first asked for: a worker that computes a cell needs none of them.
+_LATER = {
+    "Part": "orthobandit.study.spec",
+    "Sweep": "orthobandit.study.spec",
+    "SweepResult": "orthobandit.study.results",
+    "read_spec": "orthobandit.study.toml",
+    "run_sweep": "orthobandit.study.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'orthobandit.study' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

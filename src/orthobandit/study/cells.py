@@ -1,6 +1,7 @@
 """Cells: the smallest pieces of a study, named by what decides their numbers, and kept when finished."""
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -73,6 +74,12 @@ def compute(cell: Cell) -> Tables:
         raise ParameterError(f"cell {describe(cell)}: {error}") from error
 
 
+def timed(cell: Cell) -> tuple[Tables, float]:
+    """Run a cell's task; return its tables and the seconds it took."""
+    begin = time.perf_counter()
+    return compute(cell), time.perf_counter() - begin
+
+
 def describe(cell: Cell) -> str:
     """Return a cell's labels for people."""
     return ", ".join(f"{name} {value}" for name, value in cell.labels.items()) or cell.key
@@ -90,6 +97,11 @@ class Cache:
 
     def load(self, cell: Cell) -> Tables | None:
         """Return a cell's tables; None, with a warning if its file is damaged, when it has to be computed."""
+        entry = self.entry(cell)
+        return None if entry is None else entry[0]
+
+    def entry(self, cell: Cell) -> tuple[Tables, float | None] | None:
+        """Return a cell's tables, and the seconds it took if they were noted; None as in :meth:`load`."""
         path = self._path(cell)
         try:
             data = read_sealed(path)
@@ -100,12 +112,14 @@ class Cache:
         except FileFormatError as error:
             warnings.warn(f"{error}; the cell is computed again", DamagedFileWarning, stacklevel=2)
             return None
-        tables: Tables = data["tables"]
-        return tables
+        return data["tables"], data.get("seconds")
 
-    def store(self, cell: Cell, tables: Tables) -> None:
-        """Keep a cell's tables; a reader sees the whole file or none."""
-        data = {"key": cell.key, "task": cell.task, "settings": dict(cell.settings), "tables": tables}
+    def store(self, cell: Cell, tables: Tables, seconds: float | None = None) -> None:
+        """Keep a cell's tables, and the seconds it took; a reader sees the whole file or none."""
+        settings = dict(cell.settings)
+        data: dict[str, Any] = {"key": cell.key, "task": cell.task, "settings": settings, "tables": tables}
+        if seconds is not None:
+            data["seconds"] = round(seconds, 3)
         write_sealed(self._path(cell), data)
 
     def _path(self, cell: Cell) -> Path:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthobandit._files import optional_package, whole_file
+from orthobandit._plots import COLOURS
 from orthobandit._types import Array, Whole
 from orthobandit.simulation import RunResult
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-# Okabe & Ito (2008), without yellow, which is too pale for a line.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 # Colours of text and grid that a page replaces by its own.
 INK, FAINT = "#1b1c1f", "#c9ccd1"

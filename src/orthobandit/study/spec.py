@@ -1,25 +1,44 @@
 """A study as data: policies × instances × shifts × seeds, checked before anything runs."""
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
+from orthobandit._fingerprint import fingerprint
 from orthobandit._named import SettingError, make_named
+from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
 from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious
-from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, plans_every_round
+from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, seconds_a_round
 from orthobandit.study.cells import Cell
 
 Maker = Callable[..., Any]
 
+
+def table_instance(features: ArrayLike, theta: ArrayLike, labels: Sequence[str] | None = None) -> Environment:
+    """Return arms with these features (K, d), and θ (d,)."""
+    return Environment(ArmSet(features, labels), theta)
+
+
+def file_instance(
+    path: str, theta: ArrayLike, label: str | None = None, features: Sequence[str] | None = None
+) -> Environment:
+    """Return the arms of a file, as :meth:`~orthobandit.ArmSet.read` finds them, and θ (d,)."""
+    return Environment(ArmSet.read(path, label=label, features=features), theta)
+
+
+OWN_ARMS: Mapping[str, Maker] = {"table": table_instance, "file": file_instance}
 KINDS: Mapping[str, Mapping[str, Maker]] = {
     "policy": POLICIES,
-    "instance": INSTANCES,
+    "instance": ChainMap(dict(OWN_ARMS), cast(dict[str, Maker], INSTANCES)),
     "shift": SHIFTS,
     "noise": NOISES,
 }
@@ -73,6 +92,16 @@ class Part:
         """Return plain JSON values."""
         return {"kind": self.kind, "settings": dict(self.settings)}
 
+    def content(self, what: str) -> dict[str, Any]:
+        """Return plain JSON values: all that decides what is made, the user's own code and arms included."""
+        kind, settings = self.kind, dict(self.settings)
+        if what == "instance" and kind == "file":
+            arms = file_instance(**settings).arms
+            features, labels = arms.features.tolist(), list(arms.labels)
+            kind, settings = "table", {"features": features, "theta": settings["theta"], "labels": labels}
+        own = {} if _is_ours(KINDS[what][kind]) else {"code": fingerprint(KINDS[what][kind])}
+        return {"kind": kind, "settings": settings} | own
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -114,6 +143,9 @@ class Sweep:
     ... )
     >>> [dict(cell.labels)["policy"] for cell in study.cells()]
     ['SBE', 'SBE', 'exact design', 'exact design']
+
+    :func:`orthobandit.study.run_sweep` runs it. A kind is a name that ``orthobandit simulate --help`` lists,
+    ``module:Name`` for a class of yours, or for instances ``"table"`` and ``"file"`` for arms of yours.
     """
 
     policies: Mapping[str, Part]
@@ -202,10 +234,10 @@ class Sweep:
         runs: tuple[int, int],
     ) -> Cell:
         settings = {
-            "policy": self._told(policy[1]).plain(),
-            "instance": instance[1].plain(),
-            "shift": shift[1].plain(),
-            "noise": self.noise.plain(),
+            "policy": self._told(policy[1]).content("policy"),
+            "instance": instance[1].content("instance"),
+            "shift": shift[1].content("shift"),
+            "noise": self.noise.content("noise"),
             "horizon": self.horizon,
             "checkpoints": self._marks(),
             "stop_when_declared": self.stop_when_declared,
@@ -224,7 +256,7 @@ class Sweep:
     def _cost(self, part: Part, runs: int) -> float:
         seconds = self.seconds_a_round
         if seconds is None:
-            seconds = 5e-5 if plans_every_round(self._told(part).make("policy", ())) else 5e-8
+            seconds = seconds_a_round(self._told(part).make("policy", ()))
         return 0.05 + seconds * self.horizon * runs
 
     def _marks(self) -> list[int]:
@@ -242,6 +274,12 @@ class Sweep:
         if self.range_known:
             more |= range_settings(part.kind, part.settings, self.noise.make("noise", ("noise",)).rewards)
         return Part(part.kind, {**part.settings, **more}, part.keys) if more else part
+
+
+def _is_ours(maker: Maker) -> bool:
+    """Tell whether a maker comes with this package, whose code names the cell anyway."""
+    function = maker.func if isinstance(maker, partial) else maker
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "orthobandit"
 
 
 def _check_whole(name: str, value: object, least: int, most: int | None = None) -> None:

@@ -11,12 +11,14 @@ from orthobandit._files import optional_package
 from orthobandit._pool import MOST_JOBS, in_processes
 from orthobandit._types import Progress
 from orthobandit.errors import NotStoredWarning, OutputError, StudyError
-from orthobandit.study.cells import Cache, Cell, Tables, compute, describe
+from orthobandit.study.cells import Cache, Cell, Tables, describe, timed
+from orthobandit.study.costs import Costs, in_order
 
 __all__ = ["BACKENDS", "Progress", "run_cells"]
 
 RETRIES = 3  # how often Ray starts a cell again after its worker died
-Finished = Generator[tuple[Cell, Tables], None, None]
+Timed = tuple[Tables, float]
+Finished = Generator[tuple[Cell, Timed], None, None]
 Backend = Callable[[Sequence[Cell], int], Finished]
 
 
@@ -30,8 +32,9 @@ def run_cells(
 ) -> list[Tables]:
     """Return the tables of all cells, in their order.
 
-    Cells of the same content are computed once, costly ones first; each is stored when it is finished, so an
-    interrupted call goes on from there. Neither `jobs` nor `backend` changes a number.
+    Cells of the same content are computed once: one of every kind, then costly ones first. Each is stored
+    when it is finished, so an interrupted call goes on from there. Neither `jobs` nor `backend` changes
+    a number.
 
     Parameters
     ----------
@@ -42,32 +45,37 @@ def run_cells(
     backend : {"processes", "ray"}
         Where to compute. Ray retries cells whose worker died.
     progress : callable (done, total), optional
-        Called as cells finish, in units of their estimated cost; cached cells are not counted.
+        Called first with what is cached, then as cells finish, in seconds of work. The total is told anew
+        each time, as it is learned what cells of each kind take.
     """
     check_choice("backend", backend, BACKENDS)
     check_whole("jobs", jobs, most=MOST_JOBS)
     by_key = {cell.key: cell for cell in cells}
-    found = {key: tables for key, cell in by_key.items() if (tables := cache.load(cell)) is not None}
-    missing = sorted((cell for key, cell in by_key.items() if key not in found), key=lambda cell: -cell.cost)
-    done, total = 0.0, sum(cell.cost for cell in missing)
+    costs, found = Costs(by_key.values()), {}
+    for key, cell in by_key.items():
+        entry = cache.entry(cell)
+        if entry is not None:
+            found[key] = entry[0]
+            costs.finish(cell, entry[1])
+    missing = in_order(cell for key, cell in by_key.items() if key not in found)
     if progress is not None and missing:
-        progress(done, total)
+        progress(*costs.progress())
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
     has_room = True
     with closing(BACKENDS[backend](missing, jobs)) as finished:
-        for cell, tables in finished:
-            has_room = has_room and _is_kept(cache, cell, tables)
+        for cell, (tables, seconds) in finished:
+            has_room = has_room and _is_kept(cache, cell, tables, seconds)
             found[cell.key] = tables
-            done += cell.cost
+            costs.finish(cell, seconds)
             if progress is not None:
-                progress(done, total)
+                progress(*costs.progress())
     return [found[cell.key] for cell in cells]
 
 
-def _is_kept(cache: Cache, cell: Cell, tables: Tables) -> bool:
+def _is_kept(cache: Cache, cell: Cell, tables: Tables, seconds: float) -> bool:
     """Keep a finished cell; False, with a warning, if there is no room for it."""
     try:
-        cache.store(cell, tables)
+        cache.store(cell, tables, seconds)
     except OutputError as error:
         warnings.warn(f"{error}; the study goes on without keeping cells", NotStoredWarning, stacklevel=3)
         return False
@@ -79,10 +87,10 @@ def _in_processes(cells: Sequence[Cell], jobs: int) -> Finished:
         "it was killed, perhaps for want of memory; what is finished is kept: run the same command again to"
         " go on, with fewer --jobs if it happens again"
     )
-    return in_processes(compute, cells, jobs, remedy=remedy)
+    return in_processes(timed, cells, jobs, remedy=remedy)
 
 
-def on_ray(cells: Sequence[Cell], jobs: int) -> Generator[tuple[Cell, Tables], None, None]:
+def on_ray(cells: Sequence[Cell], jobs: int) -> Finished:
     """Yield cells as they finish on the cluster at ``RAY_ADDRESS``, or on a local Ray with `jobs` workers.
 
     Only the caller stores results, so a cell that was started twice is still counted once.
@@ -93,7 +101,7 @@ def on_ray(cells: Sequence[Cell], jobs: int) -> Generator[tuple[Cell, Tables], N
     is_mine = not ray.is_initialized()
     if is_mine:
         _connect(ray, jobs)
-    remote = ray.remote(max_retries=RETRIES, num_cpus=1)(compute)
+    remote = ray.remote(max_retries=RETRIES, num_cpus=1)(timed)
     pending = {remote.remote(cell): cell for cell in cells}
     try:
         while pending:
@@ -118,9 +126,9 @@ def _connect(ray: Any, jobs: int) -> None:
     )
 
 
-def _result(ray: Any, reference: Any, cell: Cell) -> Tables:
+def _result(ray: Any, reference: Any, cell: Cell) -> Timed:
     try:
-        tables: Tables = ray.get(reference)
+        found: Timed = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:
@@ -128,7 +136,7 @@ def _result(ray: Any, reference: Any, cell: Cell) -> Tables:
             f"cell {describe(cell)} was lost {RETRIES + 1} times on Ray ({type(error).__name__});"
             " what is finished is kept: run the same command again to go on"
         ) from None
-    return tables
+    return found
 
 
 BACKENDS: Mapping[str, Backend] = {"processes": _in_processes, "ray": on_ray}

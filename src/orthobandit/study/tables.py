@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._files import pyarrow, whole_file
+from orthobandit._files import pyarrow
+from orthobandit._frames import write_columns
 from orthobandit._text import text_table
 from orthobandit._types import Array
 from orthobandit.study.cells import Cell, Tables
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 Columns = dict[str, NDArray[Any]]
+HEAD = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
 
 
 def join(cells: Sequence[Cell], results: Sequence[Tables]) -> dict[str, Columns]:
@@ -109,11 +111,11 @@ def compared(runs: Columns, horizon: int) -> list[dict[str, Any]]:
 
 def compared_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows of :func:`compared` as a table to read; ``≥`` where runs ended at the horizon."""
-    head = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
-    return text_table(head, [_cells(row) for row in rows], words=3)
+    return text_table(HEAD, [cells_of(row) for row in rows], words=3)
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def cells_of(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return a row of :func:`compared` in words."""
     stop = _with_error(row["stop"], row["stop_error"], ",.0f")
     return (
         *(str(row[name]) for name in ("policy", "instance", "shift", "runs")),
@@ -134,10 +136,7 @@ def _standard_error(values: NDArray[Any]) -> float | None:
 
 def write_parquet(path: Path, columns: Columns) -> None:
     """Write columns to a Parquet file, whole or not at all."""
-    arrow, parquet = pyarrow()
-    table = arrow.table({name: values.tolist() for name, values in columns.items()})
-    with whole_file(path) as unfinished:
-        parquet.write_table(table, unfinished)
+    write_columns(path, columns)
 
 
 def read_parquet(path: Path) -> Columns:

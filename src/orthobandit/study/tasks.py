@@ -36,21 +36,7 @@ def run_policy(settings: dict[str, Any]) -> Tables:
         checkpoints=settings["checkpoints"],
         stop_when_declared=settings["stop_when_declared"],
     )
-    marks, numbers = result.checkpoints.size, result.replications.tolist()
-    curves = {
-        "replication": np.repeat(result.replications, marks).tolist(),
-        "round": np.tile(result.checkpoints, len(numbers)).tolist(),
-        "regret": result.regret.reshape(-1).tolist(),
-    }
-    runs = {
-        "replication": numbers,
-        "regret": result.regret[:, -1].tolist(),
-        "stop_time": result.stop_times.tolist(),
-        "declared": result.declared.tolist(),
-        "is_correct": result.correct.tolist(),
-        "plans": result.plans.tolist(),
-    }
-    return {"curves": curves, "runs": runs}
+    return result.tables()
 
 
 def track_error(settings: dict[str, Any]) -> Tables:

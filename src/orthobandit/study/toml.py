@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._checks import nearest
+from orthobandit._named import SettingError, maker_of
 from orthobandit.errors import FileFormatError, SpecError
 from orthobandit.study.spec import KINDS, Part, Sweep
 
@@ -25,7 +26,7 @@ def read_spec(path: str | Path) -> Sweep:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
-        return from_plain(tomllib.loads(text))
+        return from_plain(_located(tomllib.loads(text), file.parent))
     except FileNotFoundError:
         raise FileFormatError(f"{file} is not a file") from None
     except UnicodeDecodeError:
@@ -37,6 +38,15 @@ def read_spec(path: str | Path) -> Sweep:
     except SpecError as error:
         line = line_of(text, error.keys)
         raise SpecError(f"{file} line {line}: {error}" if line else f"{file}: {error}", error.keys) from None
+
+
+def _located(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Let paths of arms lead from the folder of the study, wherever it is run from."""
+    instances = data.get("instances")
+    for entry in instances.values() if isinstance(instances, dict) else ():
+        if isinstance(entry, dict) and entry.get("kind") == "file" and isinstance(entry.get("path"), str):
+            entry["path"] = str(folder / entry["path"])
+    return data
 
 
 def from_plain(data: Mapping[str, Any]) -> Sweep:
@@ -86,9 +96,10 @@ def _expanded(name: str, what: str, entry: Any, keys: tuple[str, ...]) -> dict[s
     if not isinstance(entry, Mapping):
         raise SpecError(f"{what} {name!r} must be a table with a kind and settings", keys)
     kind = entry.get("kind", name)
-    if not isinstance(kind, str) or kind not in KINDS[what]:
-        place = (*keys, "kind") if "kind" in entry else keys
-        raise SpecError(f"unknown {what} {kind!r}; {nearest(kind, KINDS[what])}", place)
+    try:
+        maker_of(what, KINDS[what], kind)
+    except SettingError as error:
+        raise SpecError(str(error), (*keys, "kind") if "kind" in entry else keys) from None
     settings = {key: value for key, value in entry.items() if key not in {"kind", "grid"}}
     grid = entry.get("grid", {})
     if not isinstance(grid, Mapping) or not all(

@@ -1,11 +1,14 @@
 """Progress on terminals and in logs."""
 
 import sys
+import time
 
 import pytest
 
 from orthobandit.cli import _progress
-from orthobandit.cli._progress import bar
+from orthobandit.cli._progress import TimeLeft, bar
+from orthobandit.study.cells import Cell
+from orthobandit.study.costs import Costs, in_order
 
 
 @pytest.fixture
@@ -18,6 +21,7 @@ def clock(monkeypatch):
 
 def test_a_log_gets_a_line_a_minute(clock, capsys):
     with bar("cells") as show:
+        show(0, 100)
         for minute in range(1, 4):
             clock[0] = 100.0 + 60 * minute
             show(10 * minute, 100)
@@ -51,3 +55,58 @@ def test_short_work_leaves_logs_alone(capsys):
     with bar("work") as show:
         show(1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_a_log_hears_also_while_nothing_is_finished(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "LOGGED", 0.02)
+    with bar("cells") as show:
+        show(0, 10)
+        said, end = "", time.monotonic() + 30
+        while "cells 0%\n" not in said and time.monotonic() < end:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+    assert "cells 0%\n" in said
+
+
+def test_the_time_left_counts_down_between_reports(clock):
+    left = TimeLeft()
+    left.update(0, 100)
+    assert left.left() is None
+    clock[0] += 100
+    left.update(10, 100)
+    assert left.left() == pytest.approx(900)
+    clock[0] += 50
+    assert left.left() == pytest.approx(850)
+    clock[0] += 5000
+    assert left.left() == 0
+
+
+def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth(clock):
+    # Two workers; what cells say of their cost is wrong by a factor of up to a hundred, kind by kind.
+    kinds = {"fast": (1.0, 1.0, 60), "slow": (1.0, 40.0, 20), "huge": (0.2, 20.0, 30)}
+    # cost as said, seconds, number of cells
+    cells = {
+        Cell("math:hypot", {"policy": {"kind": kind}, "n": n}, cost=cost): seconds
+        for kind, (cost, seconds, count) in kinds.items()
+        for n in range(count)
+    }
+    costs, left, free, ends = Costs(cells), TimeLeft(), [100.0, 100.0], []
+    for cell in in_order(cells):
+        begin = min(free)
+        free[free.index(begin)] = begin + cells[cell]
+        ends.append((begin + cells[cell], cell))
+    whole, wrong, naive, done = max(free) - 100.0, [], [], 0.0
+    total = sum(cell.cost for cell in cells)
+    left.update(*costs.progress())
+    for end, cell in sorted(ends, key=lambda item: item[0]):
+        clock[0] = end
+        costs.finish(cell, cells[cell])
+        left.update(*costs.progress())
+        done += cell.cost
+        truth = whole - (end - 100.0)
+        if 0.1 * whole < end - 100.0 < 0.95 * whole:
+            wrong.append(max(left.left() / truth, truth / left.left()))
+            guess = (end - 100.0) * (total - done) / done
+            naive.append(max(guess / truth, truth / guess))
+    assert len(wrong) > 40
+    assert max(wrong) < 2 < max(naive)

@@ -127,3 +127,30 @@ def test_forecasts_that_are_none_are_refused_by_name(forecasts, message):
 def test_forecasts_without_a_centre_are_refused():
     with pytest.raises(ParameterError, match="forecasts mean nothing to a plan without a centre"):
         Plan([0.5, 0.5], 2).residuals(np.array([0, 1]), [1.0, 2.0], [0.5, 0.5])
+
+
+def test_draws_follow_the_probabilities_and_never_an_arm_without_any():
+    plan = Plan([0.7, 0.0, 0.3], rounds=20_000)
+    drawn = plan.draw(3)
+    counts = np.bincount(drawn, minlength=3)
+    assert counts[1] == 0
+    # Six standard deviations of a binomial: 2e-9.
+    assert abs(counts[0] - 14_000) < 6 * np.sqrt(20_000 * 0.7 * 0.3)
+
+
+def test_a_seed_draws_the_same_again_and_a_generator_goes_on():
+    plan, random = Plan([0.5, 0.5], rounds=50), np.random.default_rng(4)
+    assert np.array_equal(plan.draw(4), plan.draw(4))
+    first = plan.draw(random)
+    assert np.array_equal(first, plan.draw(4))
+    assert not np.array_equal(first, plan.draw(random))
+    assert plan.draw(0, 7).shape == (7,)
+
+
+def test_a_batch_is_drawn_from_one_by_one():
+    plan = Plan([[0.5, 0.5], [1.0, 0.0]], rounds=[3, 4])
+    with pytest.raises(ParameterError, match=r"batch \(2,\); draw from plan.at\(place\)"):
+        plan.draw(0)
+    assert plan.at((1,)).draw(0).tolist() == [0, 0, 0, 0]
+    with pytest.raises(ParameterError, match="random=-1 must be a whole number"):
+        plan.at((1,)).draw(-1)

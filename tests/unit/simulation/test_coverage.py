@@ -33,10 +33,10 @@ def test_a_run_depends_on_its_own_number_alone():
 class TooSure(AnytimeElimination):
     """Claims that every arm is worse than every other by a thousand, from round 300 to round 600."""
 
-    def upper_bounds(self, state):
-        bounds = super().upper_bounds(state)
+    def upper_bounds(self, state, *, of=None, over=None):
+        bounds = super().upper_bounds(state, of=of, over=over)
         during = (state.rounds >= 300) & (state.rounds < 600)
-        return np.where(during[:, np.newaxis, np.newaxis], -1000.0, bounds)
+        return np.where(during[:, np.newaxis], -1000.0, bounds)
 
 
 def test_wrong_bounds_are_dated():
@@ -57,8 +57,8 @@ class Careless(AnytimeElimination):
         object.__setattr__(after, "active", active)
         return after
 
-    def upper_bounds(self, state):
-        return np.full((*state.active.shape, state.active.shape[-1]), np.inf)
+    def upper_bounds(self, state, **_):
+        return np.full(state.active.shape, np.inf)
 
 
 def test_a_dropped_best_arm_is_dated():

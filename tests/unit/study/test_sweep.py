@@ -44,20 +44,25 @@ def test_a_worker_that_dies_is_named_and_what_is_finished_kept(toy_cells, tmp_pa
         run_cells(toy_cells("die", [1, 2]), Cache(tmp_path / "cells"), jobs=2)
 
 
-def test_progress_counts_cost_of_what_is_not_cached(toy_cells, tmp_path):
+def test_progress_begins_with_what_is_cached_and_ends_with_everything(toy_cells, tmp_path):
     cache, seen = Cache(tmp_path / "cells"), []
     run_cells(toy_cells("mark", [1]), cache)
     run_cells(toy_cells("mark", [1, 2, 3]), cache, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(0.0, 2.0), (1.0, 2.0), (2.0, 2.0)]
+    assert len(seen) == 3
+    # One of three like ones is done; cells note their time in milliseconds.
+    known = cache.entry(toy_cells("mark", [1])[0])[1]
+    known = max(known, 1e-3)
+    assert seen[0] == pytest.approx((known, 3 * known))
+    assert seen[-1][0] == seen[-1][1]
 
 
 def test_costly_cells_come_first(toy_cells, tmp_path):
     seen = []
 
     class Noting(Cache):
-        def store(self, cell, tables):
+        def store(self, cell, tables, seconds):
             seen.append(cell.settings["number"])
-            super().store(cell, tables)
+            super().store(cell, tables, seconds)
 
     plain = toy_cells("mark", [1, 2, 3])
     cells = [Cell(c.task, c.settings, c.labels, cost=c.settings["number"]) for c in plain]

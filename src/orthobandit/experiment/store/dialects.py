@@ -106,3 +106,38 @@ def lock_tables(connection: Connection) -> None:
     """Wait until nobody else makes tables; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+
+
+def begin(connection: Connection) -> None:
+    """Begin to write; by SQLite's driver itself, as SQLAlchemy's way takes ten times as long."""
+    if connection.dialect.name == "sqlite":
+        _driver(connection).execute("BEGIN IMMEDIATE")
+    else:
+        connection.begin()
+
+
+def commit(connection: Connection) -> None:
+    """End what :func:`begin` began, for good."""
+    if connection.dialect.name == "sqlite":
+        _driver(connection).commit()
+    else:
+        connection.commit()
+
+
+def undo(connection: Connection) -> None:
+    """End what :func:`begin` began as if it had not been."""
+    if connection.dialect.name == "sqlite":
+        _driver(connection).rollback()
+    else:
+        connection.rollback()
+
+
+def version(connection: Connection) -> int | None:
+    """Return a number that stays the same as long as no other connection writes; None if there is none."""
+    if connection.dialect.name != "sqlite":
+        return None
+    return int(_driver(connection).execute("PRAGMA data_version").fetchone()[0])
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection

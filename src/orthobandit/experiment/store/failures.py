@@ -53,6 +53,9 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
         raise DamagedStoreError(f"{where}: {error}") from error
     except dbapi.Error as error:
         raise named(where, error) from error
+    except UnicodeDecodeError as error:
+        # SQLite's driver cannot even repeat its complaint, of names in the file that are no text.
+        raise DamagedStoreError(f"{where}: it is damaged; restore a copy ({error})") from error
     except OSError as error:
         raise StorageError(f"{where}: {error.strerror or error}; nothing was written") from error
 

@@ -49,7 +49,8 @@ class Head(NamedTuple):
                     )
                 number, metrics = number + entry.count, len(entry.forecasts)
             elif isinstance(entry, Told):
-                check_drawn(int(entry.proposals.max()), number)
+                told = entry.proposals
+                check_drawn(int(told.item() if told.size == 1 else told.max()), number)
         return Head(self.seq + len(entries), at, number, metrics)
 
 

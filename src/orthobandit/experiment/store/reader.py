@@ -60,7 +60,13 @@ class Reader:
         """Return some entries beyond `after`, whose seal is `before`, and the seal of the last of them."""
         records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
         if not records:
-            return [], before
+            newest = self.statements.newest_event.run(cursor, self.experiment)
+            if not newest or newest[0][0] <= after:
+                return [], before
+            # Somebody has appended in between; or what was there cannot be found any more.
+            records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
+            if not records:
+                raise damaged(f"entry {after + 1}")
         try:
             events = first_group([event_of(record) for record in records])
             asked = [event for event in events if event.kind == "asked"]
@@ -106,6 +112,8 @@ class Reader:
 
     def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
         """Return the first proposal of each unit that has one."""
+        if len(units) == 1:
+            return dict(self.statements.known_one.run(cursor, self.experiment, *units))
         found: dict[str, int] = {}
         for start in range(0, len(units), UNITS):
             some = tuple(units[start : start + UNITS])

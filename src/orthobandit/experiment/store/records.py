@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
@@ -41,7 +42,7 @@ def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes)
             kind, data = "asked", f'{{"first":{entry.first},"count":{entry.count}}}'
             rows.proposals.extend(_proposals(experiment, entry))
         elif isinstance(entry, Told):
-            kind, data = "told", json.dumps({"metric": entry.metric, "count": entry.count})
+            kind, data = "told", f'{{"metric": {_quoted(entry.metric)}, "count": {entry.count}}}'
             pairs = zip(entry.proposals.tolist(), entry.values.tolist(), strict=True)
             rows.rewards.extend(
                 (experiment, seq, position, proposal, entry.metric, entry.at, value)
@@ -53,6 +54,11 @@ def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes)
                 rows.plans.append((experiment, kind, entry.data["number"], seq))
         rows.events.append((experiment, seq, kind, entry.at, data, before))
     return rows._replace(seal=before)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    return json.dumps(text)
 
 
 def _proposals(experiment: int, entry: Asked) -> Iterator[tuple[Any, ...]]:

@@ -25,7 +25,16 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment.entries import Entry
 from orthobandit.experiment.store.base import Outcome, Row, Writer
-from orthobandit.experiment.store.dialects import address, connected, file_of, lock_tables, writing
+from orthobandit.experiment.store.dialects import (
+    address,
+    begin,
+    commit,
+    connected,
+    file_of,
+    lock_tables,
+    undo,
+    writing,
+)
 from orthobandit.experiment.store.failures import named_errors
 from orthobandit.experiment.store.order import as_json
 from orthobandit.experiment.store.reader import Reader
@@ -33,7 +42,7 @@ from orthobandit.experiment.store.records import seal
 from orthobandit.experiment.store.schema import EXPERIMENTS
 from orthobandit.experiment.store.statements import Statements
 from orthobandit.experiment.store.upgrade import is_ready
-from orthobandit.experiment.store.writer import SQLWriter
+from orthobandit.experiment.store.writer import End, SQLWriter
 
 
 class SQLStore:
@@ -83,6 +92,7 @@ class SQLStore:
         self._is_closed = False
         self._writer: SQLWriter | None = None
         self._connection: Connection | None = None
+        self._end: End | None = None  # where the log ended when this store wrote last
         self._connect()
         self._has_tables(make=False)
 
@@ -118,13 +128,15 @@ class SQLStore:
             try:
                 with self._errors():
                     connection = self._write_connection()
-                    connection.begin()
-                with SQLWriter(reader, connection, self._errors) as writer:
+                    begin(connection)
+                with SQLWriter(reader, connection, self._errors, self._end) as writer:
                     self._writer = writer
                     yield writer
                 with self._errors():
-                    connection.commit()
+                    commit(connection)
+                self._end = writer.end
             except BaseException:
+                self._end = None
                 self._undo()
                 raise
             finally:
@@ -208,6 +220,7 @@ class SQLStore:
         self._writer = None
         self._connection = None
         self._reader: Reader | None = None
+        self._end = None
         self._process = os.getpid()
         self._identity: tuple[int, int] | None = None  # of the file
 
@@ -275,7 +288,7 @@ class SQLStore:
         if self._connection is None:
             return
         try:
-            self._connection.rollback()
+            undo(self._connection)
         except Exception:
             # The connection is in a state that nobody knows; the database undoes what it began.
             self._connection.invalidate()

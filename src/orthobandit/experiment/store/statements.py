@@ -96,7 +96,7 @@ class Statements:
             reward.event,
             reward.position,
         )
-        self.known = self._known()
+        self.known, self.known_one = self._known(UNITS), self._known(1)
         self.distribution = self._distribution()
         tables = (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS, REQUESTS)
         (
@@ -145,13 +145,14 @@ class Statements:
         )
         return Statement(query, ["experiment", "number"], self._dialect)
 
-    def _known(self) -> Statement:
-        names = [f"unit{index}" for index in range(UNITS)]
+    def _known(self, count: int) -> Statement:
+        names = [f"unit{index}" for index in range(count)]
         column = PROPOSALS.c
         query = (
             sa.select(column.unit, sa.func.min(column.number))
-            .where(column.experiment == sa.bindparam("experiment"), column.unit.is_not(None))
-            .where(sa.or_(*(column.unit == sa.bindparam(name) for name in names)))
+            # With OR, or beside IS NOT NULL, SQLite looks at every unit that there is.
+            .where(column.experiment == sa.bindparam("experiment"))
+            .where(column.unit.in_([sa.bindparam(name) for name in names]))
             .group_by(column.unit)
         )
         return Statement(query, ["experiment", *names], self._dialect)

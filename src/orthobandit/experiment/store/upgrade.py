@@ -10,9 +10,10 @@ from sqlalchemy.engine import Connection, Engine
 from orthobandit._files import optional_package
 from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.dialects import lock_tables, writing
-from orthobandit.experiment.store.schema import METADATA, RELEASES
+from orthobandit.experiment.store.schema import RELEASES
+from orthobandit.experiment.store.service_schema import METADATA
 
-NEWEST = "0002"  # the version of schema.py
+NEWEST = "0003"  # the version of schema.py and service_schema.py
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 
@@ -39,7 +40,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
         If they are of a newer release; :class:`DamagedStoreError` if they are of another program.
     """
     with engine.connect() as connection:
-        found = _found(connection)
+        found = found_version(connection)
         if found == NEWEST:
             return True
         if found is None and not make:
@@ -47,7 +48,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
     steps = _steps()
     with writing(engine) as connection, connection.begin():
         lock_tables(connection)
-        found = _found(connection)  # perhaps another process was faster
+        found = found_version(connection)  # perhaps another process was faster
         if found is None:
             _refuse_other_tables(connection)
         elif found not in {step.revision for step in steps.walk_revisions()}:
@@ -56,7 +57,8 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
     return True
 
 
-def _found(connection: Connection) -> str | None:
+def found_version(connection: Connection) -> str | None:
+    """Return the version of a database's tables; None if it has none of ours."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     table = sa.table(VERSION_TABLE, sa.column("version_num"))

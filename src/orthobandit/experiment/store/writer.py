@@ -2,17 +2,26 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy.engine import Connection
 
 from orthobandit.errors import ClosedError, StorageError
 from orthobandit.experiment.entries import Entry
-from orthobandit.experiment.store.order import as_json, check_snapshot
+from orthobandit.experiment.store.dialects import version
+from orthobandit.experiment.store.order import Head, as_json, check_snapshot
 from orthobandit.experiment.store.reader import Reader
 from orthobandit.experiment.store.records import rows_of, seal
 
 ENDED = "the exclusive block has ended; open another"
+
+
+class End(NamedTuple):
+    """Where a log ended, as long as nobody else writes: see :func:`~.dialects.version`."""
+
+    version: int | None
+    head: Head
+    seal: bytes
 
 
 class SQLWriter:
@@ -27,18 +36,28 @@ class SQLWriter:
     connection : Connection
     errors : function
         Makes the context that gives names to errors of the database.
+    end : End, optional
+        Where the last block of the same connection left the log.
     """
 
     def __init__(
-        self, reader: Reader, connection: Connection, errors: Callable[[], AbstractContextManager[None]]
+        self,
+        reader: Reader,
+        connection: Connection,
+        errors: Callable[[], AbstractContextManager[None]],
+        end: End | None = None,
     ) -> None:
         self._reader = reader
         self._errors = errors
         self._failure: StorageError | None = None
         with errors():
             self._cursor: Any = connection.connection.cursor()
-            reader.statements.lock.run(self._cursor, reader.experiment)
-            self._head, self._seal = reader.head(self._cursor)
+            self._version = version(connection)
+            if end is not None and end.version is not None and end.version == self._version:
+                self._head, self._seal = end.head, end.seal
+            else:
+                reader.statements.lock.run(self._cursor, reader.experiment)
+                self._head, self._seal = reader.head(self._cursor)
 
     def __enter__(self) -> Self:
         return self
@@ -48,6 +67,11 @@ class SQLWriter:
         self._cursor = None
         if kind is None and self._failure is not None:
             raise self._failure
+
+    @property
+    def end(self) -> End:
+        """Return where the log ends."""
+        return End(self._version, self._head, self._seal)
 
     def last(self) -> int:
         """Return the seq of the newest entry."""

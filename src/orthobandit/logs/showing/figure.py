@@ -3,6 +3,7 @@
 from typing import Any
 
 from orthobandit._files import optional_package
+from orthobandit._plots import axes_for
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.showing.charts import COLOURS, Scale
 from orthobandit.logs.showing.numbers import DAY, is_known
@@ -36,13 +37,20 @@ def figure_of(analysis: Analysis) -> Any:
         layout="constrained",
         squeeze=False,
     )
-    _forest(axes[0, 0], rivals)
-    axes[0, 0].set_title(
-        f"{printable(metric.name)}, gap to {printable(analysis.reference)}", parse_math=False
-    )
+    draw_effects(analysis, axes[0, 0])
     if has_time:
         _over_time(axes[1, 0], analysis, metric)
     return figure
+
+
+def draw_effects(analysis: Analysis, axes: Any = None) -> Any:
+    """Draw the gaps of the reward to the reference arm with their intervals; return the axes."""
+    metric = analysis.metrics[0]
+    rivals = [effect for effect in metric.effects if effect.arm != effect.over]
+    drawn = axes_for(axes, height=1.4 + 0.3 * len(rivals))
+    _forest(drawn, rivals)
+    drawn.set_title(f"{printable(metric.name)}, gap to {printable(analysis.reference)}", parse_math=False)
+    return drawn
 
 
 def _forest(axes: Any, rivals: list[Effect]) -> None:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Mask, Whole
@@ -95,10 +95,7 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
     difference = arms.positions[others] - arms.positions[leader]
     solved = solve_ridge(gram, difference, ridge)
     error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
-    ratio = wanted.gaps / error
-    density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    lack = float(np.max(error * density - wanted.gaps * ndtr(-ratio)))
-    costs = np.full(len(arms), max(lack, LEADER_COST * float(np.median(wanted.gaps)), TINY))
+    costs = np.full(len(arms), least_cost(wanted.gaps, error))
     costs[others] += wanted.gaps
     costs /= costs.max()
     p, left = np.zeros(len(arms)), np.flatnonzero(active)
@@ -110,3 +107,17 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
         p[left] = found
     p = np.where(p > FAINT * p.max(), p, 0.0)
     return np.asarray(p / p.sum())
+
+
+def least_cost(gaps: Array, errors: Array) -> float:
+    """Return what a round of any arm costs: the largest expected improvement of another arm on the leader.
+
+    Parameters
+    ----------
+    gaps, errors : (m,) arrays
+        How much better than each the leader seems, and the standard errors of that.
+    """
+    ratio = gaps / errors
+    density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    lack = float(np.max(errors * density - gaps * scipy.special.ndtr(-ratio)))
+    return max(lack, LEADER_COST * float(np.median(gaps)), TINY)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._checks import check_choice, check_fits, check_fraction, check_positive, check_whole
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -16,12 +16,18 @@ from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.policy.anytime.leading import storage
+from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
 from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
 from orthobandit.policy.anytime.run import Run
 from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked, updated
 from orthobandit.policy.base import FOREVER, Decision
 
 GOALS = ("identify", "earn")
+PAIRS = ("auto", "all", "leader")
+MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
+PAIRED = 73  # bytes of a pair
+State = AnytimeState | LeadingState
 PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
 
 
@@ -77,6 +83,10 @@ class AnytimeElimination:
     pilot : int, optional
         Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
         The pilot goes on by itself until it has seen enough to tune by.
+    pairs : {"auto", "all", "leader"}
+        On which pairs evidence is kept: on all, which takes memory and time in K², or on those with arms that
+        have led, which takes them in K; by default on all up to 1000 arms. Tests of arms are the same.
+        ε and `upper_bounds` rest on these pairs, and arms can be retired and added where it is on all.
 
     Examples
     --------
@@ -95,10 +105,12 @@ class AnytimeElimination:
     growth: float = 0.03
     mixing: float = 0.05
     pilot: int | None = None
+    pairs: str = "auto"
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)
         check_choice("goal", self.goal, GOALS)
+        check_choice("pairs", self.pairs, PAIRS)
         check_positive("growth", self.growth)
         check_fraction("mixing", self.mixing)
         if not 0 <= self.epsilon < np.inf:
@@ -115,14 +127,19 @@ class AnytimeElimination:
         *,
         seed: int = 0,  # noqa: ARG002
         replications: Any = None,  # noqa: ARG002
-    ) -> AnytimeState:
+    ) -> State:
         """Return the state before the first round; the policy draws no random numbers."""
-        run = Run.fresh(arms, self)
-        return stacked(
-            arms, [run] * int(np.prod(batch, dtype=np.int64)), batch, Tally.zeros(len(arms), batch)
-        )
+        runs = int(np.prod(batch, dtype=np.int64))
+        if not self.follows_all_pairs(arms):
+            return LeadingState.fresh(arms, batch)
+        check_fits(f"{type(self).__name__}(pairs='all')", PAIRED * runs * len(arms) ** 2, "pairs='leader'")
+        return stacked(arms, [Run.fresh(arms, self)] * runs, batch, Tally.zeros(len(arms), batch))
 
-    def plan(self, state: AnytimeState) -> Plan:
+    def follows_all_pairs(self, arms: ArmSet) -> bool:
+        """Tell whether evidence is kept on all pairs of these arms, or on those with arms that have led."""
+        return self.pairs == "all" or (self.pairs == "auto" and len(arms) <= MOST_PAIRED)
+
+    def plan(self, state: State) -> Plan:
         """Return the plan in force, with the rounds that are left of it."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.late - state.tally.rounds)
         centre = self.confidence.centre(state.values, state.probabilities > 0)
@@ -134,14 +151,13 @@ class AnytimeElimination:
         rivals = np.where(np.asarray(state.declared >= 0)[..., np.newaxis], -1, rivals)
         return Plan(state.probabilities, left, centre, state.plans, rivals)
 
-    def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
+    def observe(self, state: State, plan: Plan, tally: Tally) -> State:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         check_observed(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
-        merged = state.tally + tally
-        return self._advanced(replace(state, tally=merged, rounds=state.rounds + tally.rounds))
+        return self._advanced(state.with_rounds(state.tally + tally, tally.rounds))
 
-    def late(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
+    def late(self, state: State, plan: Plan, tally: Tally) -> State:
         """Return the state after rounds that were drawn under an earlier plan and came in after its end.
 
         They count for their own plan: boundaries hold in the order of draws, however late rewards are. Also
@@ -158,21 +174,23 @@ class AnytimeElimination:
         self.confidence.check_residuals(tally)
         batch = state.stage.shape
         open_runs = np.asarray((state.declared < 0) & (tally.rounds > 0))
-        state = replace(state, rounds=state.rounds + tally.rounds * open_runs)
-        runs = []
+        state = state.with_rounds(state.tally, tally.rounds * open_runs)
+        runs: list[Any] = []
         for place in np.ndindex(batch):
-            run = Run.of(state, place)
+            run = state.run(place)
             if open_runs[place]:
                 run = run.with_late(self, state.arms, plan.at(place), tally[place])
             runs.append(run)
-        return self._advanced(stacked(state.arms, runs, batch, state.tally))
+        return self._advanced(state.with_runs(runs, state.tally))
 
-    def _advanced(self, state: AnytimeState) -> AnytimeState:
+    def _advanced(self, state: State) -> State:
         """Close the batches that are complete: drop arms, plan the next."""
         played = state.tally.rounds + state.late
         done = np.asarray((state.declared < 0) & (played >= state.length))
         if not done.any():
             return state
+        if isinstance(state, LeadingState):
+            return state.advanced(self, done)
         kinds = 4 * state.stage + 2 * state.drawn.any(axis=-1) + (state.tally.rounds > 0)
         changed = state
         for kind in np.unique(kinds[done]):
@@ -187,11 +205,13 @@ class AnytimeElimination:
         for first in range(0, len(places), size):
             yield tuple(places[first : first + size].T)
 
-    def decide(self, state: AnytimeState) -> Decision:
+    def decide(self, state: State) -> Decision:
         """Return what is known now.
 
         The best arm is ever dropped with probability at most δ, and on the same event the leader is within
-        `epsilon` of it: the largest upper bound on what a survivor could be better by.
+        `epsilon` of it: the largest upper bound on what a survivor could be better by. Where evidence is on
+        pairs with leaders alone, it rests on rounds since the present one first led, and is infinite until
+        there are some, and while more than 20,000 arms are left if no `epsilon` is set.
         """
         return Decision(
             active=state.active,
@@ -202,22 +222,39 @@ class AnytimeElimination:
             mode=self.confidence.name,
         )
 
-    def upper_bounds(self, state: AnytimeState) -> Array:
+    def upper_bounds(self, state: State, *, of: int | None = None, over: int | None = None) -> Array:
         """Return the most that each arm can be better than each other, (..., K, K).
 
         Entry (i, j) bounds (x_i − x_j)ᵀθ. For any arm i, with probability 1 − δ all bounds of its row hold at
         all times at once. So whichever arm is best, it is better than j by at most the largest entry of
-        column j. Infinite where nothing is known yet.
+        column j. Infinite where nothing is known yet; where evidence is on pairs with leaders alone, that
+        is in every column of an arm that has not led, and in every row of an arm that was dropped.
+
+        Parameters
+        ----------
+        state : AnytimeState or LeadingState
+        of, over : int, optional
+            One row or one column (..., K) alone: what this arm can be better by than each, or each than it.
         """
+        if of is not None and over is not None:
+            raise ParameterError(
+                f"of={of} and over={over} are one pair; give one of them, and take its entry"
+            )
+        for name, arm in (("of", of), ("over", over)):
+            if arm is not None:
+                check_whole(name, arm, least=0, most=len(state.arms) - 1)
+        if isinstance(state, LeadingState):
+            return bounds_against_leaders(state, self.confidence, of, over)
         parts = {name: getattr(state, name) for name in EVIDENCE}
         seen = events(state.scattered, state.largest)
         evidence = Evidence(**parts, events=seen[..., np.newaxis, np.newaxis])
         bounds = evidence.estimates + self.confidence.width(
             evidence, Tuning(state.alpha, state.rho, state.scale)
         )
-        return np.asarray(np.where(np.eye(len(state.arms), dtype=np.bool_), 0.0, bounds))
+        out = np.asarray(np.where(np.eye(len(state.arms), dtype=np.bool_), 0.0, bounds))
+        return out if of is None and over is None else out[..., of, :] if over is None else out[..., over]
 
-    def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
+    def retire(self, state: State, arm: int) -> AnytimeState:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
@@ -233,6 +270,7 @@ class AnytimeElimination:
         arm : int
             In every replication.
         """
+        state = all_pairs_of(state, "retire")
         if not 0 <= arm < len(state.arms):
             raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
         last = state.retired.sum(axis=-1) >= len(state.arms) - 1
@@ -245,7 +283,7 @@ class AnytimeElimination:
         batch = state.stage.shape
         return stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
 
-    def extend(self, state: AnytimeState, arms: ArmSet) -> AnytimeState:
+    def extend(self, state: State, arms: ArmSet) -> AnytimeState:
         """Add arms to the race; all that is known about the others stays.
 
         Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
@@ -260,6 +298,7 @@ class AnytimeElimination:
             The arms so far, in the same order, followed by the new ones. They may have more features than
             before, which are 0 for the arms so far: ``ArmSet.one_hot(4)`` extends ``ArmSet.one_hot(3)``.
         """
+        state = all_pairs_of(state, "extend")
         old, new = state.arms.features, arms.features[: len(state.arms)]
         width = old.shape[1]
         if len(arms) <= len(old) or not np.array_equal(new[:, :width], old) or new[:, width:].any():
@@ -270,10 +309,10 @@ class AnytimeElimination:
         ]
         return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
 
-    def dump(self, state: AnytimeState) -> dict[str, Any]:
+    def dump(self, state: State) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        return dump(state)
+        return storage.dump(state) if isinstance(state, LeadingState) else dump(state)
 
-    def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> State:
         """Invert :meth:`dump`."""
-        return load(arms, data)
+        return storage.load(arms, data) if storage.MARK in data else load(arms, data)

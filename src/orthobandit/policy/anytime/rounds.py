@@ -224,7 +224,7 @@ class Rounds:
         A quiet batch counts no more than the batches before: where events are rare it has seen none.
         """
         sums = tally.sums + tally.counts * self.values
-        gram, moment = centred_sums(arms, self.probabilities, tally.counts, sums)
+        gram, moment = self._centred_sums(arms, tally, sums)
         scatter = tally.squares.sum(axis=-1) / tally.rounds
         noise = EARLIER * self.noise + NEWEST * scatter if self.phase == 2 else scatter
         if self.phase == 1:  # nothing was watched yet where rounds of the warm-up come late
@@ -237,6 +237,10 @@ class Rounds:
             moment=self.moment + moment / unit[..., np.newaxis],
             noise=np.asarray(noise),
         )
+
+    def _centred_sums(self, arms: ArmSet, tally: Tally, sums: Array) -> tuple[Array, Array]:
+        """Return Σ x̃x̃ᵀ and Σ x̃·reward of rounds under the plan in force."""
+        return centred_sums(arms, self.probabilities, tally.counts, sums)
 
     def estimates(self, arms: ArmSet) -> Array:
         """Return estimated rewards (..., K), up to a common level."""

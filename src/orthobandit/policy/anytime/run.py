@@ -121,7 +121,7 @@ class Run(Rounds):
         Residuals of the warm-up held the differences between arms, and its forecasts swung with them: of the
         largest, only what exceeds twice their spread is remembered.
         """
-        values = _fitted(self.estimates(arms), arms, policy.confidence)
+        values = fitted(self.estimates(arms), arms, policy.confidence)
         largest = np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0)
         run = replace(self, stage=np.full_like(self.stage, 1), values=values, largest=largest)
         return run._lasting(warm_up(policy, arms))
@@ -147,7 +147,7 @@ class Run(Rounds):
         run = replace(
             self,
             leader=leader,
-            values=_fitted(values, arms, policy.confidence),
+            values=fitted(values, arms, policy.confidence),
             epsilon=np.asarray(np.max(bounds, axis=-1)),
         )
         alike = ~others.any(axis=-1)  # survivors are the same arm: the first will do
@@ -224,7 +224,7 @@ def _differ(arms: ArmSet, leader: Whole) -> Mask:
     return np.asarray(np.any(arms.positions != arms.positions[leader][..., np.newaxis, :], axis=-1))
 
 
-def _fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
+def fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
     """Return estimates (..., K) that residuals can be taken from.
 
     They average 0 under the wide plan, so that new estimates move no level under the forecaster's feet. If

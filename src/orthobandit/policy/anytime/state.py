@@ -1,6 +1,6 @@
 """The memory of anytime elimination: one array a quantity, replications along the leading axes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,18 @@ class AnytimeState:
 
     def __post_init__(self) -> None:
         freeze(self)
+
+    def run(self, place: tuple[int, ...]) -> Run:
+        """Return one replication."""
+        return Run.of(self, place)
+
+    def with_runs(self, runs: list[Run], tally: Tally) -> "AnytimeState":
+        """Return the state with other runs, in the order of the batch, and what is tallied since."""
+        return stacked(self.arms, runs, self.stage.shape, tally)
+
+    def with_rounds(self, tally: Tally, more: Whole) -> "AnytimeState":
+        """Return the state with what is tallied now, after so many more rounds (...)."""
+        return replace(self, tally=tally, rounds=self.rounds + more)
 
 
 def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:

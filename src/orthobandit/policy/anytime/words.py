@@ -28,12 +28,13 @@ def anytime_elimination(
     growth: float = 0.03,
     mixing: float = 0.05,
     pilot: int | None = None,
+    pairs: str = "auto",
 ) -> AnytimeElimination:
     """Return the policy that these words and numbers describe.
 
     Parameters
     ----------
-    delta, epsilon, goal, growth, mixing, pilot
+    delta, epsilon, goal, growth, mixing, pilot, pairs
         As in :class:`AnytimeElimination`.
     confidence : {"asymptotic", "bounded", "sub-gaussian"}, optional
         The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian". By default
@@ -55,6 +56,7 @@ def anytime_elimination(
         growth=growth,
         mixing=mixing,
         pilot=pilot,
+        pairs=pairs,
     )
 
 

@@ -20,7 +20,7 @@ STEP = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0003", "0002"
+revision, down_revision = "0004", "0003"
 
 
 def upgrade():
@@ -41,9 +41,9 @@ def path(tmp_path):
 def release(monkeypatch, folder, then="pass"):
     """Let the package have one step more."""
     shutil.copytree(upgrade.FOLDER, folder)
-    (folder / "versions" / "v0003_notes.py").write_text(STEP.format(then=then))
+    (folder / "versions" / "v0004_notes.py").write_text(STEP.format(then=then))
     monkeypatch.setattr(upgrade, "FOLDER", folder)
-    monkeypatch.setattr(upgrade, "NEWEST", "0003")
+    monkeypatch.setattr(upgrade, "NEWEST", "0004")
 
 
 def columns(path):
@@ -67,7 +67,7 @@ def test_the_steps_lead_to_the_tables_of_the_schema(path):
 def test_an_older_file_is_brought_up_to_date_when_opened(path, tmp_path, monkeypatch):
     release(monkeypatch, tmp_path / "steps")
     store = SQLStore(path)
-    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0003",)])
+    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0004",)])
     assert (store.settings(), len(texts(store))) == ({"window": 60}, 2)
     store.close()
 
@@ -90,3 +90,18 @@ def test_statements_are_those_of_postgresql_too():
     assert "%(above)s" in statements.events._text
     given = statements.events._given((1, 2, 3))
     assert given == {"experiment": 1, "above": 2, "most": 3}
+
+
+def test_tokens_that_the_service_made_by_itself_are_kept(path):
+    with sqlite3.connect(path) as connection:  # as release 0.1 left it
+        for table in METADATA.tables:
+            if table.startswith("service_") and table != "service_tokens":
+                connection.execute(f"DROP TABLE {table}")
+        connection.execute("INSERT INTO service_tokens VALUES ('1', 'mine', 'admin', x'00', 5.0)")
+        connection.execute("UPDATE orthobandit_version SET version_num = '0002'")
+    connection.close()
+    SQLStore(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM service_tokens").fetchall() == [("mine",)]
+        assert connection.execute("SELECT * FROM service_webhooks").fetchall() == []
+    connection.close()

@@ -1,0 +1,56 @@
+"""What a request may work with while nobody else writes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from orthobandit._types import Array
+from orthobandit.experiment.entries import Asked, Told
+from orthobandit.experiment.ledger import Ledger
+from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.store import Writer
+
+
+@dataclass
+class Turn:
+    """What a request may work with while nobody else writes.
+
+    Attributes
+    ----------
+    ledger : Ledger
+        With all that anybody has written.
+    writer : Writer
+    units, done : dict
+        Proposals of units, and values of requests by key, that this commit has brought: the store cannot tell
+        them before its end.
+    entered : list
+        Places of units in entries that this commit has brought, the entries, and their probabilities.
+    told : list of Told
+        Rewards that this commit has brought.
+    seq, kept : int
+        The newest entry that the ledger holds, and the newest of a snapshot.
+    logged_at : float
+        Time of the newest entry.
+    """
+
+    ledger: Ledger
+    writer: Writer | None = None
+    units: dict[str, Proposal] = field(default_factory=dict)
+    done: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    entered: list[tuple[dict[str, int], Asked, Array]] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    seq: int = 0
+    kept: int = 0
+    logged_at: float = -np.inf
+
+    def forget(self) -> None:
+        """Forget what the commit has brought: the store can tell it now."""
+        self.units.clear()
+        self.done.clear()
+        self.entered.clear()
+        self.told.clear()
+
+
+Request = Callable[[Turn], Any]

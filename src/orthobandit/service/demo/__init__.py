@@ -1,0 +1,1 @@
+"""Visitors who are made up, for a first look at the service: `orthobandit demo-traffic`."""

@@ -1,0 +1,1 @@
+"""Webhooks: what happens in experiments, sent to whoever wants to know. Signed as Standard Webhooks says."""

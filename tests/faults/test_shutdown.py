@@ -1,0 +1,56 @@
+"""A server that is told to end answers what has begun, and takes nothing new."""
+
+import json
+import os
+import signal
+import socket
+import time
+
+import httpx
+import pytest
+
+from orthobandit import Experiment
+from service_samples import TWO, ended, ready, started
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_what_has_begun_is_answered(tmp_path, how):
+    where = tmp_path / "all.db"
+    process, address = started(where, "--no-auth")
+    try:
+        ready(address)
+        httpx.post(f"{address}/v1/experiments", json=TWO)
+        proposal = httpx.post(f"{address}/v1/experiments/page/ask", json={}).json()
+        body = json.dumps({"id": proposal["id"], "reward": 1}).encode()
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as half:
+            head = (
+                f"POST /v1/experiments/page/tell HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            half.sendall(head.encode() + body[:5])
+            time.sleep(0.5)  # it has begun to read
+            os.kill(process.pid, how)
+            while is_listening(port):
+                time.sleep(0.05)
+            half.sendall(body[5:])
+            answer = half.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 200 OK")
+        assert answer.endswith(b'{"told":1}')
+        assert process.wait(timeout=60) in (0, -how, 130)
+    finally:
+        if process.poll() is None:
+            ended(process)
+        else:
+            process.stdout.close()
+    with Experiment.open(where, name="page") as page:
+        assert page.report().settled == 1
+        assert page._store.snapshot() is not None  # its state was kept
+
+
+def is_listening(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
