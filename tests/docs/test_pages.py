@@ -55,3 +55,9 @@ def test_formulae_are_drawn_by_the_local_mathjax(built):
     text = (built / "inference.html").read_text(encoding="utf-8")
     assert re.search(r'<script[^>]*src="_static/vendor/mathjax/tex-svg.js', text)
     assert (built / "_static/vendor/mathjax/LICENSE").is_file()
+
+
+def test_links_of_the_readme_lead_to_files():
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(targets) > 10
+    assert [target for target in targets if "://" not in target and not (ROOT / target).is_file()] == []
