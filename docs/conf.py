@@ -22,6 +22,7 @@ html_theme = "furo"
 html_title = "orthobandit"
 html_show_copyright = False
 html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 mathjax_path = "vendor/mathjax/tex-svg.js"
 # Speech and its menus would be fetched from elsewhere.
 mathjax3_config = {"options": {"enableMenu": False}}
