@@ -7,6 +7,7 @@ regret, because the other three pages are equally far behind. Without the season
 """
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
-from orthobandit.policy import UCB1, MABThompson
+from orthobandit.policy import UCB1, MABThompson, Policy
 from orthobandit.simulation import Replay, RunResult
 
 TARGET = Path(__file__).parents[1] / "docs" / "readme.svg"
@@ -25,7 +26,7 @@ PAGES = ArmSet.one_hot(4, labels=["as it is", "short", "video", "price first"])
 SEASON = np.cos(2 * np.pi * np.arange(VISITORS) / 5000)
 ABOVE = {"orthobandit": 0, "Thompson sampling": -7, "UCB1": 7}  # points by which labels are moved apart
 OURS, INK = "orthobandit", "#3c4149"
-POLICIES = {
+POLICIES: dict[str, tuple[Policy[Any], str]] = {
     OURS: (AnytimeElimination(goal="earn"), "#1f5fa8"),
     "Thompson sampling": (MABThompson(), "#c4562d"),
     "UCB1": (UCB1(), "#9a8c3c"),
