@@ -12,7 +12,15 @@ matplotlib.use("Agg")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
-NAMES = ("attack", "clinical_arms", "landing_page", "late_conversions", "million_arms", "own_forecaster")
+NAMES = (
+    "ab_methods",
+    "attack",
+    "clinical_arms",
+    "landing_page",
+    "late_conversions",
+    "million_arms",
+    "own_forecaster",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +118,22 @@ def test_worse_doses_are_closed_and_intervals_hold(tmp_path, capsys):
     for arm, gap in zip(trial.report.arms[1:], truth[1:], strict=True):
         assert (arm.low or -1) <= gap <= (arm.high or 1)
     assert "more responses than with an equal split" in drawn("clinical_arms", tmp_path, capsys, patients=200)
+
+
+def test_methods_for_ab_tests_decide_and_are_rarely_wrong(tmp_path, capsys):
+    found = script("ab_methods")
+    for name, method in found["METHODS"].items():
+        times, wrong = method((0.2, 0.3), 20)
+        assert times.max() < found["LONGEST"], name
+        assert wrong <= 5, name  # of 20 at 5 %: more have chance 3·10⁻⁴
+    printed = drawn("ab_methods", tmp_path, capsys, runs=2, rates=((0.2, 0.3),))
+    assert printed.startswith("| pages | fixed size | ours, exact |")
+
+
+@pytest.mark.parametrize("name", ["msprt", "asymptotic_sequence", "betting"])
+def test_other_methods_keep_to_their_level_where_pages_are_alike(name):
+    found = script("ab_methods")
+    # Alike in all but name: who is declared first does not matter, that one is does, at most 10 % of runs.
+    found[name].__globals__["fixed_size"] = lambda rates, power=0.95: 3000.0
+    times, _ = found[name]((0.3, 0.3 + 1e-9), 100)
+    assert np.count_nonzero(times < found["LONGEST"]) <= 26  # more have chance 10⁻⁵
