@@ -51,6 +51,19 @@ def test_pages_load_nothing_from_elsewhere(built):
     assert [page.name for page in pages if LOADED.search(page.read_text(encoding="utf-8"))] == []
 
 
+def test_links_lead_to_pages_and_places_that_exist(built):
+    texts = {page.resolve(): page.read_text(encoding="utf-8") for page in built.rglob("*.html")}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    broken = []
+    for page, text in texts.items():
+        for link in re.findall(r'(?:href|src)="([^":]+)"', text):
+            path, _, place = link.partition("#")
+            target = (page.parent / path.partition("?")[0]).resolve() if path else page
+            if not target.exists() or (place and place not in places.get(target, {place})):
+                broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
 def test_formulae_are_drawn_by_the_local_mathjax(built):
     text = (built / "inference.html").read_text(encoding="utf-8")
     assert re.search(r'<script[^>]*src="_static/vendor/mathjax/tex-svg.js', text)
