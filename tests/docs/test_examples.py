@@ -3,13 +3,15 @@
 import contextlib
 import io
 import re
+import sys
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -26,11 +28,12 @@ def examples(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
-    names = {}
+    module = ModuleType("example")  # a module that can be found again: classes of examples are pickled
+    monkeypatch.setitem(sys.modules, "example", module)
     for code, output in examples(page):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, str(page), "exec"), names)
+            exec(compile(code, str(page), "exec"), module.__dict__)
         assert output is None or printed.getvalue() == output
 
 
