@@ -214,7 +214,7 @@ LIES = {
     "counts": one_round_more,
     "sums": scale("sums", 1.001),
     "squares": scale("squares", 1.3),
-    "largest": scale("largest", 0.5),
+    "largest": scale("largest", 0.1),
     "probabilities": probabilities,
     "a probability": probabilities_alone,
     "α": tune("alpha", 1.1),

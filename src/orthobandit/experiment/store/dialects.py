@@ -1,5 +1,7 @@
 """Connections: the one place that knows how databases differ."""
 
+import sqlite3
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,19 +71,33 @@ def connected(url: URL, patience: float) -> Engine:
             sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
         return engine
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
-    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "connect", partial(_prepare_sqlite, patience=patience))
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def _prepare_sqlite(connection: Any, _record: object, *, patience: float) -> None:
     connection.isolation_level = None  # transactions begin where we say so, not at the first insert
     cursor = connection.cursor()
-    if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        cursor.execute("PRAGMA journal_mode = WAL")
+    _keep_a_log(cursor, time.monotonic() + patience)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     cursor.close()
+
+
+def _keep_a_log(cursor: Any, until: float) -> None:
+    """Have changes written ahead; SQLite does not wait by itself while another opens the same new file."""
+    while True:
+        try:
+            if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _prepare_postgresql(connection: Any, _record: object, *, patience: float) -> None:

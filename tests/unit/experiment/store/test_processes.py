@@ -1,12 +1,16 @@
 """Several processes share a file."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from experiment_samples import append, python
 from orthobandit.errors import StorageError
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.store import SQLStore
+from orthobandit.experiment.store.dialects import address, connected
 
+MODE = "PRAGMA journal_mode"
 # Workers are forked: starting Python anew for each takes longer than all the work.
 FORKED = """
 import os
@@ -128,3 +132,15 @@ def test_a_store_can_be_used_on_both_sides_of_a_fork(path):
     with python(FORK, path) as process:
         assert process.stdout.read() == "21\n"
         assert process.wait() == 0
+
+
+def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
+    # SQLite itself gives up at once if two change how a new file keeps its log.
+    for number in range(10):
+        where = address(tmp_path / f"{number}.db")
+        with ThreadPoolExecutor(6) as pool:
+            engines = list(pool.map(lambda _, where=where: connected(where, 20.0), range(6)))
+            modes = list(pool.map(lambda engine: engine.connect().exec_driver_sql(MODE).scalar(), engines))
+        assert modes == ["wal"] * 6
+        for engine in engines:
+            engine.dispose()
