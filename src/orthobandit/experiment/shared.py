@@ -18,7 +18,8 @@ from orthobandit.experiment.turn import Request, Turn
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
 POOL = ThreadPoolExecutor(32, "orthobandit")  # does requests that coroutines wait for
-SNAPSHOT = 5_000  # entries after which the state is kept, so that opening need not begin at the first
+# Entries after which the state is kept, so that opening need not begin at the first; later, a tenth of all.
+SNAPSHOT = 10_000
 
 
 @dataclass(eq=False)
@@ -216,7 +217,7 @@ class SharedLedger:
         turn.logged_at = entries[-1].at
         turn.seq = writer.append(entries)
         turn.ledger.outbox = []
-        if turn.seq - turn.kept >= SNAPSHOT:
+        if turn.seq - turn.kept >= max(SNAPSHOT, turn.seq // 10):
             self.keep(turn)
             writer.forget(turn.logged_at - REMEMBERED)
 
