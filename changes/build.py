@@ -44,6 +44,6 @@ def build(changelog: Path, folder: Path, version: str, day: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python changes/build.py VERSION")
+    if len(sys.argv) != 2 or not re.fullmatch(r"\d+\.\d+\.\d+", sys.argv[1]):
+        raise SystemExit("usage: python changes/build.py VERSION, such as 1.2.0")
     build(HERE.parent / "CHANGELOG.md", HERE, sys.argv[1], date.today().isoformat())
