@@ -11,7 +11,7 @@ import numpy as np
 
 from orthobandit._checks import check_choice, check_fraction
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.policy import Policy
@@ -20,6 +20,7 @@ SILENCES = ("zero", "missing")
 SIDES = ("higher", "lower")
 UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 OBJECTIVE = "reward"
+NEEDED = ("arms", "key", "policy", "reference", "silence", "sticky", "window")  # of what is kept
 
 
 def seconds(window: str | float | None) -> float:
@@ -199,6 +200,11 @@ class Settings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], policy: Policy[Any] | None = None) -> "Settings":
         """Invert :meth:`to_json`; a policy of another package must be given again."""
+        missing = [name for name in NEEDED if name not in data]
+        if missing:
+            raise DamagedStoreError(
+                f"the settings have no {missing[0]!r}; they are not those of an experiment, or are damaged"
+            )
         kept = data["policy"]
         if policy is not None and described(policy) != kept:
             raise ParameterError(
