@@ -3,14 +3,11 @@
 import numpy as np
 
 from orthobandit._compile import compiled
-from orthobandit._linalg import backward, cholesky_into, forward, whiten_into
+from orthobandit._linalg import EPS, backward, cholesky_into, forward, whiten_into
 from orthobandit._types import Array
+from orthobandit.design._minmax import ITERATIONS, MARGIN, SHRINK
 
 LARGEST = 128  # points, or contrasts, beyond which working sets pay
-ITERATIONS = 60
-SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's
-MARGIN = 0.95  # how far towards the boundary a step may go
-EPS = float(np.finfo(np.float64).eps)
 SPANNED = 1e-8  # relative eigenvalue above which a direction counts
 UNSPANNED = 4.0 * EPS  # below which it does not; in between it is delicate
 FAINT = 1e-3  # weights below this share of the mean one are left out where nothing depends on them
