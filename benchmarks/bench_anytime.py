@@ -1,7 +1,8 @@
 """Anytime elimination against its targets: samples, regret and widths on the same seeds for all policies.
 
 `make bench NAMES=anytime` takes several minutes; ``python -m benchmarks.bench_anytime --quick`` has a tenth
-of the runs. A row is what was measured, the target, and whether it is met.
+of the runs, and ``--ablation`` prints what single settings are worth. A row is what was measured, the target,
+and whether it is met.
 """
 
 import sys
@@ -76,6 +77,37 @@ def small_gap(runs: int) -> None:
         limit = identification_limit(environment.arms, environment.means, 0.1)
         note = f"± {error:.0f}, {found.times.mean() / limit:.2f} × the limit, {found.wrong} of {runs} wrong"
         report(f"small gap d=10, ν¹, δ=.1: mean samples, {name}", found.times.mean(), target, note)
+
+
+def ablation(runs: int) -> None:
+    """Print mean samples on the small gap, and regret on (20, 30), with other settings than the default."""
+    environment = near_degenerate(shift=Sine())
+    cases: tuple[dict[str, Any], ...] = (
+        *({"growth": growth} for growth in (0.1, 0.05, 0.02)),
+        {"growth": 0.02, "pilot": 2000},
+        {"growth": 0.1, "mixing": 0.005},
+    )
+    for settings in cases:
+        for mode, confidence, count in (("asymptotic", Asymptotic(), runs), ("exact", SMALL, runs // 2)):
+            found = samples(AnytimeElimination(0.1, confidence=confidence, **settings), environment, count)
+            error = found.times.std() / np.sqrt(count)
+            print(f"{settings}, {mode}: {found.times.mean():,.0f} ± {error:,.0f} samples", flush=True)
+    for growth in (0.1, 0.05, 0.03, 0.02):
+        for mode, confidence, count in (("asymptotic", Asymptotic(), 10), ("exact", UNIT, 4)):
+            policy = AnytimeElimination(0.05, goal="earn", growth=growth, confidence=confidence)
+            regret = [
+                simulate(
+                    policy,
+                    exact_gap(20, 30, 0.5, seed=seed, shift=Sine()),
+                    horizon=20_000,
+                    replications=count,
+                    seed=SEED + seed,
+                )
+                .regret[:, -1]
+                .mean()
+                for seed in range(INSTANCES)
+            ]
+            print(f"growth {growth}, {mode}: regret {np.mean(regret):,.0f}", flush=True)
 
 
 def sphere(runs: int) -> None:
@@ -234,6 +266,9 @@ def planning(runs: int) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     runs = RUNS // 10 if "--quick" in (arguments or []) else RUNS
+    if "--ablation" in (arguments or []):
+        ablation(3 * runs)
+        return
     speed()
     planning(runs)
     widths()

@@ -11,6 +11,16 @@ from orthobandit.experiment.entries import Asked, Noted, Told, encoded
 HERE = str(Path(__file__).parent)
 
 
+class Clock:
+    """Seconds, as the test says."""
+
+    def __init__(self, now=1000.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
 def asked(first, count=1, at=0.0, units=(), metrics=1, covariates=()):
     arms = np.arange(first, first + count) % 5
     forecasts = np.outer(np.arange(1, metrics + 1), np.sqrt(np.arange(first, first + count)))

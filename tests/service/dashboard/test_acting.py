@@ -5,6 +5,7 @@ import re
 import pytest
 
 from dashboard_samples import in_words, visiting
+from experiment_samples import Clock
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ClosedError, StorageError
 from orthobandit.service.dashboard.actions import GRACE, STALE, Actions
@@ -15,17 +16,9 @@ from orthobandit.service.registry import Registry
 LABELS = ["a", "b", "c"]
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1e9
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1e9)
 
 
 @pytest.fixture

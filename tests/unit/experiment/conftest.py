@@ -3,17 +3,8 @@
 import numpy as np
 import pytest
 
+from experiment_samples import Clock
 from orthobandit import AnytimeElimination, ArmSet, Experiment
-
-
-class Clock:
-    """Seconds, as the test says."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
