@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
+import httpx
 import pytest
 
 from orthobandit.cli import main
@@ -18,7 +20,9 @@ from service_samples import TWO, ended, ready, started
 def test_the_first_start_shows_a_token_once(tmp_path):
     where = tmp_path / "all.db"
     process, address = started(where)
-    said = "".join(process.stdout.readline() for _ in range(3))
+    said = ""
+    while "dashboard:" not in said:  # after "preparing", where nothing was compiled before
+        said += process.stdout.readline()
     ready(address)
     assert f"serves {where} at {address}" in said
     token = re.search(r"ob_\w+_[\w-]+", said)[0]
@@ -51,6 +55,27 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert "--port 99999 must be a whole number of at most" in capsys.readouterr().err
     assert main(["serve", "--db", "nosuch://x"]) == 2
     assert "no database 'nosuch' is known" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["serve", "--db", str(tmp_path / "all.db"), "--port", str(port)]) == 2
+    said = capsys.readouterr()
+    assert f"--port {port} of 127.0.0.1: another program listens there: end it, or" in " ".join(
+        said.err.split()
+    )
+    assert not said.out  # neither an address nor a token that nobody could use
+
+
+def test_the_address_is_said_once_the_server_answers(tmp_path):
+    process, _ = started(tmp_path / "all.db", "--no-auth", port=0)
+    said = ""
+    while "serves" not in said:
+        said = process.stdout.readline()
+    address = said.rpartition(" at ")[2].strip()
+    assert httpx.get(f"{address}/readyz").status_code == 200
+    ended(process)
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

@@ -21,6 +21,7 @@ from orthobandit.service.limits import BODY_LIMIT, Limits
 from orthobandit.service.looks import Looks
 from orthobandit.service.metrics import Metrics
 from orthobandit.service.observed import Observed
+from orthobandit.service.preparing import prepare
 from orthobandit.service.problems import add_handlers
 from orthobandit.service.rates import RATE, Rates
 from orthobandit.service.registry import Registry
@@ -47,8 +48,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service as an ASGI application.
 
-    The database is opened, and made if there is none, when the application starts; when it stops, states
-    are kept and connections closed.
+    The database is opened, and made if there is none, when the application starts, and what is compiled at
+    its first use is compiled; requests are taken then. When it stops, states are kept and connections closed.
 
     Parameters
     ----------
@@ -70,6 +71,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(prepare)
         registry = await run_in_threadpool(Registry, where)
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None

@@ -1,6 +1,11 @@
 """The service as a process: where it listens, what it says at the start, and how it ends."""
 
+import errno
+import socket
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +16,13 @@ from orthobandit.errors import ParameterError
 from orthobandit.experiment.store.dialects import address, file_of
 from orthobandit.service.app import create_app
 from orthobandit.service.auth import Tokens
+from orthobandit.service.preparing import prepare
 from orthobandit.service.registry import Registry
 from orthobandit.service.request_log import configure
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+BACKLOG = 2048  # connections that may wait
+FAILED = 3  # exit code of a server that could not begin
 GRACE = 20  # seconds that requests have to end after the server was told to
 
 
@@ -50,7 +58,7 @@ def serve(
     Raises
     ------
     ParameterError
-        If others than this machine could reach a server without tokens.
+        If others than this machine could reach a server without tokens, or the port is taken.
     """
     check_whole("port", port, least=0, most=65535)
     if host not in LOOPBACK and not with_tokens:
@@ -58,26 +66,59 @@ def serve(
             f"host={host!r} lets other machines in, and without tokens everybody is an admin; leave"
             " --no-auth out, or listen on 127.0.0.1"
         )
-    first = _first_token(where, host) if with_tokens else None
-    shown = f"[{host}]" if ":" in host else host
-    say(f"orthobandit serves {_named(where)} at http://{shown}:{port}")
-    if first is not None:
-        say(f"token of an admin, shown only now: {first}")
-    # Browsers keep what stands behind # to themselves: the token gets into no log.
-    say(f"dashboard: http://{shown}:{port}/dashboard" + ("" if first is None else f"/login#{first}"))
-    # A page of another site could otherwise reach this machine through a name of its own.
-    hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
-    app = create_app(where, with_tokens=with_tokens, hosts=hosts, **options)
-    configure(log)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        ws="none",
-        timeout_graceful_shutdown=GRACE,
-    )
+    with _listening(host, port) as listener:
+        first = _first_token(where, host) if with_tokens else None
+        shown = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        words = [f"orthobandit serves {_named(where)} at http://{shown}"]
+        if first is not None:
+            words.append(f"token of an admin, shown only now: {first}")
+        # Browsers keep what stands behind # to themselves: the token gets into no log.
+        words.append(f"dashboard: http://{shown}/dashboard" + ("" if first is None else f"/login#{first}"))
+        # A page of another site could otherwise reach this machine through a name of its own.
+        hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
+        app = create_app(where, with_tokens=with_tokens, hosts=hosts, **options)
+        configure(log)
+        prepare(say)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=GRACE
+        )
+        server = _Server(config, partial(_say_all, say, words))
+        with suppress(KeyboardInterrupt):  # raised again once the server has ended
+            server.run(sockets=[listener])
+    if not server.started:
+        sys.exit(FAILED)  # it has said why
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, say: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._say = say
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._say()
+
+
+def _say_all(say: Callable[[str], None], lines: list[str]) -> None:
+    for line in lines:
+        say(line)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Take a port; whoever connects waits until the server answers."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            remedy = "another program listens there: end it, or choose another port"
+        else:
+            remedy = f"nothing can listen there: {error.strerror or error}"
+        raise ParameterError(f"port={port} of {host}: {remedy}") from None
 
 
 def _first_token(where: str | Path, host: str) -> str | None:

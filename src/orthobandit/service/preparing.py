@@ -1,0 +1,71 @@
+"""What is compiled at its first use, used once before anybody waits for it."""
+
+import time
+from collections.abc import Callable
+from threading import Event, Lock, Timer
+
+from orthobandit.experiment import Experiment
+from orthobandit.service.making import arms_of, policy_of, settings_of
+from orthobandit.service.models import Arm, CreateBody
+
+SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
+STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plans on
+WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
+_LOCK, _IS_DONE = Lock(), Event()
+
+
+def prepare(say: Callable[[str], None] | None = None) -> None:
+    """Run a small experiment of each kind that the service can hold, in memory; once in a process.
+
+    Plans and draws are compiled at their first use, and kept beside the package, or in the folder that
+    ``NUMBA_CACHE_DIR`` names. Without this the first visitors would wait for it.
+
+    Parameters
+    ----------
+    say : function, optional
+        Shows a line to whoever started the server, if it takes longer than some seconds.
+    """
+    with _LOCK:
+        if _IS_DONE.is_set():
+            return
+        timer = Timer(SOON, say or (lambda _: None), [WORDS])
+        timer.daemon = True
+        timer.start()
+        try:
+            for body in samples():
+                _run(body)
+        finally:
+            timer.cancel()
+        _IS_DONE.set()
+
+
+def samples() -> list[CreateBody]:
+    """Return an experiment of each kind: rewards with a range or without, labels or features, both goals."""
+    plain, rows = ["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    described = [Arm(label=str(place), features=row) for place, row in enumerate(rows)]
+    metric = {"metrics": [{"name": "seconds"}], "guardrails": [{"metric": "seconds"}], "holdout": 0.1}
+    chosen = (
+        {"arms": plain, "rewards": [0, 1]},
+        {"arms": plain},
+        {"arms": described, "rewards": [0, 1], "goal": "earn", "covariates": ["hour"]},
+        {"arms": described, "window": 60.0, **metric},
+    )
+    return [CreateBody(key="prepared", **one) for one in chosen]
+
+
+def _run(body: CreateBody) -> None:
+    """Ask and tell one by one and in batches, draw at the edge, and look."""
+    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **settings_of(body))
+    hour = {"hour": 1.0} if body.covariates else None
+    names = [body.objective, *(metric.name for metric in body.metrics)]
+    for count in STEPS:
+        shown = made.ask(count, covariates=None if hour is None else [hour] * count)
+        values = [float(one.arm == 0) for one in shown]
+        made.tell_many([one.id for one in shown], dict.fromkeys(names, values))
+    plan = made.edge_plan()
+    drawn = plan.draw("edge")
+    made.expose(plan.plan, [drawn.unit], [drawn.arm], covariates=None if hour is None else [hour])
+    made.report()
+    made.certificate()
+    made.retire(len(body.arms) - 1)
+    made.close()
