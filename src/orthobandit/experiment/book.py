@@ -224,7 +224,7 @@ class Book:
             "restricted": [[list(key), number] for key, number in self._restricted.items()],
             "pending": dump_pending(self._pending),
             "total": self._total,
-            "feeds": [feed.to_json() for feed in self.feeds],
+            "feeds": [feed.text for feed in self.feeds],
             "since": self.since.tolist(),
             "retired": self.retired.tolist(),
             "unused": self.unused,

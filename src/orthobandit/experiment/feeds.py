@@ -1,6 +1,8 @@
 """Feeds: the rounds that a policy was given at a time, kept so that its claims can be recomputed."""
 
+import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,11 @@ class Feed:
         """Whether the policy took the rounds as evidence."""
         return self.use == USES[-1]
 
+    @cached_property
+    def text(self) -> str:
+        """As JSON, written once: feeds grow in number, and states that hold them are kept again and again."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly."""
         return {
@@ -74,8 +81,9 @@ class Feed:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Feed":
-        """Invert :meth:`to_json`."""
+    def from_json(cls, given: dict[str, Any] | str) -> "Feed":
+        """Invert :meth:`to_json`, or :attr:`text`."""
+        data = json.loads(given) if isinstance(given, str) else given
         return cls(
             Plan.from_json(data["plan"]),
             Tally.from_json(data["tally"]),

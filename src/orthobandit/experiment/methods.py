@@ -12,7 +12,7 @@ from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, n
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import Store
-from orthobandit.experiment.turn import Turn
+from orthobandit.experiment.turn import Asking, Request, Turn
 
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]
@@ -29,7 +29,7 @@ class Methods:
         names: Sequence[str | None],
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
-    ) -> Callable[[Turn], list[Proposal]]:
+    ) -> Request:
         """Return what draws a proposal for each name."""
         given = covariates_of(covariates, len(names))
 
@@ -38,7 +38,7 @@ class Methods:
             shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
             return requests.ask(turn, self._store, names, shown, given)
 
-        return request
+        return Asking(names, request) if self._settings.sticky else request
 
     def tell(self, number: int, reward: Rewards) -> Callable[[Turn], None]:
         """Return what tells the reward of one proposal."""

@@ -53,7 +53,7 @@ def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[s
                 place = slice(places[name], places[name] + 1)
                 [found[name]] = _proposals(entry, place, turn.ledger.arms.labels, probabilities)
     left = [name for name in units if name not in found]
-    stored = turn.writer.known(left) if left and turn.writer is not None else {}
+    stored = turn.known(left) if left else {}
     if stored:
         rows = store.proposals(list(stored.values()))
         found.update((name, _again(turn, store, row)) for name, row in zip(stored, rows, strict=True))

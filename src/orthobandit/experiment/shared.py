@@ -13,7 +13,7 @@ from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
-from orthobandit.experiment.turn import Request, Turn
+from orthobandit.experiment.turn import Asking, Request, Turn
 
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
@@ -185,6 +185,7 @@ class SharedLedger:
         try:
             with self.store.exclusive() as writer:
                 turn = self._caught_up(writer)
+                turn.look_up(_units(jobs))
                 for job in jobs:
                     self._attempt(job, turn)
                 self._append(turn, writer)
@@ -246,6 +247,12 @@ class SharedLedger:
         seq, state = snapshot
         ledger = Ledger.from_json(self.settings, state)
         return Turn(ledger, seq=seq, kept=seq, logged_at=ledger.at)
+
+
+def _units(jobs: list[_Job]) -> list[str]:
+    """Return the units that requests will look up."""
+    asking = (job.request for job in jobs if isinstance(job.request, Asking))
+    return [unit for one in asking for unit in one.units if unit is not None]
 
 
 def _wake(jobs: list[_Job]) -> None:

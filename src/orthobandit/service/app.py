@@ -9,6 +9,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.utils import get_openapi
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
 from orthobandit._checks import check_positive
 from orthobandit.service import dashboard
@@ -86,7 +88,7 @@ def create_app(
             await run_in_threadpool(keeper.stop)
             await run_in_threadpool(registry.close)
 
-    app = FastAPI(
+    app = _App(
         title="orthobandit",
         version=version("orthobandit"),
         description=DESCRIPTION,
@@ -108,6 +110,14 @@ def create_app(
     dashboard.mount(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
+
+
+class _App(FastAPI):
+    """FastAPI, but for its telemetry, which asks the environment about itself at every request."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        way = Starlette if scope["type"] == "http" else FastAPI
+        await way.__call__(self, scope, receive, send)
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
