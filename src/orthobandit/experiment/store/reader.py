@@ -17,7 +17,7 @@ from orthobandit.experiment.store.records import (
     outcomes,
     row_of,
 )
-from orthobandit.experiment.store.statements import UNITS, Statements
+from orthobandit.experiment.store.statements import FEW, MANY, Statements
 
 TABLE = 2000  # proposals of one step of a table
 
@@ -41,13 +41,12 @@ class Reader:
 
     def head(self, cursor: Any) -> tuple[Head, bytes]:
         """Return where the log ends, and the seal of its newest entry."""
-        events = self.statements.newest_event.run(cursor, self.experiment)
-        proposals = self.statements.newest_proposal.run(cursor, self.experiment)
-        if not events:
+        found = self.statements.newest.run(cursor, self.experiment)
+        if not found:
             return Head(), self.root
-        [(seq, at, before)] = events
-        number, metrics = (proposals[0][0], len(json.loads(proposals[0][1]))) if proposals else (0, None)
-        return Head(seq, at, number, metrics), bytes(before)
+        [(seq, at, before, number, forecasts)] = found
+        metrics = None if forecasts is None else len(json.loads(forecasts))
+        return Head(seq, at, number or 0, metrics), bytes(before)
 
     def seal(self, cursor: Any, seq: int) -> bytes | None:
         """Return the seal of an entry, None if there is no such entry."""
@@ -112,11 +111,14 @@ class Reader:
 
     def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
         """Return the first proposal of each unit that has one."""
-        if len(units) == 1:
-            return dict(self.statements.known_one.run(cursor, self.experiment, *units))
         found: dict[str, int] = {}
-        for start in range(0, len(units), UNITS):
-            some = tuple(units[start : start + UNITS])
-            padded = some + some[-1:] * (UNITS - len(some))  # one statement for every number of units
-            found.update(self.statements.known.run(cursor, self.experiment, *padded))
+        statements, done = self.statements, 0
+        # A few statements for every number of units: the last unit fills the places that are left.
+        sizes = ((1, statements.known_one), (FEW, statements.known_few), (MANY, statements.known_many))
+        while done < len(units):
+            size, statement = next((one for one in sizes if len(units) - done <= one[0]), sizes[-1])
+            some = tuple(units[done : done + size])
+            padded = some + some[-1:] * (size - len(some))
+            found.update(statement.run(cursor, self.experiment, *padded))
+            done += size
         return found

@@ -1,10 +1,11 @@
 """Statements, compiled once and run by the driver's cursor: SQLAlchemy's way takes seven times as long."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column
+from sqlalchemy import Column, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ColumnElement, Select
 from sqlalchemy.sql.expression import UpdateBase
@@ -20,7 +21,8 @@ from orthobandit.experiment.store.schema import (
     SNAPSHOTS,
 )
 
-UNITS = 16  # units looked up by one statement
+FEW, MANY = 16, 256  # units looked up by one statement
+SIZES = (64, 16, 4)  # rows that are added by one statement; the rest one by one
 
 
 class Statement:
@@ -45,8 +47,12 @@ class Statement:
 
     def run(self, cursor: Any, *values: Any) -> list[Any]:
         """Run a query and return its rows."""
+        return self.begun(cursor, *values)()
+
+    def begun(self, cursor: Any, *values: Any) -> Callable[[], list[Any]]:
+        """Begin a query; return what waits for its rows, before which the cursor must do nothing else."""
         cursor.execute(self._text, self._given(values))
-        rows: list[Any] = cursor.fetchall()
+        rows: Callable[[], list[Any]] = cursor.fetchall
         return rows
 
     def change(self, cursor: Any, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -61,6 +67,36 @@ class Statement:
         if self._order is None:
             return dict(zip(self._names, values, strict=True))
         return tuple(values[index] for index in self._order)
+
+
+class Insertion(Statement):
+    """Adds rows to a table, some by one statement where the driver takes parameters by position.
+
+    Parameters
+    ----------
+    table : Table
+    dialect : Dialect
+    """
+
+    def __init__(self, table: Table, dialect: Dialect) -> None:
+        super().__init__(sa.insert(table), [column.name for column in table.c], dialect)
+        self._sizes = dict[int, str]()
+        mark = {"qmark": "?", "format": "%s", "pyformat": "%s"}.get(dialect.paramstyle)
+        if mark is not None:
+            quoted = dialect.identifier_preparer
+            names = ", ".join(quoted.quote(column.name) for column in table.c)
+            row = f"({', '.join([mark] * len(table.c))})"
+            begin = f"INSERT INTO {quoted.format_table(table)} ({names}) VALUES "  # noqa: S608
+            self._sizes = {size: begin + ", ".join([row] * size) for size in SIZES}
+
+    def change(self, cursor: Any, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows."""
+        done = 0
+        for size, text in self._sizes.items():
+            while len(rows) - done >= size:
+                cursor.execute(text, tuple(chain.from_iterable(rows[done : done + size])))
+                done += size
+        super().change(cursor, rows[done:])
 
 
 class Statements:
@@ -78,7 +114,7 @@ class Statements:
         lock = sa.select(EXPERIMENTS.c.id).where(EXPERIMENTS.c.id == mine).with_for_update()
         self.lock = Statement(lock, ["experiment"], dialect)
         self.newest_event = self._newest(sa.select(event.seq, event.at, event.seal), event.seq)
-        self.newest_proposal = self._newest(sa.select(proposal.number, proposal.forecasts), proposal.number)
+        self.newest = self._newest_of_both()
         self.newest_snapshot = self._newest(
             sa.select(SNAPSHOTS.c.seq, SNAPSHOTS.c.state, SNAPSHOTS.c.seal), SNAPSHOTS.c.seq
         )
@@ -96,7 +132,7 @@ class Statements:
             reward.event,
             reward.position,
         )
-        self.known, self.known_one = self._known(UNITS), self._known(1)
+        self.known_one, self.known_few, self.known_many = map(self._known, (1, FEW, MANY))
         self.distribution = self._distribution()
         tables = (EVENTS, PLANS, PROPOSALS, REWARDS, SNAPSHOTS, REQUESTS)
         (
@@ -106,7 +142,7 @@ class Statements:
             self.add_reward,
             self.add_snapshot,
             self.add_request,
-        ) = (Statement(sa.insert(table), [column.name for column in table.c], dialect) for table in tables)
+        ) = (Insertion(table, dialect) for table in tables)
         column = SNAPSHOTS.c
         older = sa.delete(SNAPSHOTS).where(column.experiment == mine, column.seq <= sa.bindparam("seq"))
         self.drop_snapshots = Statement(older, ["experiment", "seq"], dialect)
@@ -125,6 +161,16 @@ class Statements:
         mine = column.table.c.experiment
         query = select.where(mine == sa.bindparam("experiment")).order_by(column.desc())
         return Statement(query.limit(1), ["experiment"], self._dialect)
+
+    def _newest_of_both(self) -> Statement:
+        """Return the query of the newest entry, beside the newest proposal if there is one."""
+        event, proposal = EVENTS.c, PROPOSALS.c
+        parts = []
+        for columns in ((event.seq, event.at, event.seal), (proposal.number, proposal.forecasts)):
+            mine = columns[0].table.c.experiment == sa.bindparam("experiment")
+            parts.append(sa.select(*columns).where(mine).order_by(columns[0].desc()).limit(1).subquery())
+        both = sa.select(*parts[0].c, *parts[1].c).select_from(parts[0].outerjoin(parts[1], sa.true()))
+        return Statement(both, ["experiment"], self._dialect)
 
     def _between(self, select: Select[Any], column: Column[Any], *then: Column[Any]) -> Statement:
         mine = column.table.c.experiment

@@ -50,14 +50,16 @@ class SQLWriter:
         self._reader = reader
         self._errors = errors
         self._failure: StorageError | None = None
+        self._before = end
         with errors():
             self._cursor: Any = connection.connection.cursor()
             self._version = version(connection)
             if end is not None and end.version is not None and end.version == self._version:
                 self._head, self._seal = end.head, end.seal
             else:
-                reader.statements.lock.run(self._cursor, reader.experiment)
+                locked = reader.statements.lock.begun(connection.connection.cursor(), reader.experiment)
                 self._head, self._seal = reader.head(self._cursor)
+                locked()
 
     def __enter__(self) -> Self:
         return self
@@ -81,9 +83,13 @@ class SQLWriter:
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
         """Yield entries, those of this block among them."""
-        with self._running() as cursor:
-            before = self._reader.seal(cursor, after)
-        while before is not None:
+        known = self._before
+        if known is not None and known.head.seq == after:
+            before: bytes | None = known.seal
+        else:
+            with self._running() as cursor:
+                before = self._reader.seal(cursor, after)
+        while before is not None and after < self.last():  # nobody else appends meanwhile
             with self._running() as cursor:
                 found, before = self._reader.block(cursor, after, before)
             if not found:

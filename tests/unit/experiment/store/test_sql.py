@@ -271,13 +271,15 @@ def test_no_statement_reads_a_whole_table(path):
     store = SQLStore(path)
     connection = store._write_connection().connection.dbapi_connection
     queries = [name for name in vars(store._statements) if not name.startswith(("_", "add"))]
-    assert len(queries) == 16
+    assert len(queries) == 17
     for name in queries:
         statement = getattr(store._statements, name)
         values = statement._given(tuple(range(len(statement._names) - len(statement._constants))))
         plan = connection.execute("EXPLAIN QUERY PLAN " + statement._text, values).fetchall()
         for *_, step in plan:
-            assert step.startswith(("SEARCH", "MULTI-INDEX OR", "INDEX")), (name, step)
+            # Rows of the newest entry and of the newest proposal are put side by side: one each.
+            allowed = ("MATERIALIZE anon", "CO-ROUTINE anon", "SCAN anon") if name == "newest" else ()
+            assert step.startswith(("SEARCH", "MULTI-INDEX OR", "INDEX", *allowed)), (name, step)
     store.close()
 
 
@@ -301,7 +303,7 @@ def test_units_are_looked_up_and_not_searched(tmp_path):
     store.create({})
     append(store, [asked(1, 3, units=("ann", "bob", "cid"))])
     with sqlite3.connect(tmp_path / "log.db") as file:
-        query = store._statements.known._text
+        query = store._statements.known_few._text
         [(*_, plan)] = file.execute(f"EXPLAIN QUERY PLAN {query}", (1, *["ann"] * 16))
     file.close()
     store.close()
