@@ -3,8 +3,12 @@
 from itertools import count
 from threading import Thread
 
-from orthobandit import Experiment
+import sqlalchemy as sa
+
+from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.experiment.store import SQLStore
+from orthobandit.experiment.store.engines import KEPT
+from orthobandit.service.registry import Registry
 from orthobandit.testing import check_store
 from service_samples import TWO, is_problem, served
 
@@ -52,3 +56,22 @@ def test_tokens_are_good_on_every_server(postgres):
         headers = {"Authorization": f"Bearer {made['token']}"}
         assert other.get("/v1/experiments", headers=headers).status_code == 200
         assert is_problem(other.post("/v1/experiments", json=SUMS, headers=headers), 403, "forbidden")
+
+
+def connections(registry):
+    with registry.reading() as connection:
+        return connection.execute(sa.text("SELECT count(*) FROM pg_stat_activity")).scalar()
+
+
+def test_experiments_share_their_connections(postgres):
+    registry, other = Registry(postgres), Registry(postgres)
+    before, arms, policy = connections(registry), ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1))
+    made = [registry.create(f"shared-{number}", arms, policy) for number in range(KEPT + 5)]
+    for one in (*made, *made):
+        one.tell(one.ask().id, 1.0)
+    assert connections(registry) <= before + KEPT + 1  # those kept, and one that reads
+    assert registry._engine is other._engine
+    registry.close()
+    registry.close()
+    assert "shared-0" in other.page(100)  # closing twice takes nothing from others
+    other.close()

@@ -302,12 +302,15 @@ class Experiment:
     def report(self) -> Report:
         """Return what is known now, and what to do; print it, or make JSON, a page or a figure of it.
 
-        Looking as often as you like is legal: all intervals hold at all times at once.
+        Looking as often as you like is legal: all intervals hold at all times at once. Nothing is written
+        unless a window has passed meanwhile, and settles proposals.
         """
         return self._do(self._reported)  # type: ignore[no-any-return]
 
     def _reported(self, turn: Turn) -> Report:
-        turn.ledger.settle(self._clock())
+        now = self._clock()
+        if turn.ledger.is_due(now):
+            turn.ledger.settle(now)
         return report_of(turn.ledger)
 
     def glance(self) -> Glance:

@@ -159,6 +159,10 @@ class Ledger(Accounts):
             self.take(ready)
         self._tell_outbox(self.at)
 
+    def is_due(self, at: float) -> bool:
+        """Tell whether anything is settled by then that is not taken in yet."""
+        return self.waiting.is_due(max(self.at, at), self._needed)
+
     @cached_property
     def _needed(self) -> int:
         """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""

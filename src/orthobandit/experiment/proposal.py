@@ -150,9 +150,9 @@ class Waiting:
         A proposal is settled when the first `needed` of its metrics have been told, or when its deadline has
         passed; with `needed` 0, only then.
         """
-        stop = min(self._end, self._head + LONGEST)
-        if stop == self._head or not self._is_first_settled(at, needed):
+        if not self.is_due(at, needed):
             return None
+        stop = min(self._end, self._head + LONGEST)
         if stop == self._head + 1:
             count = 1
         else:
@@ -171,6 +171,10 @@ class Waiting:
         self._head += count
         self.first += count
         return out
+
+    def is_due(self, at: float, needed: int) -> bool:
+        """Tell whether :meth:`settled` would return any."""
+        return len(self) > 0 and self._is_first_settled(at, needed)
 
     def _is_first_settled(self, at: float, needed: int) -> bool:
         if self._deadlines.item(self._head) <= at:

@@ -18,7 +18,8 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.store.dialects import address, connected, file_of, writing
+from orthobandit.experiment.store.dialects import address, file_of, writing
+from orthobandit.experiment.store.engines import engine_of, let_go
 from orthobandit.experiment.store.failures import named_errors
 from orthobandit.experiment.store.schema import EXPERIMENTS
 from orthobandit.experiment.store.upgrade import is_ready
@@ -58,7 +59,7 @@ class Registry:
         file = file_of(url)
         self.where: str | Path = where if file is None else file.absolute()
         self._shown = str(file or url)  # the text of a URL hides its password
-        self._engine = connected(address(self.where), PATIENCE)
+        self._engine, self._is_closed = engine_of(address(self.where), PATIENCE), False
         self._open: dict[str, Experiment] = {}
         self._lock = Lock()
         with self.errors():
@@ -151,7 +152,9 @@ class Registry:
             for one in self._open.values():
                 one.close()
             self._open.clear()
-            self._engine.dispose()
+            if not self._is_closed:
+                self._is_closed = True
+                let_go(self._engine)
 
 
 def _unknown(key: str) -> UnknownExperimentError:

@@ -22,6 +22,7 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import OnlineRegression
 from orthobandit.experiment import shared as module
+from orthobandit.experiment.entries import Noted
 
 from .conftest import played
 
@@ -205,3 +206,20 @@ def test_a_baseline_that_cannot_be_kept_is_refused_at_once(path):
     with pytest.raises(ParameterError, match="cannot go on after a restart"):
         Experiment.create(path, ARMS, policy)
     assert not Path(path).exists()
+
+
+def test_looking_writes_only_what_a_window_has_settled(tmp_path):
+    now = iter([0.0, 0.0, 1.0, 2.0, 9.0, 10.0])
+    made = Experiment.create(
+        tmp_path / "a.db", ArmSet.one_hot(2), rewards=(0, 1), window=5.0, clock=lambda: next(now)
+    )
+    made.ask()
+    before = [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)]
+    made.report()
+    made.report()
+    assert [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)] == before
+    assert made.report().settled == 1  # after the window
+    assert made.report().settled == 1
+    assert [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)] == [*before, "plan"]
+    assert made.replay().is_equal
+    made.close()

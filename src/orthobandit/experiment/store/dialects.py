@@ -68,7 +68,7 @@ def connected(url: URL, patience: float) -> Engine:
             f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
         ) from None
     if url.get_backend_name() != "sqlite":
-        engine = sa.create_engine(url, max_overflow=-1, pool_pre_ping=True)
+        engine = sa.create_engine(url, pool_size=10, max_overflow=-1, pool_pre_ping=True)
         if engine.dialect.name == "postgresql":
             sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
         return engine

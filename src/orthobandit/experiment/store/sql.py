@@ -29,12 +29,12 @@ from orthobandit.experiment.store.dialects import (
     address,
     begin,
     commit,
-    connected,
     file_of,
     lock_tables,
     undo,
     writing,
 )
+from orthobandit.experiment.store.engines import engine_of, is_crowded, let_go
 from orthobandit.experiment.store.failures import named_errors
 from orthobandit.experiment.store.order import as_json
 from orthobandit.experiment.store.reader import Reader
@@ -135,6 +135,8 @@ class SQLStore:
                 with self._errors():
                     commit(connection)
                 self._end = writer.end
+                if is_crowded(self._engine):
+                    self._give_back()
             except BaseException:
                 self._end = None
                 self._undo()
@@ -207,14 +209,14 @@ class SQLStore:
     def close(self) -> None:
         """Close all connections."""
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-            self._engine.dispose()
+            self._give_back()
+            let_go(self._engine)
 
     def _connect(self) -> None:
-        self._engine = connected(self._url, self._patience)
+        self._engine = engine_of(self._url, self._patience)
         self._statements = Statements(self._engine.dialect)
         self._lock = RLock()
         self._writer = None
@@ -283,6 +285,12 @@ class SQLStore:
         if self._connection is None:
             self._connection = writing(self._engine)
         return self._connection
+
+    def _give_back(self) -> None:
+        """Let others of the same database have the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _undo(self) -> None:
         if self._connection is None:

@@ -81,21 +81,27 @@ class Insertion(Statement):
     def __init__(self, table: Table, dialect: Dialect) -> None:
         super().__init__(sa.insert(table), [column.name for column in table.c], dialect)
         self._sizes = dict[int, str]()
-        mark = {"qmark": "?", "format": "%s", "pyformat": "%s"}.get(dialect.paramstyle)
-        if mark is not None:
-            quoted = dialect.identifier_preparer
+        # psycopg would read a text with more than 50 parameters again every time, unless it is PostgreSQL's.
+        self._raw = getattr(dialect.dbapi, "RawCursor", None)
+        mark = {"qmark": "?", "format": "%s"}.get("raw" if self._raw else dialect.paramstyle)
+        if mark is not None or self._raw is not None:
+            quoted, width = dialect.identifier_preparer, len(table.c)
             names = ", ".join(quoted.quote(column.name) for column in table.c)
-            row = f"({', '.join([mark] * len(table.c))})"
             begin = f"INSERT INTO {quoted.format_table(table)} ({names}) VALUES "  # noqa: S608
-            self._sizes = {size: begin + ", ".join([row] * size) for size in SIZES}
+            for size in SIZES:
+                marks = [mark or f"${place}" for place in range(1, width * size + 1)]
+                rows = [", ".join(marks[start : start + width]) for start in range(0, len(marks), width)]
+                self._sizes[size] = begin + ", ".join(f"({row})" for row in rows)
 
     def change(self, cursor: Any, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add rows."""
         done = 0
-        for size, text in self._sizes.items():
-            while len(rows) - done >= size:
-                cursor.execute(text, tuple(chain.from_iterable(rows[done : done + size])))
-                done += size
+        if len(rows) >= SIZES[-1]:
+            several = cursor if self._raw is None else self._raw(cursor.connection)
+            for size, text in self._sizes.items():
+                while len(rows) - done >= size:
+                    several.execute(text, tuple(chain.from_iterable(rows[done : done + size])))
+                    done += size
         super().change(cursor, rows[done:])
 
 

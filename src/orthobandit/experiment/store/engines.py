@@ -1,0 +1,50 @@
+"""Engines: all experiments of a database server share one pool of connections."""
+
+import os
+from threading import Lock
+
+from sqlalchemy.engine import URL, Engine
+
+from orthobandit.experiment.store.dialects import connected, file_of
+
+KEPT = 10  # connections of a server beyond which those who have written give theirs back
+_LOCK = Lock()
+_USED: dict[tuple[str, float, int], tuple[Engine, int]] = {}
+
+
+def engine_of(url: URL, patience: float) -> Engine:
+    """Return the engine of a database, made if nobody has it; :func:`let_go` of it in the end.
+
+    A file has an engine for everybody who opens it: another file may have its name by then.
+
+    Parameters
+    ----------
+    url : URL
+    patience : float
+        Seconds that writers wait for each other.
+    """
+    if file_of(url) is not None:
+        return connected(url, patience)
+    key = (url.render_as_string(hide_password=False), patience, os.getpid())
+    with _LOCK:
+        engine, users = _USED.get(key) or (connected(url, patience), 0)
+        _USED[key] = (engine, users + 1)
+        return engine
+
+
+def let_go(engine: Engine) -> None:
+    """Close the connections of an engine, once nobody uses it any more."""
+    with _LOCK:
+        for key, (found, users) in list(_USED.items()):
+            if found is engine and users > 1:
+                _USED[key] = (found, users - 1)
+                return
+            if found is engine:
+                del _USED[key]
+    engine.dispose()
+
+
+def is_crowded(engine: Engine) -> bool:
+    """Tell whether more connections are out than one process should keep."""
+    checked_out = getattr(engine.pool, "checkedout", None)
+    return checked_out is not None and checked_out() > KEPT
