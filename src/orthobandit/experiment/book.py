@@ -12,7 +12,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.plan import Centre
-from orthobandit.experiment.feeds import Feed, since_of
+from orthobandit.experiment.feeds import Feed, Feeds, since_of
 from orthobandit.experiment.tracks import Sums, dump_pending, load_pending
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
@@ -35,7 +35,7 @@ class Book:
         Number of its distribution.
     plans : dict
         Distributions that proposals belong to, by number.
-    feeds : list of Feed
+    feeds : Feeds
         What an :class:`AnytimeElimination` was fed.
     since : (K, K) array of int
         The first feed that each entry of its evidence counts.
@@ -50,7 +50,7 @@ class Book:
         self.policy, self.arms, self.state = policy, arms, policy.start(arms)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
-        self.feeds: list[Feed] = []
+        self.feeds = Feeds()
         self.since = np.zeros((len(arms), len(arms)), dtype=np.int64)
         self.unused, self._total = 0, 0
         self.retired: Mask = np.zeros(len(arms), dtype=np.bool_)
@@ -158,7 +158,7 @@ class Book:
         for number in self._order():
             tally, is_late = self._pending[number].tally, number != self.current
             if isinstance(self.policy, AnytimeElimination):
-                self.feeds.append(Feed.of(self.state, self.plans[number], tally, late=is_late))
+                self.feeds.add(Feed.of(self.state, self.plans[number], tally, late=is_late))
             self.state = self._fed(self.state, number, tally)
         self._pending, self._total = {}, 0
 
@@ -224,7 +224,7 @@ class Book:
             "restricted": [[list(key), number] for key, number in self._restricted.items()],
             "pending": dump_pending(self._pending),
             "total": self._total,
-            "feeds": [feed.text for feed in self.feeds],
+            "feeds": self.feeds.to_json(),
             "since": self.since.tolist(),
             "retired": self.retired.tolist(),
             "unused": self.unused,
@@ -241,7 +241,7 @@ class Book:
         out.plan, out.news = policy.plan(out.state), []
         out._pending = load_pending(data["pending"], len(arms))
         out._total, out.unused = data["total"], data["unused"]
-        out.feeds = [Feed.from_json(feed) for feed in data["feeds"]]
+        out.feeds = Feeds(data["feeds"])
         out.since = np.array(data["since"], dtype=np.int64).reshape(len(arms), len(arms))
         out.retired = np.array(data["retired"], dtype=np.bool_)
         return out

@@ -224,4 +224,4 @@ def certified(book: Book) -> Certificate:
     """Return the certificate of what a policy has claimed."""
     if not isinstance(book.policy, AnytimeElimination):
         raise ParameterError(f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does")
-    return Certificate.of(book.policy, book.state, book.feeds, book.since)
+    return Certificate.of(book.policy, book.state, book.feeds.all(), book.since)

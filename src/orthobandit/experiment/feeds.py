@@ -1,8 +1,8 @@
 """Feeds: the rounds that a policy was given at a time, kept so that its claims can be recomputed."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,11 +66,6 @@ class Feed:
         """Whether the policy took the rounds as evidence."""
         return self.use == USES[-1]
 
-    @cached_property
-    def text(self) -> str:
-        """As JSON, written once: feeds grow in number, and states that hold them are kept again and again."""
-        return json.dumps(self.to_json(), separators=(",", ":"))
-
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly."""
         return {
@@ -81,15 +76,48 @@ class Feed:
         }
 
     @classmethod
-    def from_json(cls, given: dict[str, Any] | str) -> "Feed":
-        """Invert :meth:`to_json`, or :attr:`text`."""
-        data = json.loads(given) if isinstance(given, str) else given
+    def from_json(cls, data: dict[str, Any]) -> "Feed":
+        """Invert :meth:`to_json`."""
         return cls(
             Plan.from_json(data["plan"]),
             Tally.from_json(data["tally"]),
             data["use"],
             int(data["length"]),
         )
+
+
+class Feeds:
+    """Feeds in their order, as texts: they are many, and a tenth of the room that their arrays would take.
+
+    They are written once, so that states which hold them can be kept again and again.
+
+    Parameters
+    ----------
+    kept : sequence
+        What :meth:`to_json` returned, or dictionaries, as earlier releases kept them.
+    """
+
+    def __init__(self, kept: Sequence[str | dict[str, Any]] = ()) -> None:
+        self._texts = [one if isinstance(one, str) else _text(one) for one in kept]
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, feed: Feed) -> None:
+        """Add one at the end."""
+        self._texts.append(_text(feed.to_json()))
+
+    def all(self) -> list[Feed]:
+        """Return all of them, read again."""
+        return [Feed.from_json(json.loads(text)) for text in self._texts]
+
+    def to_json(self) -> list[str]:
+        """Return their texts."""
+        return list(self._texts)
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"))
 
 
 def since_of(since: ArrayLike, state: AnytimeState, count: int) -> Whole:

@@ -9,7 +9,7 @@ from tests.unit.experiment.fed import MODES, PLANE, fed
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Tally
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.experiment.certificate import Certificate
-from orthobandit.experiment.feeds import Feed, since_of
+from orthobandit.experiment.feeds import Feed, Feeds, since_of
 
 
 @pytest.mark.parametrize("goal", ["identify", "earn"])
@@ -197,7 +197,7 @@ def test_rounds_in_flight_are_unbiased_for_an_arm_that_shares_their_features(rew
     in_flight = experiment.ask(400)
     experiment.extend(ArmSet(points, list("abcd")))
     tell(in_flight)
-    late = [feed for feed in experiment._now().book.feeds if feed.counted and feed.plan.count == 4]
+    late = [feed for feed in experiment._now().book.feeds.all() if feed.counted and feed.plan.count == 4]
     assert any(np.ptp(feed.plan.values) > 0.01 for feed in late)
     for feed in late:
         slope = feed.plan.values[1] - feed.plan.values[0]
@@ -223,3 +223,15 @@ def test_rounds_of_a_declared_arm_in_flight_when_arms_are_added_are_no_evidence(
     tell(in_flight)
     assert experiment.certificate().verdict.valid
     assert experiment.replay().is_equal
+
+
+def test_feeds_are_kept_as_they_were():
+    run = fed("bounded")
+    kept = Feeds()
+    for feed in run.feeds:
+        kept.add(feed)
+    plain = [feed.to_json() for feed in run.feeds]
+    assert [feed.to_json() for feed in kept.all()] == plain
+    assert [feed.to_json() for feed in Feeds(kept.to_json()).all()] == plain
+    assert Feeds(plain).to_json() == kept.to_json()  # as earlier releases kept them
+    assert len(kept) == len(plain)
