@@ -20,7 +20,7 @@ from orthobandit.policy._phases import (
 )
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.one_shot import R1, R2, rounded, successor_ridge
-from orthobandit.policy.rage import xy_design
+from orthobandit.policy.phased import xy_design
 
 VARIANTS = ("anchor", "released")
 
