@@ -7,9 +7,8 @@ from typing import Any
 
 from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.cli._words import guide, offer, stored, whole
-from orthobandit.study.page import in_words
 from orthobandit.study.paper import SECTIONS
-from orthobandit.study.report import chosen, measure
+from orthobandit.study.report import chosen, in_words, measure
 from orthobandit.study.sections import Scope
 
 MEANT = {"seeds": "seed"}  # an argument and the flag that gives it

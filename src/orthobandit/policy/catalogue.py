@@ -11,12 +11,11 @@ from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime.words import anytime_elimination
 from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE, FarthestPair
-from orthobandit.policy.budget import FixedBudget
+from orthobandit.policy.budget import P1RAGE, FixedBudget
 from orthobandit.policy.explore import PureExploration, UniformAllocation
 from orthobandit.policy.linear import LinTS, LinUCB
 from orthobandit.policy.multi_armed import UCB1, MABThompson
 from orthobandit.policy.one_shot import OneShot
-from orthobandit.policy.p1rage import P1RAGE
 from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI
