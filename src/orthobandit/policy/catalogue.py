@@ -15,10 +15,9 @@ from orthobandit.policy.budget import P1RAGE, FixedBudget
 from orthobandit.policy.explore import PureExploration, UniformAllocation
 from orthobandit.policy.linear import LinTS, LinUCB
 from orthobandit.policy.multi_armed import UCB1, MABThompson
-from orthobandit.policy.one_shot import OneShot
 from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
-from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
 
