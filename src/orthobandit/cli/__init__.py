@@ -124,8 +124,8 @@ class _Command(NamedTuple):
 def _command(name: str) -> _Command:
     module = import_module(f"orthobandit.cli.{SHARED.get(name, name)}")
     ending = f"_{name.replace('-', '_')}" if name in SHARED else ""
-    found = (getattr(module, f"{what}{ending}") for what in ("configure", "run"))
-    return _Command(*found, getattr(module, "MEANT", {}))
+    configure, run = (getattr(module, f"{what}{ending}") for what in ("configure", "run"))
+    return _Command(configure, run, getattr(module, "MEANT", {}))
 
 
 def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> int:
