@@ -11,6 +11,7 @@ from orthobandit._types import Array, Mask
 from orthobandit.errors import ForecastError, ParameterError
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.estimate.forecaster import CompiledForecaster, Covariates, Forecast
+from orthobandit.experiment.packed import packed, unpacked
 
 Given = Sequence[Covariates] | None
 
@@ -32,7 +33,7 @@ class Level:
         if kept is not None:
             self._mean, self.learnt = float(kept["mean"]), int(kept["learnt"])
             self.stood_in = int(kept["stood_in"])
-            self._rows = deque(np.array(row, dtype=np.float64) for row in kept["rows"])
+            self._rows = _loaded(kept["rows"])
             self._waiting = deque(None if one is None else _forecast(one) for one in kept["waiting"])
 
     def check(self, covariates: Given) -> None:
@@ -110,7 +111,7 @@ class Level:
             "mean": self._mean,
             "learnt": self.learnt,
             "stood_in": self.stood_in,
-            "rows": [rows.tolist() for rows in self._rows],
+            "rows": packed(np.concatenate(self._rows)) if self._rows else "",
             "waiting": [None if one is None else _plain(one) for one in self._waiting],
         }
 
@@ -125,6 +126,13 @@ def check_kept(baseline: Baseline) -> None:
             f"baseline={baseline!r} cannot go on after a restart ({error}); give one that can, such as"
             " AutoRegression or CovariateRegression, or use Experiment.memory"
         ) from None
+
+
+def _loaded(kept: str | list[Any]) -> deque[Array]:
+    """Return rows of regressors from what was kept of them; earlier releases kept lists."""
+    if isinstance(kept, str):
+        return deque([unpacked(kept)] if kept else [])
+    return deque(np.array(rows, dtype=np.float64) for rows in kept)
 
 
 def _plain(one: Forecast) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._plain import numbers_of, plain
+from orthobandit._plain import numbers_of
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.experiment.packed import packed, unpacked
 
 LONGEST = 4096  # proposals that are settled at a time
+COLUMNS = ("arms", "distributions", "deadlines", "held", "informed", "forecasts", "values")
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +196,11 @@ class Waiting:
             return
         kept = slice(self._head, self._end)
         larger = max(size, 2 * (len(self) + count))
-        for name in ("_arms", "_distributions", "_deadlines", "_held", "_informed", "_forecasts", "_values"):
-            old = getattr(self, name)
+        for name in COLUMNS:
+            old = getattr(self, f"_{name}")
             new = np.zeros((*old.shape[:-1], larger), dtype=old.dtype)
             new[..., : len(self)] = old[..., kept]
-            setattr(self, name, new)
+            setattr(self, f"_{name}", new)
         self._head, self._end = 0, len(self)
 
     def provisional(self, metric: int) -> tuple[Whole, Array]:
@@ -208,30 +210,28 @@ class Waiting:
         return self._arms[rows][told], self._values[metric, rows][told]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists and numbers; None where nothing was told."""
+        """Return what survives JSON exactly: there may be very many, so columns are packed."""
         rows = slice(self._head, self._end)
-        return {
-            "first": self.first,
-            "arms": self._arms[rows].tolist(),
-            "distributions": self._distributions[rows].tolist(),
-            "deadlines": plain(self._deadlines[rows]),
-            "held": self._held[rows].tolist(),
-            "informed": self._informed[:, rows].tolist(),
-            "forecasts": self._forecasts[:, rows].tolist(),
-            "values": plain(self._values[:, rows]),
+        return {"first": self.first} | {
+            name: packed(getattr(self, f"_{name}")[..., rows]) for name in COLUMNS
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], metrics: int) -> "Waiting":
-        """Invert :meth:`to_json`."""
+        """Invert :meth:`to_json`; earlier releases kept lists."""
         out = cls(metrics, data["first"])
-        count = len(data["arms"])
+        columns = {name: _column(name, data[name]) for name in COLUMNS}
+        count = columns["arms"].size
         out._make_room(count)
-        out._arms[:count], out._distributions[:count] = data["arms"], data["distributions"]
-        out._deadlines[:count] = numbers_of(data["deadlines"])
-        out._held[:count] = data["held"]
-        out._informed[:, :count] = np.array(data["informed"], dtype=np.bool_).reshape(metrics, count)
-        out._forecasts[:, :count] = np.array(data["forecasts"], dtype=np.float64).reshape(metrics, count)
-        out._values[:, :count] = numbers_of(data["values"], np.nan).reshape(metrics, count)
+        for name, column in columns.items():
+            kept = getattr(out, f"_{name}")
+            kept[..., :count] = column.reshape(*kept.shape[:-1], count)
         out._end = count
         return out
+
+
+def _column(name: str, kept: Any) -> Any:
+    """Return a column from what was kept of it."""
+    if isinstance(kept, str):
+        return unpacked(kept)
+    return numbers_of(kept, np.nan) if name == "values" else numbers_of(kept)

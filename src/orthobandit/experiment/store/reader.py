@@ -114,9 +114,10 @@ class Reader:
         found: dict[str, int] = {}
         statements, done = self.statements, 0
         # A few statements for every number of units: the last unit fills the places that are left.
-        sizes = ((1, statements.known_one), (FEW, statements.known_few), (MANY, statements.known_many))
+        sizes = ((MANY, statements.known_many), (FEW, statements.known_few), (1, statements.known_one))
         while done < len(units):
-            size, statement = next((one for one in sizes if len(units) - done <= one[0]), sizes[-1])
+            left = len(units) - done
+            size, statement = next(one for one in sizes if left > one[0] // 4)
             some = tuple(units[done : done + size])
             padded = some + some[-1:] * (size - len(some))
             found.update(statement.run(cursor, self.experiment, *padded))
