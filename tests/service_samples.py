@@ -14,6 +14,7 @@ import uvicorn
 
 from orthobandit.service import create_app
 from orthobandit.service.auth import Tokens
+from orthobandit.service.preparing import prepare
 from orthobandit.service.registry import Registry
 
 TWO = {"key": "page", "arms": ["old", "new"], "rewards": [0, 1]}
@@ -67,6 +68,7 @@ def is_problem(response, status, kind):
 
 def started(where, *arguments, port=None):
     """Start `orthobandit serve` as a process; returns it and its address, where it will answer."""
+    prepare()  # so that what is compiled is in its cache, and the process answers soon
     if port is None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
