@@ -50,7 +50,10 @@ def test_the_page_says_what_the_report_says(visitor):
     assert f"+{report['arms'][1]['gap']:.3g}" in words
     assert "told, not settled: 1 in the mean" in words
     assert "Sample ratio arms are drawn as the plans say" in words
-    assert "Guardrail seconds: an arm is retired once it is proven above the reference arm" in words
+    assert "Guardrail on seconds an arm is retired once it is proven above the reference arm" in words
+    assert "by more than 0.5; it has retired &#39;odd&#39;" in words
+    assert "odd retired by the guardrail" in words
+    assert page.text.count('class="limit"') == 2  # one for each arm but the reference
     assert "Holdout reward" in words
     assert "was retired by the guardrail on &#39;seconds&#39;" in words
     assert "seconds" in words

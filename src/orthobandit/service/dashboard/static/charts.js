@@ -16,7 +16,8 @@ window.orthobanditCharts = (() => {
     const form = wide < 600 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
       : wide < 2 * 86400 ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
     const words = new Intl.DateTimeFormat("en-GB", form);
-    return splits.map((at) => words.format(1000 * at));
+    const texts = splits.map((at) => words.format(1000 * at));
+    return texts.map((text, i) => text === texts[i - 1] ? "" : text);  // of parts of a second
   };
 
   const axis = (more) => ({
