@@ -35,7 +35,7 @@ def visitor(tmp_path_factory):
 
 def test_the_list_says_what_to_do(visitor):
     words = in_words(visitor.get(""))
-    assert "page winner declared Show &#39;new&#39;: it is the best" in words
+    assert "page winner declared guardrail Show &#39;new&#39;: it is the best" in words
     assert "1,000 of 1,020" in words
 
 

@@ -60,8 +60,9 @@ window.orthobanditCharts = (() => {
       const [middle, low, high] = [0, 1, 2].map((part) => rows.map((row) => row[part]));
       table.push(high, low, middle);
       ends.push(low, high);
-      const edge = { stroke: faint(stroke, "80"), width: 1, points: { show: false } };
-      series.push({ ...edge }, { ...edge }, { stroke, width: 2, points: { show: at.length < 2 } });
+      const points = { show: at.length < 2, fill: stroke };
+      const edge = { stroke: faint(stroke, "80"), width: 1, points };
+      series.push({ ...edge }, { ...edge }, { stroke, width: 2, points: { ...points, size: 8 } });
       bands.push({ series: [first, first + 1], fill: faint(stroke) });
     }
     const [low, high] = range(ends);
