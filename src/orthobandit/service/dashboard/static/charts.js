@@ -107,7 +107,7 @@ window.orthobanditCharts = (() => {
 
   const all = () => { if (last) for (const one of [intervals, allocation, baseline]) one(last); };
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  for (const what of ["(prefers-color-scheme: dark)", "print"]) matchMedia(what).addEventListener("change", all);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
 
