@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " files.",
         {
             "in this bash, now": "completion bash > ~/.orthobandit.bash; . ~/.orthobandit.bash",
-            "in every new zsh": 'completion zsh > "${fpath[1]}/_orthobandit"',
+            "in this zsh, now": "completion zsh > ~/.orthobandit.zsh; . ~/.orthobandit.zsh",
             "in every new fish": "completion fish > ~/.config/fish/completions/orthobandit.fish",
         },
         ["Print it again after an upgrade: the script lists what this version knows."],
