@@ -150,10 +150,10 @@ def _through(http, token):
 def test_prometheus_takes_the_settings(tmp_path):
     (tmp_path / "token").write_text("ob_")
     scrape, rules = tmp_path / "prometheus.yml", tmp_path / "rules.yml"
-    text = block("yaml", "scrape_configs").replace(
-        "/etc/prometheus/orthobandit.token", str(tmp_path / "token")
-    )
-    assert str(tmp_path) in text
-    scrape.write_text(f"rule_files: [{rules}]\n{text}")
+    text = block("yaml", "rule_files")
+    for old, new in {"orthobandit.token": tmp_path / "token", "orthobandit.rules.yml": rules}.items():
+        assert f"/etc/prometheus/{old}" in text
+        text = text.replace(f"/etc/prometheus/{old}", str(new))
+    scrape.write_text(text)
     rules.write_text(block("yaml", "groups"))
     assert "SUCCESS: 6 rules found" in done("promtool", "check", "config", str(scrape))
