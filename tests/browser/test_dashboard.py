@@ -212,6 +212,18 @@ def test_the_keyboard_is_enough_and_focus_is_seen_and_kept(chromium, server):
         assert page.evaluate("document.activeElement.id") == "pause"
 
 
+def test_the_first_experiment_comes_into_an_empty_list(chromium, tmp_path):
+    where = tmp_path / "all.db"
+    token = token_of(where)
+    with running(create_app(where)) as address, watched(chromium, address) as page:
+        enter(page, address, token)
+        assert "Nothing runs yet" in page.inner_text("main")
+        with Client(address, token) as client:
+            client.create("landing", list(RATES))
+        page.wait_for_selector("#list >> text=landing")
+        assert "New experiment" in page.inner_text("main")
+
+
 def test_a_page_says_that_its_server_is_away_and_goes_on_when_it_is_back(chromium, server):
     address, token = server
     context = chromium.new_context()
