@@ -47,7 +47,7 @@ def test_the_page_says_what_the_report_says(visitor):
     assert "Settled 1,000 Awaited 20 Proposals 1,020" in words
     for arm in report["arms"]:
         assert f"{arm['settled']:,} settled" in words
-    assert f"+{report['arms'][1]['gap']:.3g}" in words
+    assert f"+{report['arms'][1]['gap']:.2f}" in words
     assert "told, not settled: 1 in the mean" in words
     assert "Sample ratio arms are drawn as the plans say" in words
     assert "Guardrail on seconds an arm is retired once it is proven above the reference arm" in words

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from orthobandit._text import span
+from orthobandit._text import places_of, span
 from orthobandit.experiment import Guardrail, Metric
 from orthobandit.experiment.glance import Glance, rail_words
 from orthobandit.experiment.report import MetricReport, Report
@@ -39,20 +40,37 @@ def advice_of(report: Report) -> str:
     return report.advice
 
 
-def signed(value: float) -> str:
-    """Return a difference with its sign.
+def signed(value: float, places: int | None = None) -> str:
+    """Return a difference with its sign, and with these decimal places if they are known.
 
     Examples
     --------
-    >>> signed(-0.01234), signed(0.5)
-    ('−0.0123', '+0.5')
+    >>> signed(-0.01234), signed(0.5), signed(0.0776, 2), signed(-0.0004, 2)
+    ('−0.0123', '+0.5', '+0.08', '0.00')
     """
-    return f"{value if abs(value) > TINY else 0.0:+.3g}".replace("-", "−")
+    exact = value if abs(value) > TINY else 0.0
+    text = f"{exact:+.3g}" if places is None else f"{exact:+,.{places}f}"
+    is_zero = places is not None and not text.strip("+-0.,")
+    return text.lstrip("+-") if is_zero else text.replace("-", "−")
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval in words."""
-    return span(low, high, signed)
+    """Return an interval in words, with digits that its width gives a meaning to.
+
+    Examples
+    --------
+    >>> interval(-0.069412, 0.077), interval(-1.0, 1.0), interval(None, None)
+    ('−0.07 to +0.08', '−1.0 to +1.0', 'not known yet')
+    """
+    return span(low, high, partial(signed, places=_places(low, high)))
+
+
+def _places(low: float | None, high: float | None) -> int | None:
+    return None if low is None or high is None else places_of([low, high])
+
+
+def _gap_words(gap: float | None, low: float | None, high: float | None) -> str | None:
+    return None if gap is None else signed(gap, _places(low, high))
 
 
 def some(count: int, most: int = 8) -> list[int]:
@@ -83,7 +101,9 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
                 "is_leader": arm.label == report.leader and report.settled > 0,
                 "is_declared": arm.label == report.declared,
                 "state": "" if arm.is_active else "retired" if arm.is_retired else "ruled out",
-                "gap": None if arm.gap is None or is_reference else signed(arm.gap),
+                "gap": None
+                if arm.gap is None or is_reference
+                else signed(arm.gap, _places(arm.low, arm.high)),
                 "interval": interval(arm.low, arm.high),
                 "bar": None if is_reference else _bar((arm.gap, arm.low, arm.high), scale),
                 "provisional": told,
@@ -108,7 +128,7 @@ def metrics_of(report: Report, guardrails: Sequence[Guardrail] = ()) -> list[dic
                     "is_reference": is_reference,
                     "is_out": not arm.is_active,
                     "is_guarded": any(reasons.get(arm.label) == rail.reason for rail in rails),
-                    "gap": None if gap[0] is None or not arm.settled else signed(gap[0]),
+                    "gap": _gap_words(*gap) if arm.settled else None,
                     "interval": interval(*gap[1:]),
                     "bar": None if is_reference else _bar(gap, scale, limits),
                 }
