@@ -1,6 +1,6 @@
 """How closely baselines follow levels that move: mean squared error of forecasts, noise of variance 1.
 
-``python -m benchmarks.bench_forecasts`` takes a few seconds. A row is a level; a column is a baseline, with its
+``python -m benchmarks.bench_forecasts`` takes a few seconds. A row is a level, a column a baseline, with its
 error in rounds 200 to 2,000 and after. What a forecast misses by is added to the variance of every interval.
 """
 
