@@ -122,8 +122,8 @@ def gamma_boundary(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike, grid: 
 
 def _flat(*arrays: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
     """Return the shape that arrays broadcast to, and each as one row of so many numbers."""
-    whole = np.broadcast_arrays(*arrays)
-    return whole[0].shape, [np.ascontiguousarray(one, dtype=np.float64).ravel() for one in whole]
+    shape = np.broadcast_shapes(*(np.shape(one) for one in arrays))
+    return shape, [np.array(np.broadcast_to(one, shape), dtype=np.float64).ravel() for one in arrays]
 
 
 def _offsets(rho: Array, grid: Grid) -> Array:
