@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._plain import numbers_of, plain
 from orthobandit._types import Array, Mask
+from orthobandit.estimate.boundaries import NEAR, Grid
 from orthobandit.estimate.tally import Tally
 
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
@@ -155,11 +156,14 @@ class Tuning:
         Mixture parameter in the units of the variances.
     scale : array
         c ≥ |w·ψ − predicted| in every counted round.
+    grid : Grid
+        Which multiples of ρ boundaries are mixed over: near ones, or wide where ρ is no more than a guess.
     """
 
     alpha: Array
     rho: Array
     scale: Array
+    grid: Grid = NEAR
 
 
 @dataclass(frozen=True, eq=False)

@@ -241,10 +241,11 @@ class ContrastSequence:
     def resumed(self, data: Mapping[str, Any]) -> "ContrastSequence":
         """Return the sequence, started with the same contrasts, with what :meth:`to_json` returned."""
         rounds, *sizes = data["sizes"]
+        alpha, rho, scale = (np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))
         return replace(
             self,
             evidence=Evidence.from_json(data["evidence"]),
-            tuning=Tuning(*(np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))),
+            tuning=Tuning(alpha, rho, scale),
             sizes=Sizes(int(rounds), *map(float, sizes)),
             drawn=np.array(data["drawn"], dtype=np.float64),
             relative=np.array(data["relative"], dtype=np.float64),

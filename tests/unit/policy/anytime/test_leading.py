@@ -9,6 +9,7 @@ import pytest
 from orthobandit import ArmSet, Environment, Experiment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.policy import AnytimeElimination
 from orthobandit.policy.anytime.leading.against import Against
@@ -292,7 +293,7 @@ def test_arms_that_are_not_looked_at_could_not_have_lost(confidence):
     names = ("weights", "variances", "slack", "pooled", "peaks")
     parts = {name: getattr(one, name) for name in names}
     evidence = Evidence(totals=-one.totals, **parts, events=np.asarray(50.0))
-    exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale))
+    exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale, WIDE))
     assert np.array_equal(one.lost(confidence, 50.0), exact)
     assert 100 < np.count_nonzero(exact) < 3900
     bounds = one.upper_bounds(confidence, 50.0)

@@ -12,7 +12,6 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import RivalGeometry
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Tuning
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import cautious, shares, tuned
 from orthobandit.policy.anytime.leading.against import Against
@@ -304,5 +303,7 @@ class LeadingRun(Rounds):
             reach[place] = geometry.reaches(own, second)[0] if confidence.is_exact else 1.0
         gaps = cautious(gap, parts[1], self.noise, self.watched)
         tuning = tuned(np.asarray(alpha), gaps, parts[0], reach, confidence, (self.noise, self.rounds))
-        tuning = Tuning(tuning.alpha, tuning.rho.reshape(-1), tuning.scale.reshape(-1))  # of one replication
+        tuning = replace(
+            tuning, rho=tuning.rho.reshape(-1), scale=tuning.scale.reshape(-1)
+        )  # of one replication
         return Against.fresh(rival, alpha, int(self.plans), tuning)
