@@ -66,7 +66,8 @@ class RivalGeometry:
         least = CLOSEST**2 * float(np.sum(self.white[own] ** 2)) if own.size else 0.0
         for start in range(0, len(kept), ROWS):
             rows = kept[start : start + ROWS]
-            y = features[rows] - features[rival]
+            y = features.take(rows, axis=0)
+            y -= features[rival]
             z = y @ transform if transform is not None else self.factor.whiten(y @ self.arms.basis.T)
             v = np.einsum("ij,ij->i", z, z)
             unknown = ~((v > least) & (v < np.inf))

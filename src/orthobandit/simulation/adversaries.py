@@ -207,7 +207,7 @@ class ReactToLast(Adaptive):
 
 def step_of(shift: object, means: Array) -> tuple[ShiftStep, Array] | None:
     """Return the compiled step of a shift and its settings (S,), or None if it has to be asked in Python."""
-    step = getattr(shift, "step", None)
+    step = type(shift).step if isinstance(shift, Adaptive) else None
     if not isinstance(shift, Adaptive) or step is None:
         return None
     settings = np.array(shift.settings(means), dtype=np.float64)

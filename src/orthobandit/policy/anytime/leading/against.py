@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate.boundaries import SHARE
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Tuning
 from orthobandit.policy.anytime.rounds import EVIDENCE
@@ -88,14 +89,24 @@ class Against:
         """Tell which survivors (n,) are worth a closer look: no others can be proven worse.
 
         A normal mixture is above √(2V·log(1/2α)). A gamma-exponential one is at most its largest part,
-        whose logarithm is S − V·log(1 + S/V) in units of the scale.
+        whose logarithm is l(V) = S − V·log(1 + S/V) in units of the scale; also at most
+        2·√(ρ/(V + ρ))·exp(l(V + ρ)), for P(ρ, ρ) > ½ and Stirling's remainder falls. The first holds for every
+        ρ that a boundary may choose, and all but the guess have a small share of α.
         """
         if not confidence.is_exact:
             least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
             return np.asarray(self.totals**2 > least)
-        total, variance = np.abs(self.totals) / self.scale, self.variances / self.scale**2
-        ratio = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
-        return np.asarray(total - variance * np.log1p(ratio) >= -np.log(self.alpha) - 1e-9)
+        out = np.zeros(len(self.totals), dtype=np.bool_)
+        goal, other = -np.log(self.alpha) - 1e-9, -np.log(np.min(SHARE))
+        for block in self._blocks(np.flatnonzero(self.totals < 0)):
+            total, scale = -self.totals[block] / self.scale[block], self.scale[block] ** 2
+            variance, rho = self.variances[block] / scale, self.rho[block] / scale
+            least = _largest_part(total, variance)
+            some = np.flatnonzero(least >= goal)
+            wide = variance[some] + rho[some]
+            guess = _largest_part(total[some], wide) + 0.5 * np.log(rho[some] / wide) + np.log(2.0)
+            out[block[some]] = (guess >= goal - np.log(np.max(SHARE))) | (least[some] >= goal + other)
+        return out
 
     def upper_bounds(self, confidence: Confidence, events: float) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""
@@ -153,3 +164,9 @@ class Against:
 
     def _tuning(self, some: Any) -> Tuning:
         return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some])
+
+
+def _largest_part(total: Array, variance: Array) -> Array:
+    """Return max over λ of λS + (λ + log(1−λ))V = S − V·log(1 + S/V), for S > 0."""
+    ratio = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
+    return np.asarray(total - variance * np.log1p(ratio))
