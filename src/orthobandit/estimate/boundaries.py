@@ -32,8 +32,8 @@ def chosen(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> tuple[Array
     Each ρ of the grid has its own boundary and its own share of α, so by a union any of them may be used at
     any time. A good guess costs log(1/0.9) in log(1/α), a bad one a few units and never more.
     """
-    v, a, r = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (variance, alpha, rho)))
-    grid, share = (one.reshape(-1, *[1] * v.ndim) for one in (GRID, SHARE))
+    v, a, r = (np.asarray(one, dtype=np.float64) for one in (variance, alpha, rho))
+    grid, share = (one.reshape(-1, *[1] * np.broadcast(v, a, r).ndim) for one in (GRID, SHARE))
     best = np.argmin((v + grid * r) * normal_exponent(v, share * a, grid * r), axis=0)
     return np.asarray(SHARE[best] * a), np.asarray(GRID[best] * r)
 
@@ -64,7 +64,7 @@ def log_gamma_mixture(total: ArrayLike, variance: ArrayLike, rho: ArrayLike) -> 
     ρ by c².
     """
     parts = (np.asarray(one, dtype=np.float64) for one in (total, variance, rho))
-    return _mixture_and_slope(*parts)[0]
+    return _log_mixture(*parts)[0]
 
 
 def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
@@ -94,20 +94,28 @@ def gamma_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arra
 
 
 def _mixture_and_slope(total: Array, v: Array, r: Array) -> tuple[Array, Array]:
-    """Return log m and d/dS log m, in a form that keeps its digits.
-
-    With a = V + ρ, z = a + S and Stirling's remainder δ, log m = S − a·log(1 + S/a) + log(ρ/a)/2 + δ(a)
-    − δ(ρ) + log P(a, z) − log P(ρ, ρ): nothing of the size of V is added and taken away again. The slope is
-    1 − a/z + density/distribution of the gamma law with shape a at z.
-    """
+    """Return log m and d/dS log m = 1 − a/z + density/distribution of the gamma law with shape a at z."""
+    value, far, remainder, log_inside = _log_mixture(total, v, r)
     a = v + r
     z = a + total
+    log_density = 0.5 * np.log(a / (2.0 * np.pi)) - np.log(z) - far - remainder
+    return value, np.asarray(total / z + np.exp(log_density - log_inside))
+
+
+def _log_mixture(total: Array, v: Array, r: Array) -> tuple[Array, Array, Array, Array]:
+    """Return log m in a form that keeps its digits, and three parts of it.
+
+    With a = V + ρ, z = a + S and Stirling's remainder δ, log m = S − a·log(1 + S/a) + log(ρ/a)/2 + δ(a)
+    − δ(ρ) + log P(a, z) − log P(ρ, ρ): nothing of the size of V is added and taken away again. The parts are
+    S − a·log(1 + S/a), δ(a) and log P(a, z).
+    """
+    a = v + r
     far = total - a * np.log1p(total / a)
-    log_inside = np.log(scipy.special.gammainc(a, z))
+    log_inside = np.log(scipy.special.gammainc(a, a + total))
     log_least = np.log(scipy.special.gammainc(r, r))
-    value = far + 0.5 * np.log(r / a) + _stirling(a) - _stirling(r) + log_inside - log_least
-    log_density = 0.5 * np.log(a / (2.0 * np.pi)) - np.log(z) - far - _stirling(a)
-    return np.asarray(value), np.asarray(total / z + np.exp(log_density - log_inside))
+    remainder = _stirling(a)
+    value = far + 0.5 * np.log(r / a) + remainder - _stirling(r) + log_inside - log_least
+    return np.asarray(value), far, remainder, log_inside
 
 
 def _stirling(a: Array) -> Array:
