@@ -90,7 +90,7 @@ class Against:
 
         A normal mixture is above √(2V·log(1/2α)). A gamma-exponential one is at most its largest part,
         whose logarithm is l(V) = S − V·log(1 + S/V) in units of the scale; also at most
-        2·√(ρ/(V + ρ))·exp(l(V + ρ)), for P(ρ, ρ) > ½ and Stirling's remainder falls. The first holds for every
+        2·√(ρ/(V + ρ))·exp(l(V + ρ)), for P(ρ, ρ) > ½ and Stirling's remainder falls. The first holds for any
         ρ that a boundary may choose, and all but the guess have a small share of α.
         """
         if not confidence.is_exact:
