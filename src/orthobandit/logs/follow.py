@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._types import Array, Whole
 from orthobandit.estimate import Confidence, ContrastSequence, Plan
-from orthobandit.estimate.pulls import Pulls
+from orthobandit.estimate.augmented import Pulls
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.feeds import Feeds
 from orthobandit.logs.levels import Chooser, Levels
