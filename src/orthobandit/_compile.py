@@ -6,6 +6,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,6 +42,18 @@ def compiled_for(
     """
     passed = [types.FunctionType(_type(result)(*map(_type, given))) for result, given in callbacks]
     return cast(Callable[P, R], _specialised(function, (*map(_type, arguments), *passed)))
+
+
+def takes(function: Any, result: Any, arguments: Sequence[Any]) -> bool:
+    """Tell whether this is a compiled function of such arguments with such a result, given by examples."""
+    if not isinstance(function, Dispatcher):
+        return False
+    try:
+        function.compile(tuple(map(_type, arguments)))
+    except NumbaError:
+        return False
+    found: Any = function.overloads[tuple(map(_type, arguments))]
+    return bool(found.signature.return_type == _type(result))
 
 
 @cache

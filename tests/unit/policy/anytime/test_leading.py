@@ -299,3 +299,23 @@ def test_arms_that_are_not_looked_at_could_not_have_lost(confidence):
     bounds = one.upper_bounds(confidence, 50.0)
     some = rng.random(n) < 0.5
     assert one.highest(confidence, 50.0, some) == pytest.approx(max(bounds[some].max(), 0.0), rel=1e-8)
+
+
+def test_only_arms_that_cannot_lose_are_left_out_of_the_closer_look():
+    rng = np.random.default_rng(3)
+    count, confidence = 4000, Bounded(0.0, 1.0)
+    variances = 10.0 ** rng.uniform(-2, 5, count)
+    rho, scale = variances * 10.0 ** rng.uniform(-8, 8, count), 10.0 ** rng.uniform(-1, 1, count)
+    bare = dict.fromkeys(("slack", "pooled", "peaks"), np.zeros(count))
+    sums = {"weights": np.ones(count), "variances": variances * scale**2, **bare}
+    tuning = {"rho": rho * scale**2, "scale": scale}
+    # Sums a little below, at and above the boundary of each arm.
+    flat = Against(0, 0.01, 0, totals=np.zeros(count), **sums, **tuning)
+    boundary = flat.upper_bounds(confidence, np.inf)
+    for factor in (0.9, 1.0 - 1e-6, 1.0 + 1e-6, 1.1):
+        near = Against(0, 0.01, 0, totals=-factor * boundary, **sums, **tuning)
+        evidence = replace(near._evidence(slice(None), np.inf), totals=factor * boundary)
+        assert np.array_equal(
+            near.lost(confidence, np.inf), confidence.exceeds(evidence, near._tuning(slice(None)))
+        )
+    assert near.lost(confidence, np.inf).all()
