@@ -166,7 +166,7 @@ class Constancy:
         split = Split(
             rounds=self.rounds,
             parts={name: getattr(evidence, name) for name in SUMMED},
-            scattered=self.sequence.sizes.scattered,
+            scattered=self.sequence.seen.sizes.scattered,
             rho=tightest_rho(evidence.variances, alpha),
             low=low,
             high=high,
@@ -177,7 +177,7 @@ class Constancy:
         """Return the ends (m,) of the intervals of all gaps after a split, counted from 0."""
         split, now = self.splits[number], self.sequence.evidence
         since = {name: getattr(now, name) - part for name, part in split.parts.items()}
-        seen = float(events(self.sequence.sizes.scattered - split.scattered, split.largest))
+        seen = float(events(self.sequence.seen.sizes.scattered - split.scattered, split.largest))
         # Where the whole sequence may not speak yet, a part of it may not either.
         allowed = np.where(np.asarray(now.events) > 0, seen, 0.0)
         return self._interval(replace(now, **since, events=allowed), self._level(number), split.rho)

@@ -132,3 +132,8 @@ PER_CELL = (
     "rest_low",
     "rest_high",
 )
+
+
+def totals_at(index: Whole, values: Array | Whole, length: int) -> Array:
+    """Return the sums (length,) of values (n,) that have the same index."""
+    return np.asarray(np.bincount(index, values, minlength=length), dtype=np.float64)

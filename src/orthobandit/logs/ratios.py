@@ -17,7 +17,8 @@ from orthobandit.logs.effects import (
     unknown_effect,
     verdict_of,
 )
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, followed, mode_in_words, summaries
 from orthobandit.logs.results import Effect, Interval, MetricResult
 from orthobandit.logs.scores import Aim, Score

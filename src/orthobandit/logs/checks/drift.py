@@ -104,7 +104,8 @@ class _Whole:
             for part in fields(Evidence)
         }
         scattered, largest = (
-            np.array([getattr(one.sizes, name) for one in sequences]) for name in ("scattered", "largest")
+            np.array([getattr(one.seen.sizes, name) for one in sequences])
+            for name in ("scattered", "largest")
         )
         return cls(Evidence(**parts), scattered, largest, sequences[0])
 
