@@ -275,8 +275,8 @@ class Evidence:
         peaks = _running_most(self.peaks, np.maximum.reduceat(parts.peaks, first, axis=0))
         return replace(self, **sums, peaks=peaks)
 
-    def at(self, place: int) -> "Evidence":
-        """Return one entry along a leading axis."""
+    def at(self, place: int | slice) -> "Evidence":
+        """Return one entry along a leading axis, or some."""
         return Evidence(**{part.name: getattr(self, part.name)[place] for part in fields(self)})
 
     def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
