@@ -2,9 +2,9 @@
 
 ``make bench NAMES=logs`` takes about three minutes on two quiet cores, and 2.5 GB of disk for a while;
 ``python -m benchmarks.bench_logs --rows 1e9`` asks for the large log (25 GB; TMPDIR says where), and
-``--quick`` for a tenth of the default. ``--links 10`` counts every file of the large log ten times, by hard
-links; ``--turns 1`` measures once; ``--spotify PYTHON`` names an interpreter that has spotify-confidence,
-which wants a pandas of its own.
+``--quick`` for a tenth of the default. ``--links 1,10`` counts every file of the large log once and, by hard
+links, ten times; ``--turns 1`` measures once; ``--large`` leaves out the million rows of several sources, and
+``--spotify PYTHON`` names an interpreter that has spotify-confidence, which wants a pandas of its own.
 
 Every measurement has a process of its own on two cores, which first analyses a few rows, so that nothing is
 imported later; then come the seconds of the clock, of the processor (all threads; other work on the machine
@@ -178,8 +178,8 @@ def report(name: str, value: float, target: float, *, least: bool = True) -> Non
     print(f"{name:<58} {value:>10,.2f}   {sign} {target:<7,g} {'met' if is_met else 'MISSED'}", flush=True)
 
 
-def many(folder: Path, rows: int, links: int, turns: int) -> None:
-    """Analyse a folder of Parquet, each file counted so many times, beside the bare GROUP BY."""
+def many(folder: Path, rows: int, links: list[int], turns: int) -> None:
+    """Analyse a folder of Parquet beside the bare GROUP BY, with every file counted so many times."""
     large, little = folder / "large", folder / "little"
     large.mkdir()
     little.mkdir()
@@ -187,13 +187,19 @@ def many(folder: Path, rows: int, links: int, turns: int) -> None:
     start = time.perf_counter()
     size = write_folder(large, rows)
     made = time.perf_counter() - start
-    print(f"{rows:,} rows of Parquet, {size / rows:.1f} bytes each, made in {made:.0f} s:", flush=True)
-    for file in sorted(large.iterdir()):
-        for place in range(1, links):
-            os.link(file, large / f"{file.stem}_{place}.parquet")
-    if links > 1:
-        rows *= links
-        print(f"  counted {links} times, by hard links: {rows:,} rows")
+    print(f"{rows:,} rows of Parquet, {size / rows:.1f} bytes each, made in {made:.0f} s", flush=True)
+    files = sorted(large.iterdir())
+    for times in links:
+        for file in files:
+            for place in range(1, times):
+                (large / f"{file.stem}_{place}.parquet").unlink(missing_ok=True)
+                os.link(file, large / f"{file.stem}_{place}.parquet")
+        print(f"{rows * times:,} rows, each file counted {times} times:")
+        beside_bare(large, little, rows * times, turns)
+
+
+def beside_bare(large: Path, little: Path, rows: int, turns: int) -> None:
+    """Measure a folder of so many rows."""
     names: dict[str, tuple[Path | str, ...]] = dict.fromkeys(("bare", "cells", "analyse"), (large, little))
     found = best(names, rows, turns)
     one, alone, hand = found["analyse"], found["cells"], found["bare"]
@@ -244,9 +250,11 @@ def main(arguments: list[str] | None = None) -> None:
         return given[given.index(name) + 1] if name in given else usual
 
     rows = int(float(option("--rows", str(ROWS // 10 if "--quick" in given else ROWS)) or ROWS))
-    links, turns = int(option("--links", "1") or 1), int(option("--turns", str(TURNS)) or TURNS)
+    links = [int(times) for times in (option("--links", None) or "1").split(",")]
+    turns = int(option("--turns", None) or TURNS)
     with tempfile.TemporaryDirectory(prefix="orthobandit-bench-") as folder:
-        few(Path(folder), option("--spotify", None), turns)
+        if "--large" not in given:
+            few(Path(folder), option("--spotify", None), turns)
         many(Path(folder), rows, links, turns)
 
 
