@@ -13,9 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from orthobandit.study.page import in_words
 from orthobandit.study.paper import EXACT, OURS, SECTIONS
-from orthobandit.study.report import read_data
+from orthobandit.study.report import in_words, read_data
 from orthobandit.study.sections import Measured
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sections.contenders import best

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._affine import AffineFrame, affine_frame
-from orthobandit._arm_tables import arms_in, row_name, warn_of_twins
+from orthobandit._arm_tables import arms_in, number_of, read_table, row_name, warn_of_twins
 from orthobandit._checks import check_whole
 from orthobandit._frames import columns_of, is_frame
-from orthobandit._tables import number_of, read_table
 from orthobandit._types import Array
 from orthobandit.errors import FeatureError, LabelError, ParameterError
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._packed import packed, sparse, unpacked, unsparse
+from orthobandit._plain import packed, sparse, unpacked, unsparse
 from orthobandit.errors import ParameterError
 
 

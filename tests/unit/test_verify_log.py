@@ -16,7 +16,7 @@ import orthobandit.verify as decision
 import orthobandit.verify_log as alone
 from certified_logs import LOGS, certified, found_in, rows_of, saved
 from orthobandit import ArmSet
-from orthobandit.estimate.pulls import Pulls
+from orthobandit.estimate.augmented import Pulls
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

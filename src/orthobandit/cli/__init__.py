@@ -1,21 +1,21 @@
-"""The command line: parse, call the library, print. One file a command."""
+"""The command line: parse, call the library, print. One file a command, or a family of them."""
 
 import os
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import UnsupportedOperation
 from pathlib import Path
-from types import ModuleType
+from typing import NamedTuple
 
 from orthobandit import __version__
 from orthobandit.cli._words import Parser, guide, said, with_flags
 from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
-# name: what `orthobandit --help` says of it. The module of the same name adds arguments and runs.
+# name: what `orthobandit --help` says of it.
 COMMANDS = {
     "init": "files to begin with: arms, a study and a log, and what to do with them",
     "design": "which arms to play how often, with a certificate and the number of rounds",
@@ -29,6 +29,12 @@ COMMANDS = {
     "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
     "doctor": "does everything work on this machine, and what could be installed",
     "completion": "a script that lets bash, zsh or fish complete commands and options",
+}
+# Commands that share a file, which has `configure_<name>` and `run_<name>`; others have their own, with
+# `configure` and `run`.
+SHARED = {
+    **dict.fromkeys(("init", "sweep", "reproduce"), "study"),
+    **dict.fromkeys(("serve", "db", "demo-traffic"), "service"),
 }
 WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
 FIRST = {
@@ -84,7 +90,7 @@ def every_parser() -> dict[str, ArgumentParser]:
     commands = main_parser().add_subparsers()
     parsers: dict[str, ArgumentParser] = {name: commands.add_parser(name) for name in COMMANDS}
     for name, parser in parsers.items():
-        import_module(f"orthobandit.cli.{name.replace('-', '_')}").configure(parser)
+        _command(name).configure(parser)
     return parsers
 
 
@@ -96,27 +102,38 @@ def _run(given: list[str]) -> int:
     # Only the command that is asked for is imported: the others' dependencies cost time.
     wanted = next((word for word in given if word in COMMANDS), None)
     if wanted is not None:
-        _module(wanted).configure(parsers[wanted])
+        _command(wanted).configure(parsers[wanted])
     options = parser.parse_args(given)
     with warnings.catch_warnings():
         warnings.simplefilter("always", OrthobanditWarning)
         warnings.showwarning = lambda message, *_: said(
             f"orthobandit {options.command}: warning", str(message)
         )
-        return _called(_module(options.command), parsers[options.command], options)
+        return _called(_command(options.command), parsers[options.command], options)
 
 
-def _module(command: str) -> ModuleType:
-    return import_module(f"orthobandit.cli.{command.replace('-', '_')}")
+class _Command(NamedTuple):
+    """What adds the arguments, what runs, and arguments that a flag of another name gives."""
+
+    configure: Callable[[ArgumentParser], None]
+    # Returns a code only if it may have bad news: a claim that is refuted.
+    run: Callable[[Namespace], int | None]
+    meant: Mapping[str, str]
 
 
-def _called(module: ModuleType, parser: ArgumentParser, options: Namespace) -> int:
+def _command(name: str) -> _Command:
+    module = import_module(f"orthobandit.cli.{SHARED.get(name, name)}")
+    ending = f"_{name.replace('-', '_')}" if name in SHARED else ""
+    configure, run = (getattr(module, f"{what}{ending}") for what in ("configure", "run"))
+    return _Command(configure, run, getattr(module, "MEANT", {}))
+
+
+def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> int:
     who = f"orthobandit {options.command}"
     try:
-        # A command returns a code only if it may have bad news: a claim that is refuted.
-        code: int | None = module.run(options)
+        code = command.run(options)
     except InputError as error:
-        said(who, with_flags(str(error), parser, options, getattr(module, "MEANT", {})))
+        said(who, with_flags(str(error), parser, options, command.meant))
         return WRONG
     except OrthobanditError as error:
         said(who, str(error))

@@ -1,12 +1,13 @@
 """The contrast solver: working sets of arms and contrasts, passes over all of both, certificate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import scipy
 
+from orthobandit._linalg import solve_nearly_singular
 from orthobandit._types import Array, Progress, Whole
 from orthobandit.design._contrasts import Contrasts, distinct, largest
-from orthobandit.design._minmax import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal, is_sparse
 from orthobandit.design._weights import sparsest_support
@@ -17,10 +18,13 @@ PASSES = 200
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
 IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 START_GAP = 0.02  # of the centred design that the solver starts from
+ITERATIONS = 60
+SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's
+MARGIN = 0.95  # how far towards the boundary a step may go
 
 
 @dataclass(frozen=True, eq=False)
-class _Iterate:
+class _Working:
     """Weights p (m,) of the chosen points (m,), the view they whiten, and the contrasts at work (q, r)."""
 
     chosen: Whole
@@ -82,7 +86,7 @@ class ContrastProblem:
             tolerance=self.tolerance,
         )
 
-    def _begin(self, start: Array | None) -> tuple[_Iterate, Array, Array]:
+    def _begin(self, start: Array | None) -> tuple[_Working, Array, Array]:
         """Return the first iterate, contrasts that are always at work, and guards.
 
         Where the contrasts do not span, the optimal M is singular. Guards are differences that do span,
@@ -106,9 +110,9 @@ class ContrastProblem:
         chosen = np.flatnonzero(p)
         always = self.contrasts.spanning(view.transform)
         view = self.points.refined(view, chosen, p[chosen])
-        return _Iterate(chosen, p[chosen], view, distinct(np.concatenate([always, first]))), always, guards
+        return _Working(chosen, p[chosen], view, distinct(np.concatenate([always, first]))), always, guards
 
-    def _improved(self, now: _Iterate, guards: Array, precision: float) -> tuple[_Iterate, _Prices]:
+    def _improved(self, now: _Working, guards: Array, precision: float) -> tuple[_Working, _Prices]:
         """Solve on the working sets, then price all points and all contrasts."""
         lifted = np.concatenate([now.wanted, guards]) @ now.view.transform
         if self.points.has_intercept:
@@ -121,7 +125,7 @@ class ContrastProblem:
         phi = float(multipliers @ np.einsum("ij,ij->i", seen, seen))
         worst, fresh = self.contrasts.worst(view.transform, 4 * self.points.dimension)
         prices = _Prices(multipliers, phi, self._pulls(view, seen, multipliers), worst, fresh)
-        return _Iterate(now.chosen, saddle.weights, view, now.wanted), prices
+        return _Working(now.chosen, saddle.weights, view, now.wanted), prices
 
     def _pulls(self, view: View, seen: Array, multipliers: Array) -> Array:
         """Return z_iᵀM⁻¹S_λM⁻¹z_i of every point, (K',)."""
@@ -131,7 +135,7 @@ class ContrastProblem:
         plain = replace(self.points, has_intercept=False)
         return plain.leverages(View(view.centre, view.transform @ root))
 
-    def _extended(self, now: _Iterate, prices: _Prices, always: Array, *, may_drop: bool) -> _Iterate:
+    def _extended(self, now: _Working, prices: _Prices, always: Array, *, may_drop: bool) -> _Working:
         """Drop what is idle from the working sets, if allowed, and add what the pass found missing."""
         chosen, p = self._points_kept(now, prices.pulls / prices.phi, may_drop=may_drop)
         seen, fresh = now.wanted @ now.view.transform, prices.fresh @ now.view.transform
@@ -139,9 +143,9 @@ class ContrastProblem:
         active = (prices.multipliers > IDLE / len(values)) | (values > 0.98 * values.max()) | (not may_drop)
         missing = found > values.max() * (1.0 + 0.1 * self.tolerance)
         wanted = np.concatenate([always, now.wanted[active], prices.fresh[missing]])
-        return _Iterate(chosen, p, now.view, distinct(wanted))
+        return _Working(chosen, p, now.view, distinct(wanted))
 
-    def _points_kept(self, now: _Iterate, pull: Array, *, may_drop: bool) -> tuple[Whole, Array]:
+    def _points_kept(self, now: _Working, pull: Array, *, may_drop: bool) -> tuple[Whole, Array]:
         """Keep points that carry weight or pull as hard as the support; add those that pull more."""
         carried = (now.p > 1e-4 / len(now.p)) | (pull[now.chosen] > 0.98)
         if not may_drop or not self.points.are_spanned(now.view, now.chosen[carried], now.p[carried]):
@@ -152,7 +156,7 @@ class ContrastProblem:
         weights = np.concatenate([now.p[carried], np.full(len(added), 0.02 / max(len(added), 1))])
         return np.concatenate([now.chosen[carried], added]), weights
 
-    def _finished(self, now: _Iterate, bound: float) -> tuple[Array, float]:
+    def _finished(self, now: _Working, bound: float) -> tuple[Array, float]:
         """Play as few points as the certificate allows, and certify afresh."""
         thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
         for q, least in ((thin, FAINT / len(now.p)), (thin, 0.0), (now.p, 0.0)):
@@ -170,3 +174,138 @@ class ContrastProblem:
         if not self.points.are_spanned(view, chosen, p):
             return np.inf
         return self.contrasts.worst(self.points.refined(view, chosen, p).transform, 1)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Saddle:
+    """Distribution over the points (m,) and multipliers over the contrasts (q,), both summing to one."""
+
+    weights: Array
+    multipliers: Array
+
+
+def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float) -> Saddle:
+    """Minimise max_y yᵀM_p⁻¹y over distributions p, with M_p = Σ p_i z_i z_iᵀ.
+
+    yᵀM_p⁻¹y is convex and of degree −1 in p, so the problem is the same as to minimise Σ p_i subject to
+    yᵀM_p⁻¹y + c_y = 1, c ≥ 0 and p ≥ 0, scaled afterwards. Primal–dual Newton steps on its optimality
+    conditions, which need not hold the constraints on the way:
+
+        1 − Σ_y λ_y (z_iᵀM⁻¹y)² = s_i,   λ_y c_y = τ,   s_i p_i = τ,   τ → 0.
+
+    Parameters
+    ----------
+    points : (m, n) array
+        z_i, in coordinates in which M_start is near the identity.
+    contrasts : (q, n) array
+        y, each scaled by the root of its weight.
+    start : (m,) array
+        A positive distribution.
+    tolerance : float
+        Relative complementarity gap and residual at which to stop.
+    """
+    p = start / start.sum()
+    p = p * 1.1 * float(_Functions.at(points, contrasts, p).values.max())
+    now = _Functions.at(points, contrasts, p)
+    target = 0.1 * p.sum() / (len(points) + len(contrasts))
+    room = 1.0 - now.values
+    iterate = _Iterate(p, room, target / room, target / p)
+    for _ in range(ITERATIONS):
+        iterate, now = _stepped(points, contrasts, iterate, now, target)
+        gap = iterate.complementarity
+        if max(gap / iterate.p.sum(), now.residual(iterate)) <= tolerance:
+            break
+        target = SHRINK * gap / (len(points) + len(contrasts))
+    return Saddle(iterate.p / iterate.p.sum(), iterate.multipliers / iterate.multipliers.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Weights p and their slacks s, room c below each constraint and its multiplier λ; all positive."""
+
+    p: Array
+    room: Array
+    multipliers: Array
+    slack: Array
+
+    @property
+    def complementarity(self) -> float:
+        return float(self.multipliers @ self.room + self.slack @ self.p)
+
+    def longest(self, step: "_Iterate") -> float:
+        """Return how far along the step, at most once, every quantity stays positive."""
+        pairs = [(getattr(self, f.name), getattr(step, f.name)) for f in fields(self)]
+        return min(
+            1.0,
+            *(
+                MARGIN * float(np.min(value[change < 0] / -change[change < 0], initial=np.inf))
+                for value, change in pairs
+            ),
+        )
+
+    def moved(self, step: "_Iterate", length: float) -> "_Iterate":
+        """Return the iterate a length along the step."""
+        return _Iterate(*(getattr(self, f.name) + length * getattr(step, f.name) for f in fields(self)))
+
+
+def _stepped(
+    points: Array, contrasts: Array, iterate: _Iterate, now: "_Functions", target: float
+) -> tuple[_Iterate, "_Functions"]:
+    """Take a Newton step, shortened until it neither leaves the domain nor misses the constraints by far."""
+    step = now.newton(iterate, target)
+    length = iterate.longest(step)
+    allowed = max(2.0, 10.0 * float(now.values.max()))
+    while True:
+        moved = iterate.moved(step, length)
+        after = _Functions.within(points, contrasts, moved.p, allowed)
+        if after is not None:
+            return moved, after
+        length /= 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
+    """The functions of the problem at one p."""
+
+    values: Array  # yᵀM⁻¹y, (q,)
+    squares: Array  # (z_iᵀM⁻¹y)², minus the derivative of the values, (q, m)
+    cross: Array  # z_iᵀM⁻¹y, (q, m)
+    white: Array  # M^{-1/2} z_i, (n, m)
+
+    @classmethod
+    def at(cls, points: Array, contrasts: Array, p: Array) -> "_Functions":
+        lower = np.linalg.cholesky((points.T * p) @ points)
+        both = scipy.linalg.solve_triangular(
+            lower, np.concatenate([points, contrasts]).T, lower=True, check_finite=False
+        )
+        white, y = both[:, : len(points)], both[:, len(points) :]
+        cross = y.T @ white
+        return cls(np.einsum("ij,ij->j", y, y), cross**2, cross, white)
+
+    @classmethod
+    def within(cls, points: Array, contrasts: Array, p: Array, allowed: float) -> "_Functions | None":
+        """Return the functions at p, or None where M is singular or a value exceeds `allowed`."""
+        try:
+            functions = cls.at(points, contrasts, p)
+        except np.linalg.LinAlgError:
+            return None
+        return functions if functions.values.max() <= allowed else None
+
+    def newton(self, at: _Iterate, target: float) -> _Iterate:
+        missed = self.values + at.room - 1.0
+        ratio = at.multipliers / at.room
+        # Products of a matrix with its own transpose take half the time of others.
+        bent = self.cross * np.sqrt(2.0 * at.multipliers)[:, np.newaxis]
+        steep = self.squares * np.sqrt(ratio)[:, np.newaxis]
+        matrix = (self.white.T @ self.white) * (bent.T @ bent) + steep.T @ steep
+        matrix[np.diag_indices(len(at.p))] += at.slack / at.p
+        right = target / at.p - 1.0 + self.squares.T @ (target / at.room + ratio * missed)
+        dp = solve_nearly_singular(matrix, right)
+        d_room = self.squares @ dp - missed
+        d_multipliers = (target - at.multipliers * d_room) / at.room - at.multipliers
+        d_slack = (target - at.slack * dp) / at.p - at.slack
+        return _Iterate(dp, d_room, d_multipliers, d_slack)
+
+    def residual(self, at: _Iterate) -> float:
+        dual = 1.0 - self.squares.T @ at.multipliers - at.slack
+        return max(float(np.abs(dual).max()), float(np.abs(self.values + at.room - 1.0).max()))

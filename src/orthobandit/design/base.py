@@ -1,4 +1,4 @@
-"""A design: a distribution over arms together with what it is worth."""
+"""A design: probabilities of arms, how well they tell arms apart, a picture, and what all criteria share."""
 
 import math
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ import numpy as np
 from orthobandit._checks import check_whole
 from orthobandit._frames import frame_of
 from orthobandit._linalg import RangeFactor, diameter, whitened
+from orthobandit._plots import COLOURS, axes_for, bare
 from orthobandit._text import html_table, html_words
 from orthobandit._types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
@@ -18,6 +19,8 @@ from orthobandit.errors import ParameterError
 
 SHOWN = 10  # arms that a notebook lists
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
+NAMED = 40  # arms up to which each has a bar with its label
+LETTERS = 30  # of a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +82,7 @@ class Design:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         """
-        from orthobandit.design.picture import draw_design
-
-        return draw_design(self, axes)
+        return _drawn(self, axes)
 
     @cached_property
     def support(self) -> Whole:
@@ -232,3 +233,31 @@ def starting_probabilities(arms: ArmSet, start: "Design | None") -> Array | None
     if len(start.probabilities) != len(arms):
         raise ParameterError(f"start is a design of {len(start.probabilities)} arms; there are {len(arms)}")
     return start.probabilities
+
+
+def _drawn(design: Design, axes: Any = None) -> Any:
+    """Draw a bar an arm that is played, the most likely first; without labels if there are very many."""
+    order = np.argsort(-design.probabilities, kind="stable")[: len(design.support)]
+    shares = design.probabilities[order]
+    has_names = len(order) <= NAMED
+    drawn = axes_for(axes, height=max(2.2, 1.0 + 0.25 * len(order)) if has_names else 4.0)
+    bare(drawn)
+    if has_names:
+        labels = [_short(design.arms.labels[i]) for i in order]
+        drawn.barh(range(len(order)), shares, color=COLOURS[0], height=0.7)
+        drawn.set_yticks(range(len(order)), labels, parse_math=False)
+        drawn.set_ylim(len(order) - 0.4, -0.6)
+        drawn.set_xlabel("probability")
+        drawn.grid(visible=False, axis="y")
+    else:
+        drawn.step(range(1, len(order) + 1), shares, where="mid", color=COLOURS[0], linewidth=1.5)
+        drawn.set_ylim(bottom=0)
+        drawn.set_xlabel("arms that are played, the most likely first")
+        drawn.set_ylabel("probability")
+    played = f"{len(order):,} of {len(design.arms):,} arms are played"
+    drawn.set_title(f"{design.method} design: {played}", loc="left", fontsize="medium")
+    return drawn
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= LETTERS else label[: LETTERS - 1] + "…"

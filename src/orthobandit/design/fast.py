@@ -5,7 +5,7 @@ import numpy as np
 from orthobandit._compile import compiled
 from orthobandit._linalg import EPS, backward, cholesky_into, forward, whiten_into
 from orthobandit._types import Array
-from orthobandit.design._minmax import ITERATIONS, MARGIN, SHRINK
+from orthobandit.design._contrast_solver import ITERATIONS, MARGIN, SHRINK
 
 LARGEST = 128  # points, or contrasts, beyond which working sets pay
 SPANNED = 1e-8  # relative eigenvalue above which a direction counts
@@ -152,7 +152,7 @@ def _certified(values, cross, multipliers, total, asked):  # type: ignore[no-unt
 
 @compiled
 def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyped-def]
-    """Return a distribution (m,) and its certified gap; see :func:`._minmax.solve_minmax`."""
+    """Return a distribution (m,) and its certified gap; see :func:`._contrast_solver.solve_minmax`."""
     m, q = len(points), len(contrasts)
     white, cross, values = np.empty((points.shape[1], m)), np.empty((q, m)), np.empty(q)
     if not _evaluate(points, contrasts, start, values, cross, white):

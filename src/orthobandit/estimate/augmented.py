@@ -1,16 +1,26 @@
-"""Augmented estimates of all pairs of arms: exactly unbiased under any shift, from (plan, tally) alone."""
+"""Augmented estimates, exactly unbiased under any shift, from (plan, tally) alone.
 
-from collections.abc import Callable
+For all pairs of arms at once; for many arms against one, without a square; and how each draw pulls on any
+contrast: the weights g(a) of the arms.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._compile import compiled
-from orthobandit._linalg import whitened
-from orthobandit._types import Array
+from orthobandit._linalg import RangeFactor, whitened
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate.evidence import DRAWN
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
+LEAST = 1e-300  # so that nothing is divided by zero where a distribution tells nothing
+# Rounding of an inner product in single precision, in units of the two lengths: r·2⁻²⁴, r up to a hundred.
+SINGLE = 1e-5
+ROWS = 4096  # arms that are looked at at a time: they and their images stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,3 +141,174 @@ def _reach(inner: Array, probabilities: Array) -> Array:
                 out[n, i, j] = most
                 out[n, j, i] = most
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Pulls:
+    """Weights of m contrasts under G distributions p over K arms.
+
+    For a contrast y of the arms, g(a) = yᵀΣ⁺(x_a − μ) with the mean μ and the covariance Σ of the features
+    under p: E g = 0, E[g·x_a] = y and E g² = v, so that g(a)·residual is unbiased for yᵀθ whatever the shift.
+
+    Attributes
+    ----------
+    pull : (G, m, K) array
+        g(a); 0 for arms that cannot be drawn, and where p cannot estimate the contrast.
+    variance : (G, m) array
+        v; 1 where p cannot estimate the contrast.
+    reach : (G, m) array
+        max |g(a)|, above 0.
+    known : (G, m) array of bool
+        Whether p can estimate the contrast.
+    """
+
+    pull: Array
+    variance: Array
+    reach: Array
+    known: Mask
+
+    @classmethod
+    def of(cls, positions: Array, coefficients: Array, probabilities: Array) -> "Pulls":
+        """Compute from positions (K, r), contrasts of the arms (m, K) and distributions (G, K)."""
+        # Around an arm that is drawn first: what all drawn arms share is then 0, and not rounding.
+        around = positions - positions[np.argmax(probabilities, axis=1)][:, np.newaxis]
+        centred = around - probabilities[:, np.newaxis] @ around
+        weighted = centred * probabilities[..., np.newaxis]
+        # One axis more, over which contrasts and arms of a distribution share its factor.
+        factor = RangeFactor.of((np.swapaxes(weighted, -1, -2) @ centred)[:, np.newaxis])
+        seen = factor.whiten(coefficients @ positions)
+        known = np.isfinite(seen).all(axis=-1) & np.any(seen != 0, axis=-1)
+        seen = np.where(known[..., np.newaxis], seen, 0.0)
+        drawn = (probabilities > 0)[..., np.newaxis]
+        white = np.where(drawn, factor.whiten_inside(centred), 0.0)
+        pull = seen @ np.swapaxes(white, -1, -2)
+        variance = np.where(known, np.einsum("...j,...j->...", seen, seen), 1.0)
+        return cls(pull, variance, np.maximum(np.abs(pull).max(axis=-1, initial=0.0), LEAST), known)
+
+    def of_plans(self, chosen: Whole) -> "Pulls":
+        """Return those of some distributions, given by their places (n,)."""
+        return Pulls(self.pull[chosen], self.variance[chosen], self.reach[chosen], self.known[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class RivalGeometry:
+    """What a distribution p over arms can say about any arm against one rival, for one replication.
+
+    For y = x_i − x_rival the weight function is g(a) = yᵀΣ⁺(x_a − μ) = zᵀh_a, with z and h_a the images of y
+    and of x_a − μ in coordinates in which Σ is the identity. So v = ‖z‖², and every sum Σ_a q_a·g(a)² over
+    the arms that can be drawn is zᵀ(Σ_a q_a h_a h_aᵀ)z: r × r numbers, however many arms there are.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    support : (m,) array of int
+        Arms that can be drawn.
+    probabilities : (m,) array
+        Theirs.
+    white : (m, r) array
+        h_a of the support.
+    factor : RangeFactor
+        Of Σ, in the basis of the arms' hull.
+    """
+
+    arms: ArmSet
+    support: Whole
+    probabilities: Array
+    white: Array
+    factor: RangeFactor
+
+    @classmethod
+    def of(cls, arms: ArmSet, probabilities: Array) -> "RivalGeometry":
+        """Compute from the arms and probabilities (K,), of which few are above 0."""
+        support = np.flatnonzero(probabilities)
+        p = probabilities[support]
+        white, factor = whitened((arms.features[support] - arms.frame.origin) @ arms.basis.T, p)
+        return cls(arms, support, p, np.where(np.isfinite(white), white, 0.0), factor)
+
+    def differences(self, kept: Whole, rival: int) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield z (n', r) of the arms `kept` (n,) against the rival, and v (n',), block by block.
+
+        Where p cannot estimate y, v is +inf and z is 0; so it is for arms that equal the rival, or differ
+        from it by no more than rounding.
+        """
+        features, transform = self.arms.features, self._transform
+        own = np.flatnonzero(self.support == rival)
+        least = CLOSEST**2 * float(np.sum(self.white[own] ** 2)) if own.size else 0.0
+        for start in range(0, len(kept), ROWS):
+            rows = kept[start : start + ROWS]
+            y = features[rows] - features[rival]
+            z = y @ transform if transform is not None else self.factor.whiten(y @ self.arms.basis.T)
+            v = np.einsum("ij,ij->i", z, z)
+            unknown = ~((v > least) & (v < np.inf))
+            if unknown.any():
+                v[unknown], z[unknown] = np.inf, 0.0
+            yield slice(start, start + len(rows)), z, v
+
+    @property
+    def _transform(self) -> Array | None:
+        """Map from differences of features to z, or None where some differences are out of reach."""
+        factor = self.factor
+        if not factor.inside.all():
+            return None
+        scaled = factor.vectors / factor.scale[:, np.newaxis] / np.sqrt(factor.values)
+        return np.asarray(self.arms.basis.T @ scaled)
+
+    def variances(self, kept: Whole, rival: int) -> Array:
+        """Return v (n,) of arms against the rival; +inf where p cannot estimate the pair."""
+        out = np.empty(len(kept))
+        for block, _, v in self.differences(kept, rival):
+            out[block] = v
+        return out
+
+    def measured(self, kept: Whole, rival: int, squares: Sequence[Array], sums: Array) -> tuple[Array, Array]:
+        """Look at the arms `kept` (n,) once.
+
+        Returns v, and Σ_a q_a·g(a)² for each of the squares q (m,) on the support, (1 + len(squares), n); and
+        Σ_a g(a)·s_a (n,) for the sums s (m,). All but v are 0 where p cannot estimate the pair.
+        """
+        matrices, direction = [(self.white.T * q) @ self.white for q in squares], self.white.T @ sums
+        forms, pushes = np.empty((1 + len(matrices), len(kept))), np.empty(len(kept))
+        for block, z, v in self.differences(kept, rival):
+            forms[0, block], pushes[block] = v, z @ direction
+            for place, matrix in enumerate(matrices, start=1):
+                np.einsum("ij,ij->i", z @ matrix, z, out=forms[place, block])
+        return forms, pushes
+
+    def reaches(self, kept: Whole, rival: int) -> Array:
+        """Return max |g(a)| (n,) over the arms that can be drawn, or at most 10⁻⁵·√v·max‖h_a‖ more.
+
+        In single precision, which takes half the time of the longest of all passes, with its rounding added.
+        """
+        columns, out = np.ascontiguousarray(self.white.T, dtype=np.float32), np.empty(len(kept))
+        farthest = float(np.sqrt(np.max(np.einsum("ij,ij->i", self.white, self.white), initial=0.0)))
+        for block, z, v in self.differences(kept, rival):
+            pulls = z.astype(np.float32) @ columns
+            rounding = SINGLE * farthest * np.sqrt(np.where(np.isfinite(v), v, 0.0))
+            out[block] = np.maximum(pulls.max(axis=1), -pulls.min(axis=1)) + rounding
+        return out
+
+    def doubts(self, draws: Array) -> Array:
+        """Return squares q (m,) whose form, divided by v, is the doubt about a contrast's variance.
+
+        Arm a carries the share s_a = p_a·g(a)²/v of the variance of a contrast, and what it returns is known
+        from its n_a draws. The relative error of the whole is about √(Σ s_a²/n_a), and s_a ≤ p_a‖h_a‖². So
+        Σ_a s_a·min(p_a‖h_a‖², 1)/n_a bounds its square: the form of these squares over v.
+
+        Parameters
+        ----------
+        draws : (m,) array
+            n_a, how often each arm of the support will have been drawn.
+        """
+        most = np.minimum(self.probabilities * np.einsum("ij,ij->i", self.white, self.white), 1.0)
+        return np.asarray(self.probabilities * most / np.maximum(draws, 1e-300))
+
+
+def is_doubtful(variance: Array, doubt: Array) -> Array:
+    """Tell which contrasts wait: their variance will be known less well than from ten draws of one arm.
+
+    Parameters
+    ----------
+    variance, doubt : (n,) arrays
+        v and the form of :meth:`RivalGeometry.doubts`.
+    """
+    return np.asarray(doubt * DRAWN > variance)

@@ -1,4 +1,7 @@
-"""Forecasters: the memory of a baseline, asked before each draw and told after each reward."""
+"""Forecasters: the memory of a baseline, asked before each draw and told after each reward.
+
+Here is their contract; the baselines of the package, by name, are in :mod:`~orthobandit.estimate.baseline`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

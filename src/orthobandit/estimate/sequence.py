@@ -12,6 +12,7 @@ from orthobandit._plain import brief
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
+from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.confidence import Asymptotic, Confidence
 from orthobandit.estimate.evidence import (
@@ -24,9 +25,7 @@ from orthobandit.estimate.evidence import (
     least_draws,
 )
 from orthobandit.estimate.plan import Centre, Plan
-from orthobandit.estimate.pulls import Pulls
-from orthobandit.estimate.seen import Seen
-from orthobandit.estimate.steps import Steps
+from orthobandit.estimate.steps import Seen, Steps
 from orthobandit.estimate.tally import Tally
 
 SIDES = (1, 2)

@@ -206,7 +206,7 @@ class Settings:
                 f"the settings have no {missing[0]!r}; they are not those of an experiment, or are damaged"
             )
         kept = data["policy"]
-        if policy is not None and described(policy) != kept:
+        if policy is not None and described(policy) != _today(kept):
             raise ParameterError(
                 f"the experiment was begun with {_said(kept)}, not with {policy!r}; leave `policy` out, or"
                 " begin another experiment"
@@ -253,12 +253,35 @@ def made(data: Any) -> Any:
     module, _, name = str(data.get("class", data.get("function", ""))).partition(":")
     if module.partition(".")[0] != "orthobandit" or "<" in name:
         raise ParameterError(f"the experiment uses {_said(data)}; open it with `policy=` as it was made with")
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
+    found = _named(module, name)
     if "function" in data:
         return found
     return found(**{key: made(value) for key, value in data["settings"].items()})
+
+
+def _named(module: str, name: str) -> Any:
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError:
+        # What an earlier release wrote: files move within their package, which keeps the public names.
+        found = import_module(module.rpartition(".")[0])
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _today(data: Any) -> Any:
+    """Return what an earlier release described as this one does: what has moved by its place of now."""
+    if isinstance(data, list):
+        return [_today(part) for part in data]
+    if not isinstance(data, Mapping):
+        return data
+    values = {key: _today(value) for key, value in data.items()}
+    for kind in ("class", "function"):
+        module, _, name = str(data.get(kind, "")).partition(":")
+        if module.partition(".")[0] == "orthobandit" and "<" not in name:
+            values[kind] = f"{_named(module, name).__module__}:{name}"
+    return values
 
 
 def _said(data: Any) -> str:

@@ -7,9 +7,9 @@ import numpy as np
 
 from orthobandit._types import Array, Whole
 from orthobandit.estimate import ContrastSequence
-from orthobandit.estimate.pulls import Pulls
-from orthobandit.estimate.seen import Seen
+from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.sequence import Path
+from orthobandit.estimate.steps import Seen
 from orthobandit.logs.blocks import Block
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.feeds import Counted, Feeds

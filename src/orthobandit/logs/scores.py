@@ -17,7 +17,7 @@ from orthobandit.estimate.evidence import (
     hardly_drawn,
     least_draws,
 )
-from orthobandit.estimate.seen import Seen
+from orthobandit.estimate.steps import Seen
 from orthobandit.logs.feeds import Counted
 
 SIDES = 2

@@ -6,8 +6,8 @@ import numpy as np
 
 from orthobandit._types import Array
 from orthobandit.estimate import ContrastSequence, Evidence, Tuning
+from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.evidence import weights_of
-from orthobandit.estimate.pulls import Pulls
 from orthobandit.logs.blocks import Block
 
 

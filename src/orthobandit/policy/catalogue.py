@@ -10,23 +10,16 @@ from orthobandit._named import WithOwn, make_named, maker_of, settings_of
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime.words import anytime_elimination
 from orthobandit.policy.base import Policy
-from orthobandit.policy.bose import BOSE
-from orthobandit.policy.budget import FixedBudget
-from orthobandit.policy.explore import PureExploration
-from orthobandit.policy.farthest import FarthestPair
-from orthobandit.policy.linear import LinUCB
-from orthobandit.policy.lints import LinTS
-from orthobandit.policy.mab_thompson import MABThompson
-from orthobandit.policy.one_shot import OneShot
-from orthobandit.policy.p1rage import P1RAGE
-from orthobandit.policy.phased import PhasedElimination
-from orthobandit.policy.rage import RAGE
+from orthobandit.policy.bose import BOSE, FarthestPair
+from orthobandit.policy.budget import P1RAGE, FixedBudget
+from orthobandit.policy.explore import PureExploration, UniformAllocation
+from orthobandit.policy.linear import LinTS, LinUCB
+from orthobandit.policy.multi_armed import UCB1, MABThompson
+from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
-from orthobandit.policy.spbai import SPBAI
+from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import SemiparametricTS
-from orthobandit.policy.ucb import UCB1
-from orthobandit.policy.uniform import UniformAllocation
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {

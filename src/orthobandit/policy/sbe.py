@@ -18,7 +18,7 @@ from orthobandit.policy._phases import (
     unclaimed_decision,
 )
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.one_shot import successor_phase_rounds
+from orthobandit.policy.spbai import successor_phase_rounds
 from orthobandit.theory import (
     adaptive_phase_rounds,
     experiments_phase_rounds,
@@ -58,7 +58,7 @@ class SBE(PhasedPolicy):
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
         :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
         "successor" are the lengths that the author of SP-BAI gives SBE in his experiments
-        (:func:`~orthobandit.policy.one_shot.successor_phase_rounds`).
+        (:func:`~orthobandit.policy.spbai.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
     C2, C3 : float

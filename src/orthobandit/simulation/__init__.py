@@ -1,9 +1,7 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
-from orthobandit.simulation.coverage import Misses, misses
 from orthobandit.simulation.environment import Environment
-from orthobandit.simulation.exploring import explore
 from orthobandit.simulation.instances import (
     INSTANCES,
     exact_gap,
@@ -13,6 +11,7 @@ from orthobandit.simulation.instances import (
     successor_sphere,
     uniform_sphere,
 )
+from orthobandit.simulation.measures import Misses, explore, misses, rounds_to_plan
 from orthobandit.simulation.noise import (
     NOISES,
     Bernoulli,
@@ -24,7 +23,6 @@ from orthobandit.simulation.noise import (
     named_noise,
 )
 from orthobandit.simulation.paths import Formula, Limited, Oblivious, RandomWalk, Replay, Scaled
-from orthobandit.simulation.planning import rounds_to_plan
 from orthobandit.simulation.result import RunResult, Summary, compare, comparison_table
 from orthobandit.simulation.runner import simulate
 from orthobandit.simulation.shifts import (

@@ -16,7 +16,7 @@ from orthobandit._text import html_table, html_words, text_table
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
-from orthobandit.simulation import _storage
+from orthobandit.simulation import _forms
 
 # The fields of a result and of its decision that have one row a replication.
 ROWS = ("replications", "regret", "stop_times", "elimination_times", "plans", "clipped")
@@ -160,32 +160,30 @@ class RunResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that survive ``json.dumps`` exactly; an infinite ε becomes None."""
-        return _storage.to_plain(self)
+        return _forms.to_plain(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "RunResult":
         """Return the result that :meth:`to_json` wrote down."""
-        return cls(**_storage.from_plain(data))
+        return cls(**_forms.from_plain(data))
 
     def write(self, path: str | Path) -> None:
         """Write to a ``.json`` or ``.parquet`` file, whole or not at all."""
-        _storage.write(Path(path), self.to_json())
+        _forms.write(Path(path), self.to_json())
 
     @staticmethod
     def check_path(path: str | Path) -> None:
         """Raise :class:`FileFormatError` if a result cannot be written there, e.g. for want of pyarrow."""
-        _storage.check(Path(path))
+        _forms.check(Path(path))
 
     @classmethod
     def read(cls, path: str | Path) -> "RunResult":
         """Read what :meth:`write` wrote."""
-        return cls.from_json(_storage.read(Path(path)))
+        return cls.from_json(_forms.read(Path(path)))
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Return tidy columns: `runs` with a row a replication, `curves` with one a replication and round."""
-        from orthobandit.simulation.tidy import tidy_tables
-
-        return tidy_tables(self)
+        return _forms.tidy_tables(self)
 
     def to_frame(self, table: str = "runs", *, library: str | None = None) -> Any:
         """Return one of the :meth:`tables` as a frame.
@@ -214,9 +212,7 @@ class RunResult:
         label : str, optional
             What the legend says; the policy by default.
         """
-        from orthobandit.simulation.tidy import draw_regret
-
-        return draw_regret(self, axes, label)
+        return _forms.draw_regret(self, axes, label)
 
     def equals(self, other: "RunResult") -> bool:
         """Tell whether both hold the same numbers to the last bit."""

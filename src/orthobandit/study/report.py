@@ -1,23 +1,41 @@
-"""A report: run the sections' cells, judge their numbers, and store what leads to the same verdicts again."""
+"""A report: run the sections' cells, judge their numbers, and store what leads to the same verdicts again.
+
+Its page is one HTML file: no script, no network, light or dark as the reader's system is. What it looks like
+is in ``templates/``; here is what the templates are given.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from orthobandit._checks import check_choice
-from orthobandit._files import write_text
+from orthobandit._files import optional_package, write_text
 from orthobandit.errors import StudyError
 from orthobandit.study.cells import Cache
 from orthobandit.study.charts import blank_figure, house_style, save, svg_text
-from orthobandit.study.page import Shown, page, templates
-from orthobandit.study.sections import Chart, Scope, Section, Verdict, tally
+from orthobandit.study.sections import KINDS, Chart, Grid, Measured, Scope, Section, Verdict, tally
 from orthobandit.study.sections.base import Data
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
 
 FORMAT = "orthobandit verdicts 2"
+# Whose claim it is, for people.
+SOURCES = {
+    "paper": "the paper",
+    "figure": "the paper's figure, as read here",
+    "question": "asked here; the paper does not say",
+    "successor": "the successor",
+    "here": "this package",
+}
+SIGNS = {
+    "shown": {"sign": "✓", "style": "good"},
+    "not refuted": {"sign": "○", "style": "open"},
+    "refuted": {"sign": "✗", "style": "bad"},
+}
 
 
 def chosen(sections: Mapping[str, Section], names: Sequence[str] | None) -> list[Section]:
@@ -184,7 +202,7 @@ def _drawn(chart: Chart, name: str, folder: Path) -> tuple[list[str], list[Path]
     return [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)], paths
 
 
-def _shown(section: Section, data: Data, scope: Scope, figures: Sequence[tuple[list[str], str]]) -> Shown:
+def _shown(section: Section, data: Data, scope: Scope, figures: Sequence[tuple[list[str], str]]) -> "Shown":
     return Shown(
         section,
         section.verdicts(data),
@@ -197,3 +215,88 @@ def _shown(section: Section, data: Data, scope: Scope, figures: Sequence[tuple[l
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows of a section; figures are (SVGs, caption)."""
+
+    section: Section
+    verdicts: Sequence[Verdict]
+    grids: Sequence[Grid]
+    figures: Sequence[tuple[Sequence[str], str]]
+    setting: str
+    command: str
+
+
+@cache
+def templates() -> Any:
+    """Return the templates; whatever they are given is escaped, and a name that is missing is an error."""
+    jinja = optional_package("jinja2", "plots", "the report")
+    found = jinja.Environment(
+        loader=jinja.PackageLoader("orthobandit.study"),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    found.filters |= {"number": number, "with_error": with_error, "source": source, "tally": tally}
+    found.globals |= {"signs": SIGNS}
+    return found
+
+
+def page(shown: Sequence[Shown], scope: Scope) -> str:
+    """Return the whole page."""
+    verdicts = [(part, verdict) for part in shown for verdict in part.verdicts]
+    text: str = (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            shown=shown,
+            scope=scope,
+            version=metadata.version("orthobandit"),
+            verdicts=[verdict for _, verdict in verdicts],
+            refuted=[(part, verdict) for part, verdict in verdicts if verdict.kind == "refuted"],
+        )
+    )
+    return text
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Return a tally as a sentence.
+
+    Examples
+    --------
+    >>> in_words({"refuted": 1, "not refuted": 0, "shown": 3})
+    '4 claims: 3 shown, 0 not refuted, 1 refuted'
+    """
+    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in reversed(KINDS))
+    total = sum(counts.values())
+    return f"{total} claim{'s' * (total != 1)}: {kinds}"
+
+
+def source(verdict: Verdict) -> str:
+    """Return whose claim it is, for people."""
+    return SOURCES.get(verdict.source, verdict.source)
+
+
+def with_error(measured: Measured) -> str:
+    """Return an estimate with its standard error, if it has one."""
+    if not measured.error:
+        return number(measured.value)
+    return f"{number(measured.value)} ± {number(measured.error)}"
+
+
+def number(value: float) -> str:
+    """Return a number as the page writes it.
+
+    Examples
+    --------
+    >>> number(-1234.5), number(0.25), number(float("inf"))
+    ('−1,234', '0.250', '∞')
+    """
+    if abs(value) == float("inf"):
+        return "∞" if value > 0 else "−∞"
+    digits = 0 if abs(value) >= 1000 else 3
+    return f"{value:,.{digits}f}".replace("-", "−")

@@ -15,10 +15,19 @@ from orthobandit._plots import COLOURS, axes_for, bare
 from orthobandit._text import html_table
 from orthobandit._types import Progress
 from orthobandit.study.cells import Cache
-from orthobandit.study.latex import latex_table
 from orthobandit.study.spec import Sweep
 from orthobandit.study.sweep import run_cells
-from orthobandit.study.tables import HEAD, Columns, cells_of, compared, compared_table, distinct, join, where
+from orthobandit.study.tables import (
+    HEAD,
+    Columns,
+    cells_of,
+    compared,
+    compared_table,
+    distinct,
+    join,
+    latex_table,
+    where,
+)
 
 
 @dataclass(frozen=True, eq=False)

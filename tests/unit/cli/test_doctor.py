@@ -6,7 +6,7 @@ import os
 import pytest
 
 from orthobandit import Bounded
-from orthobandit.cli import _machine, main
+from orthobandit.cli import doctor, main
 
 
 def look(capsys):
@@ -20,20 +20,20 @@ def test_a_machine_that_works_is_told_so(capsys):
     assert code == 0
     assert all(status != "problem" for status, _ in found.values())
     assert found["a known design"][1].startswith("right, in")
-    assert {f"extra {name}" for name in _machine.EXTRAS} <= set(found)
+    assert {f"extra {name}" for name in doctor.EXTRAS} <= set(found)
     assert main(["doctor"]) == 0
     assert capsys.readouterr().out.endswith("\neverything works\n")
 
 
 def test_an_extra_that_is_missing_is_a_note_with_the_remedy(capsys, monkeypatch):
-    monkeypatch.setitem(_machine.EXTRAS, "plots", (("no_such_module",), "plots"))
+    monkeypatch.setitem(doctor.EXTRAS, "plots", (("no_such_module",), "plots"))
     code, found = look(capsys)
     assert code == 0
     assert found["extra plots"] == ("note", "not there: plots; pip install 'orthobandit[plots]'")
 
 
 def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
-    monkeypatch.setattr(_machine, "INTERVALS", ((Bounded(0.0, 1.0), 0.3),))
+    monkeypatch.setattr(doctor, "INTERVALS", ((Bounded(0.0, 1.0), 0.3),))
     code, found = look(capsys)
     assert code == 1
     status, words = found["a known interval"]
@@ -42,7 +42,7 @@ def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
 
 
 def test_too_little_room_is_a_problem(capsys, monkeypatch):
-    monkeypatch.setattr(_machine, "LITTLE", 2**60)
+    monkeypatch.setattr(doctor, "LITTLE", 2**60)
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "too little; make room" in said

@@ -8,7 +8,7 @@ import pytest
 from orthobandit.cli import _progress
 from orthobandit.cli._progress import TimeLeft, bar
 from orthobandit.study.cells import Cell
-from orthobandit.study.costs import Costs, in_order
+from orthobandit.study.sweep import Costs, in_order
 
 
 @pytest.fixture

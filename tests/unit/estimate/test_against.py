@@ -5,7 +5,7 @@ import pytest
 
 from orthobandit import ArmSet, Plan, Tally
 from orthobandit.estimate import PairGeometry
-from orthobandit.estimate.against import RivalGeometry, is_doubtful
+from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
 from orthobandit.estimate.orthogonal import Moments, few_centred_sums
 
 RNG = np.random.default_rng(3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet
-from orthobandit.estimate.pulls import Pulls
+from orthobandit.estimate.augmented import Pulls
 
 RNG = np.random.default_rng(4)
 

@@ -9,7 +9,7 @@ from orthobandit import ArmSet, OrthogonalRegression, Tally
 from orthobandit.design import anchor_design, centred_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, OneShot, named_policy
-from orthobandit.policy.one_shot import one_shot_rounds
+from orthobandit.policy.spbai import one_shot_rounds
 from orthobandit.simulation import near_degenerate
 
 ARMS = ArmSet(np.random.default_rng(3).standard_normal((5, 3)))

@@ -10,7 +10,7 @@ from orthobandit import ArmSet, Tally
 from orthobandit.design import g_optimal_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, RAGE, PhasedElimination
-from orthobandit.policy.rage import xy_design
+from orthobandit.policy.phased import xy_design
 
 ARMS = ArmSet(np.random.default_rng(7).standard_normal((5, 2)))
 

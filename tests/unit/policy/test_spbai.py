@@ -9,8 +9,7 @@ from orthobandit import ArmSet, OrthogonalRegression, Tally
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, SBE, SPBAI
-from orthobandit.policy.one_shot import successor_phase_rounds
-from orthobandit.policy.spbai import spbai_rounds
+from orthobandit.policy.spbai import spbai_rounds, successor_phase_rounds
 
 ARMS = ArmSet(np.random.default_rng(12).standard_normal((6, 3)))
 

@@ -83,7 +83,7 @@ def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
         "policy/sbe.py",
         "_linalg.py",
     } <= names
-    assert not names & {"cli/__init__.py", "study/charts.py", "study/page.py", "testing.py"}
+    assert not names & {"cli/__init__.py", "study/charts.py", "study/report.py", "testing.py"}
 
 
 def test_a_result_that_is_not_plain_leaves_no_file(tmp_path):

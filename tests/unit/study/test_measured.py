@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from orthobandit.study.sections import Measured, Verdict, tally
-from orthobandit.study.sections.fits import Fit
-from orthobandit.study.sections.measured import LEVEL
+from orthobandit.study.sections.measured import LEVEL, Fit
 
 
 def kind(measured, relation="≤", bound=1.0):

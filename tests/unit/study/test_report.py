@@ -9,9 +9,8 @@ from jinja2 import UndefinedError
 
 from orthobandit.errors import ParameterError, StudyError
 from orthobandit.study.charts import Curve, Series, dot_rows, error_panels, scaling_panels
-from orthobandit.study.page import templates
 from orthobandit.study.paper import CONTENDERS, SECTIONS
-from orthobandit.study.report import build, chosen, derive
+from orthobandit.study.report import build, chosen, derive, templates
 from orthobandit.study.sections import Chart, Grid, Measured, Scope, Verdict
 from orthobandit.study.sections.contenders import Size
 from orthobandit.study.spec import Part, Sweep

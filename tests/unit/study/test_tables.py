@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orthobandit.study.cells import Cell
-from orthobandit.study.sections.fits import Fit
+from orthobandit.study.sections.measured import Fit
 from orthobandit.study.tables import (
     compared,
     compared_table,

@@ -10,7 +10,7 @@ from orthobandit.study.cells import Cache
 from orthobandit.study.paper import SECTIONS
 from orthobandit.study.sections import Scope
 from orthobandit.study.sections import survivors as survivors_section
-from orthobandit.study.sections.fits import PARTS, schedule_exponent, schedule_worst
+from orthobandit.study.sections.measured import PARTS, schedule_exponent, schedule_worst
 from orthobandit.study.sections.scaling import MARGIN
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
-from orthobandit.estimate.pulls import Pulls
+from orthobandit.estimate.augmented import Pulls
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.checks.balance import missing_values, sample_ratios
 from orthobandit.logs.checks.drift import DriftFound, find_drift

@@ -8,8 +8,7 @@ from orthobandit._types import Array
 from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, scaling_panels
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.study.sections.fits import Fit, signed
-from orthobandit.study.sections.measured import Measured
+from orthobandit.study.sections.measured import Fit, Measured, signed
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, where
 from orthobandit.theory import bai_rounds, phases_needed

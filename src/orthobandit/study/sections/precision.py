@@ -10,8 +10,7 @@ from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, scaling_panels
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.errors import DESIGNS, Exploration
-from orthobandit.study.sections.fits import Fit, signed
-from orthobandit.study.sections.measured import Measured
+from orthobandit.study.sections.measured import Fit, Measured, signed
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import distinct, grouped, where
 

@@ -8,8 +8,7 @@ from orthobandit.study.cells import Cell
 from orthobandit.study.charts import Series, scaling_panels
 from orthobandit.study.sections.base import Chart, Data, Grid, Scope, Verdict
 from orthobandit.study.sections.errors import Exploration
-from orthobandit.study.sections.fits import PARTS, fits, points, schedule_exponent, signed
-from orthobandit.study.sections.measured import Measured
+from orthobandit.study.sections.measured import PARTS, Measured, fits, points, schedule_exponent, signed
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, where
 from orthobandit.theory import theory_phase_rounds

@@ -10,7 +10,7 @@ from orthobandit._linalg import solve_ridge
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.against import RivalGeometry
+from orthobandit.estimate.augmented import RivalGeometry
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
 from orthobandit.estimate.orthogonal import few_centred_sums

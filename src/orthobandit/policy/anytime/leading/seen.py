@@ -7,7 +7,7 @@ import numpy as np
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.estimate.against import RivalGeometry, is_doubtful
+from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, expected_shares
 from orthobandit.policy.anytime.rounds import Rounds

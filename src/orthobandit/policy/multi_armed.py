@@ -1,4 +1,4 @@
-"""Thompson sampling for the plain multi-armed bandit, with Gaussian or Beta posteriors."""
+"""UCB1 and Thompson sampling for the plain multi-armed bandit, blind to features and shifts."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -14,6 +14,93 @@ from orthobandit.errors import ParameterError
 from orthobandit.policy.base import Decision
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 from orthobandit.policy.linear import play
+
+
+class UCB1Settings(NamedTuple):
+    """`scale` is c of the bonus c√(2·log t/n)."""
+
+    scale: float
+
+
+class MeansMemory(NamedTuple):
+    """How often each arm was played (R, K) and the sum of its rewards (R, K)."""
+
+    counts: Whole
+    sums: Array
+
+
+@compiled
+def plan_ucb(settings: UCB1Settings, memory: MeansMemory, i: int, probabilities: Array) -> int:
+    """Play every arm once, then the largest mean + c√(2·log t/n), the first one on ties."""
+    counts, sums = memory.counts[i], memory.sums[i]
+    log_round = np.log(float(counts.sum()))
+    best, found = -np.inf, 0
+    for a in range(counts.size):
+        if counts[a] == 0:
+            return play(a, probabilities)
+        bound = sums[a] / counts[a] + settings.scale * np.sqrt(2.0 * log_round / counts[a])
+        if bound > best:
+            best, found = bound, a
+    return play(found, probabilities)
+
+
+@compiled
+def observe_mean(
+    _settings: UCB1Settings, memory: MeansMemory, i: int, _probabilities: Array, arm: int, reward: float
+) -> bool:
+    """Add one reward to its arm."""
+    memory.counts[i, arm] += 1
+    memory.sums[i, arm] += reward
+    return True
+
+
+def means(memory: MeansMemory) -> Array:
+    """Return the mean reward (..., K) of each arm; −inf before its first."""
+    unknown = np.full(memory.sums.shape, -np.inf)
+    return np.asarray(np.divide(memory.sums, memory.counts, out=unknown, where=memory.counts > 0))
+
+
+@dataclass(frozen=True)
+class UCB1(RoundPolicy):
+    """UCB1 on the arms as they are, without features (Auer, Cesa-Bianchi & Fischer 2002).
+
+    Plays every arm once and then argmax mean_a + c√(2·log t/n_a). Regret O(Σ log T/Δ_a) for independent
+    rewards in [0, c]; under a shift, means depend on when arms were played. Departs: none.
+
+    Parameters
+    ----------
+    scale : float
+        c, the range of rewards; the paper has 1.
+
+    Examples
+    --------
+    >>> policy = UCB1()
+    >>> policy.plan(policy.start(ArmSet.one_hot(3))).probabilities.tolist()
+    [1.0, 0.0, 0.0]
+    """
+
+    scale: float = 1.0
+
+    plan_into: ClassVar[PlanStep] = staticmethod(plan_ucb)
+    observe_into: ClassVar[ObserveStep] = staticmethod(observe_mean)
+
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+
+    def settings(self, arms: ArmSet) -> UCB1Settings:
+        """Return what the compiled steps read."""
+        del arms
+        return UCB1Settings(float(self.scale))
+
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> MeansMemory:
+        """Return the memory before the first round; nothing is randomised."""
+        del seed
+        shape = (len(numbers), len(arms))
+        return MeansMemory(np.zeros(shape, dtype=np.int64), np.zeros(shape))
+
+    def decide(self, state: RoundState) -> Decision:
+        """Return the arm of the largest mean; nothing is claimed."""
+        return open_decision(state, means(state.memory), "none")
 
 
 class MABSettings(NamedTuple):

@@ -1,0 +1,172 @@
+"""The commands of the service: `orthobandit serve`, `db` and `demo-traffic`."""
+
+import argparse
+import json
+import os
+
+from orthobandit._files import optional_package
+from orthobandit.cli._words import whole
+from orthobandit.errors import ParameterError
+
+MEANT = {"where": "db"}  # an argument and the flag that gives it
+ACTIONS = ("upgrade", "backup", "restore", "check")
+TOKEN = "ORTHOBANDIT_TOKEN"  # noqa: S105, the name of a variable
+
+
+def configure_serve(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `orthobandit serve`."""
+    parser.description = (
+        "Serve experiments over HTTP: ask which arm to show, tell what came of it, look at the report. The"
+        " first start makes the database and prints a token. Ctrl-C or SIGTERM ends it in good order."
+    )
+    parser.epilog = "example: orthobandit serve --db postgresql+psycopg://user@host/database"
+    parser.add_argument(
+        "--db",
+        metavar="FILE|URL",
+        default="orthobandit.db",
+        help="a SQLite file, or the URL of a database (default: orthobandit.db)",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8000, help="(default: 8000)")
+    parser.add_argument(
+        "--no-auth", action="store_true", help="without tokens: everybody on this machine is an admin"
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=10_000.0,
+        help="requests a second of each token, or of each address without tokens; 0 for any number"
+        " (default: 10000)",
+    )
+    parser.add_argument(
+        "--log",
+        choices=("json", "text", "none"),
+        default="none",
+        help="write a line of each request to stderr (default: errors alone)",
+    )
+    parser.add_argument(
+        "--open-metrics", action="store_true", help="let this machine read /metrics without a token"
+    )
+    parser.add_argument(
+        "--webhooks-anywhere",
+        action="store_true",
+        help="let webhooks go to http:// and to private networks (default: https:// and this machine)",
+    )
+
+
+def run_serve(options: argparse.Namespace) -> None:
+    """Serve until told to end."""
+    for package in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "python_multipart", "prometheus_client"):
+        optional_package(package, "service", "the service")
+    from orthobandit.service.serving import serve
+
+    serve(
+        options.db,
+        host=options.host,
+        port=options.port,
+        with_tokens=not options.no_auth,
+        rate=options.rate,
+        log=options.log,
+        open_metrics=options.open_metrics,
+        webhooks_anywhere=options.webhooks_anywhere,
+        say=lambda line: print(line, flush=True),
+    )
+
+
+def configure_db(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `orthobandit db`."""
+    parser.description = (
+        "upgrade: bring the tables to this release (a server does it as well). backup FILE: copy everything,"
+        " while servers go on; FILE.db is a copy of a SQLite file, any other name a compressed file that"
+        " any database can be made of. restore FILE: make a database of a copy, never over another. check:"
+        " compute all draws and states again; the exit code is 1 if anything is not as it should be."
+    )
+    parser.epilog = "example: orthobandit db backup monday.jsonl.gz --db postgresql+psycopg://user@host/db"
+    parser.add_argument("action", choices=ACTIONS, help="what to do")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the copy, for backup and restore")
+    parser.add_argument(
+        "--db",
+        metavar="FILE|URL",
+        default="orthobandit.db",
+        help="a SQLite file, or the URL of a database (default: orthobandit.db)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run_db(options: argparse.Namespace) -> int:
+    """Do it; return 1 if a check found something."""
+    optional_package("sqlalchemy", "live", "a database of experiments")
+    if (options.file is None) == (options.action in ("backup", "restore")):
+        needs = "needs a FILE" if options.file is None else "takes no FILE"
+        raise ParameterError(f"`orthobandit db {options.action}` {needs}; see `orthobandit db --help`")
+    from orthobandit.service import backup
+
+    if options.action == "upgrade":
+        before, after = backup.upgrade(options.db)
+        changed = f"brought from {before} to {after}" if before != after else f"of version {after} already"
+        _print(options, {"before": before, "after": after}, f"the tables were {changed}")
+    elif options.action == "check":
+        found = backup.check(options.db, say=(lambda _: None) if options.json else print)
+        told = "\n".join(one.what for one in found if one.experiment is None)
+        verdict = f"{len(found)} finding{'s' * (len(found) > 1)}" if found else "nothing is wrong"
+        _print(options, [one._asdict() for one in found], f"{told}\n{verdict}" if told else verdict)
+        return 1 if found else 0
+    else:
+        is_backup = options.action == "backup"
+        rows = (
+            backup.back_up(options.db, options.file)
+            if is_backup
+            else backup.restore(options.file, options.db)
+        )
+        done = f"{'wrote' if is_backup else 'restored'} {options.file}"
+        counts = ", ".join(f"{rows[name]} {name}" for name in ("experiments", "proposals", "rewards"))
+        _print(options, rows, f"{done}: {counts}")
+    return 0
+
+
+def _print(options: argparse.Namespace, data: object, text: str) -> None:
+    print(json.dumps(data) if options.json else text)
+
+
+def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `orthobandit demo-traffic`."""
+    parser.description = (
+        "Play visitors of landing pages against a server: how many sign up drifts (a day's season in a"
+        " minute, bursts), what came of them is told late, and of some nothing is ever heard. Ends when a"
+        " page is declared the best."
+    )
+    parser.epilog = "example: orthobandit demo-traffic --serve"
+    parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)")
+    parser.add_argument("--token", help=f"(default: the environment's {TOKEN})")
+    parser.add_argument("--key", default="landing-page", help="of the experiment (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=250.0, help="visitors a second (default: 250)")
+    parser.add_argument("--seconds", type=float, help="at most so long (default: until a page is declared)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the visitors (default: 0)")
+    parser.add_argument(
+        "--serve", action="store_true", help="start a server of its own, in a temporary file, and serve on"
+    )
+    parser.add_argument("--port", type=int, default=8000, help="of that server (default: 8000)")
+
+
+def run_demo_traffic(options: argparse.Namespace) -> None:
+    """Play visitors."""
+    optional_package("httpx", "client", "made-up traffic")
+    from orthobandit.service.demo.visitors import Visitors
+
+    visitors = Visitors(options.rate, options.seed)
+    if options.serve:
+        for package in ("sqlalchemy", "fastapi", "uvicorn"):
+            optional_package(package, "service", "the service")
+        from orthobandit.service.demo.together import show
+
+        show(visitors, port=options.port, seconds=options.seconds, say=_say)
+        return
+    from orthobandit.service.client import Client
+    from orthobandit.service.demo.traffic import Traffic
+
+    with Client(options.url, options.token or os.environ.get(TOKEN)) as client:
+        Traffic(client, visitors, key=options.key, say=_say).play(options.seconds)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
