@@ -2,10 +2,13 @@
 
 ``make bench NAMES=logs`` takes about three minutes on two quiet cores, and 2.5 GB of disk for a while;
 ``python -m benchmarks.bench_logs --rows 1e9`` asks for the large log (25 GB; TMPDIR says where), and
-``--quick`` for a tenth of the default. Every measurement has a process of its own on two cores, which first
-analyses a few rows, so that nothing is imported later; then come the seconds of the clock, of the processor
-(all threads; other work on the machine disturbs these less) and the peak of resident memory. Rivals take
-turns, and the best of a few turns is shown.
+``--quick`` for a tenth of the default. ``--links 1,10`` counts every file of the large log once and, by hard
+links, ten times; ``--turns 1`` measures once; ``--large`` leaves out the million rows of several sources, and
+``--spotify PYTHON`` names an interpreter that has spotify-confidence, which wants a pandas of its own.
+
+Every measurement has a process of its own on two cores, which first analyses a few rows, so that nothing is
+imported later; then come the seconds of the clock, of the processor (all threads; other work on the machine
+disturbs these less) and the peak of resident memory. Rivals take turns, and the best of a few turns is shown.
 
 The bare GROUP BY is what one writes by hand for the same counts, sums and products on the same files, with
 DuckDB; `cells` are ours as far as the engine does them, and the rest of `analyse` is Python, some time a
@@ -31,6 +34,7 @@ ROWS = 100_000_000
 FEW = 1_000_000
 LITTLE = 10_000  # rows of the first day, which load what is imported late
 TURNS = 3
+SPOTIFY = Path(__file__).with_name("spotify_task.py")
 CHILD = "--one"  # measures one task; not ``python -c``, where DuckDB prints how far it is
 ROOT = Path(__file__).parents[1]
 ASKED: dict[str, Any] = {
@@ -129,11 +133,12 @@ def child(name: str, path: str, little: str) -> None:
     print(json.dumps([*spent, peak, rows]))
 
 
-def measured(name: str, path: Path, little: Path) -> Measured:
+def measured(name: str, path: Path, little: Path, python: str = sys.executable) -> Measured:
     """Measure one task in a process of its own."""
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    child = [str(SPOTIFY)] if name == "spotify" else ["-m", "benchmarks.bench_logs", CHILD, name]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.bench_logs", CHILD, name, str(path), str(little)],
+        [python, *child, str(path), str(little)],
         cwd=ROOT,
         env={**os.environ, **single},
         stdout=subprocess.PIPE,
@@ -143,12 +148,13 @@ def measured(name: str, path: Path, little: Path) -> Measured:
     return Measured(*json.loads(done.stdout))
 
 
-def best(names: dict[str, tuple[Path, Path]], rows: int, turns: int) -> dict[str, Measured]:
+def best(names: dict[str, tuple[Path | str, ...]], rows: int, turns: int) -> dict[str, Measured]:
     """Measure tasks in turn; return and print the least seconds and the highest peak of each."""
+    print(f"  load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {turns} turns", flush=True)
     found: dict[str, list[Measured]] = {name: [] for name in names}
     for _ in range(turns):
         for name, paths in names.items():
-            found[name].append(measured(name, *paths))
+            found[name].append(measured(name, *paths))  # type: ignore[arg-type]
     out = {}
     for name, runs in found.items():
         assert {run.rows for run in runs} == {rows}, f"{name} counted {runs[0].rows:,} of {rows:,} rows"
@@ -172,8 +178,8 @@ def report(name: str, value: float, target: float, *, least: bool = True) -> Non
     print(f"{name:<58} {value:>10,.2f}   {sign} {target:<7,g} {'met' if is_met else 'MISSED'}", flush=True)
 
 
-def many(folder: Path, rows: int) -> None:
-    """Analyse a folder of Parquet, beside the bare GROUP BY."""
+def many(folder: Path, rows: int, links: list[int], turns: int) -> None:
+    """Analyse a folder of Parquet beside the bare GROUP BY, with every file counted so many times."""
     large, little = folder / "large", folder / "little"
     large.mkdir()
     little.mkdir()
@@ -181,9 +187,21 @@ def many(folder: Path, rows: int) -> None:
     start = time.perf_counter()
     size = write_folder(large, rows)
     made = time.perf_counter() - start
-    print(f"{rows:,} rows of Parquet, {size / rows:.1f} bytes each, made in {made:.0f} s:", flush=True)
-    names = dict.fromkeys(("bare", "cells", "analyse"), (large, little))
-    found = best(names, rows, TURNS if rows <= ROWS else 2)
+    print(f"{rows:,} rows of Parquet, {size / rows:.1f} bytes each, made in {made:.0f} s", flush=True)
+    files = sorted(large.iterdir())
+    for times in links:
+        for file in files:
+            for place in range(1, times):
+                (large / f"{file.stem}_{place}.parquet").unlink(missing_ok=True)
+                os.link(file, large / f"{file.stem}_{place}.parquet")
+        print(f"{rows * times:,} rows, each file counted {times} times:")
+        beside_bare(large, little, rows * times, turns)
+
+
+def beside_bare(large: Path, little: Path, rows: int, turns: int) -> None:
+    """Measure a folder of so many rows."""
+    names: dict[str, tuple[Path | str, ...]] = dict.fromkeys(("bare", "cells", "analyse"), (large, little))
+    found = best(names, rows, turns)
     one, alone, hand = found["analyse"], found["cells"], found["bare"]
     report("analyse: million rows/s", rows / one.seconds / 1e6, 8)
     report("analyse: bare GROUP BY's seconds over ours", hand.seconds / one.seconds, 0.8)
@@ -193,25 +211,32 @@ def many(folder: Path, rows: int) -> None:
     report("analyse: peak MB", one.megabytes, 2000, least=False)
 
 
-def few(folder: Path) -> None:
-    """Analyse a million rows from several sources, beside pandas and statsmodels."""
+def few(folder: Path, spotify: str | None, turns: int) -> None:
+    """Analyse a million rows from several sources, beside pandas and statsmodels, and spotify-confidence."""
     for name, sql in (("few.csv", fixed_split), ("few.parquet", fixed_split), ("own.parquet", own_split)):
         write(folder / name, sql(FEW), 0, FEW)
         write(folder / f"little_{name}", sql(FEW), 0, LITTLE)
     files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet"}
-    names = {}
+    names: dict[str, tuple[Path | str, ...]] = {}
     for name in ("csv", "regression", "parquet", "pandas", "polars", "own"):
         file = files.get(name, "few.parquet")
         names[name] = (folder / file, folder / f"little_{file}")
     print(f"{FEW:,} rows; regression is pandas and statsmodels, own has every row's own probabilities:")
-    found = best(names, FEW, 2)
+    if spotify is not None:
+        names["spotify"] = (*names["csv"], spotify)
+    found = best(names, FEW, turns)
     report("CSV: seconds", found["csv"].seconds, 3, least=False)
     report(
         "CSV: pandas and statsmodels' seconds over ours",
         found["regression"].seconds / found["csv"].seconds,
         1,
     )
-    print("spotify-confidence is not beside them: it is not among the packages of the benchmarks")
+    if spotify is None:
+        print("spotify-confidence is not beside them: name an interpreter that has it with --spotify")
+    else:
+        report(
+            "CSV: spotify-confidence's seconds over ours", found["spotify"].seconds / found["csv"].seconds, 1
+        )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -220,12 +245,17 @@ def main(arguments: list[str] | None = None) -> None:
     if given[:1] == [CHILD]:
         child(*given[1:])
         return
-    rows = ROWS // 10 if "--quick" in given else ROWS
-    if "--rows" in given:
-        rows = int(float(given[given.index("--rows") + 1]))
+
+    def option(name: str, usual: str | None) -> str | None:
+        return given[given.index(name) + 1] if name in given else usual
+
+    rows = int(float(option("--rows", str(ROWS // 10 if "--quick" in given else ROWS)) or ROWS))
+    links = [int(times) for times in (option("--links", None) or "1").split(",")]
+    turns = int(option("--turns", None) or TURNS)
     with tempfile.TemporaryDirectory(prefix="orthobandit-bench-") as folder:
-        few(Path(folder))
-        many(Path(folder), rows)
+        if "--large" not in given:
+            few(Path(folder), option("--spotify", None), turns)
+        many(Path(folder), rows, links, turns)
 
 
 if __name__ == "__main__":

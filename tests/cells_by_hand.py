@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit import ArmSet, Asymptotic
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.follow import Measure
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import followed
 
 

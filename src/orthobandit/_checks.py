@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from orthobandit._types import Whole
 from orthobandit.errors import ParameterError
 
+PATIENCE = 1800.0  # seconds
+
 
 def check_fraction(name: str, value: object) -> float:
     """Return `value` as a float strictly between 0 and 1."""
@@ -56,6 +58,22 @@ def check_fits(what: str, size: float, instead: str) -> None:
             f"{what} would need {size / 2**30:,.0f} GiB of memory, and this machine has"
             f" {memory() / 2**30:,.1f}; {instead}"
         )
+
+
+def check_in_time(what: str, seconds: float, instead: str) -> None:
+    """Refuse what would fit into memory and run for longer than anybody waits, before it begins.
+
+    Parameters
+    ----------
+    what : str
+        What would take so long.
+    seconds : float
+        On one core, roughly.
+    instead : str
+        What is quick.
+    """
+    if seconds > PATIENCE:
+        raise ParameterError(f"{what} would take about {seconds / 3600:,.1f} hours; {instead}")
 
 
 def memory() -> float:

@@ -1,9 +1,13 @@
 """Tables and intervals for people, as text."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from io import StringIO
+from typing import TypeGuard
 
+FINEST = 7  # decimal places beyond which powers of ten are easier to read
+LARGE = 1e9  # as are numbers from here on
 WIDE = 10_000  # characters: nothing is wrapped, whoever reads it
 
 
@@ -43,6 +47,34 @@ def span(low: float | None, high: float | None, shown: Callable[[float], str]) -
     if low is None and high is None:
         return "not known yet"
     return f"{'−∞' if low is None else shown(low)} to {'∞' if high is None else shown(high)}"
+
+
+def places_of(values: Iterable[float | None]) -> int | None:
+    """Return the decimal places that show two digits of how far numbers are apart; None for powers of ten.
+
+    Examples
+    --------
+    >>> places_of([0.0112, 0.0593]), places_of([100.0, 900.0]), places_of([1e-12, 3e-12])
+    (3, 0, None)
+
+    An end that is not 0 does not look like 0, if two more places help:
+
+    >>> places_of([-0.0002, 0.0593])
+    4
+    """
+    known = [value for value in values if is_known(value)]
+    apart = (max(known) - min(known) or max(map(abs, known))) if known else 0.0
+    if not apart or not math.isfinite(apart):
+        return None if apart else 0
+    places = max(1 - int(f"{apart:.1e}".partition("e")[2]), 0)
+    least = min(abs(value) for value in known if value)
+    places = next((more for more in range(places, places + 3) if round(least, more)), places)
+    return None if places > FINEST or max(map(abs, known)) >= LARGE else places
+
+
+def is_known(value: float | None) -> TypeGuard[float]:
+    """Whether a number is there and finite."""
+    return value is not None and math.isfinite(value)
 
 
 CELL = "padding:.2em .8em;border-bottom:1px solid rgba(128,128,128,.35)"

@@ -9,16 +9,16 @@ import json
 import sys
 from hashlib import blake2b
 from itertools import pairwise
-from math import erfc, log, pi, sqrt
+from math import erfc, lgamma, log, pi, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FORMAT = "orthobandit certificate 1"
+FORMAT = "orthobandit certificate 2"
 USES = ("warm-up", "pilot", "evidence")  # of feeds, in this order
 ARRAYS = ("p", "values", "counts", "sums", "squares", "largest")  # of a feed
-GRID, SHARE = np.array([1e-6, 1e-3, 1, 1e3, 1e6]), np.array([0.025, 0.025, 0.9, 0.025, 0.025])  # of ρ, of α
+GRID, SHARE = np.array([1 / 8000, 1 / 20, 1, 20, 8000]), np.array([0.02, 0.32, 0.32, 0.32, 0.02])  # of ρ
 CLOSE = 1e-6  # of its width: what a claimed bound may differ from the recomputed one by
 NODES, HEIGHTS = np.polynomial.legendre.leggauss(60)
 
@@ -50,38 +50,38 @@ def digest(document: dict[str, Any]) -> str:
     return blake2b(json.dumps(document | {"digest": ""}, sort_keys=True).encode()).hexdigest()
 
 
-def log_mixture(total: Any, v: Any, rho: Any) -> Any:
-    """Return log ∫ exp(λS + (λ + log(1−λ))V) f(λ) dλ, f ∝ (1−λ)^(ρ−1)·exp(ρλ)."""
-    out, longest = 0 * total, np.log1p(total / (v + rho))
-    # Howard et al. (2021); 1 − λ = e⁻ˢ(V+ρ)/(S+V+ρ) gives ∫ exp(−a(s − 1 + e⁻ˢ)) ds from −t on, cut at e⁻⁴⁰.
-    for sign, a, t in ((1, v + rho, longest), (-1, rho, 0 * total)):
-        y, area = 40 / a, 0 * total
-        left, right = np.minimum(t, np.minimum(np.sqrt(2 * y), np.log(2 + 2 * y))), y + np.sqrt(2 * y)
-        for begin, end in pairwise([-left, 0 * y, *(right / 8.0**k for k in range(12, -1, -1))]):
-            half = ((end - begin) / 2)[..., np.newaxis]
-            s = begin[..., np.newaxis] + half * (1 + NODES)
-            area = area + np.sum(half * HEIGHTS * np.exp(-a[..., np.newaxis] * (s + np.expm1(-s))), axis=-1)
-        out = out + sign * np.log(area)
-    return out + total - (v + rho) * longest
+def log_area(a: Any) -> Any:
+    """Return log ∫ exp(−a(s − 1 + e⁻ˢ)) ds from 0 on, cut at e⁻⁴⁰."""
+    a, area = a[..., np.newaxis], 0 * a
+    for begin, end in pairwise([0, *8.0 ** np.arange(-12, 1)]):
+        s = (40 / a + np.sqrt(80 / a)) * (begin + (end - begin) / 2 * (1 + NODES))
+        area = area + np.sum((end - begin) / 2 * HEIGHTS * np.exp(-a * (s + np.expm1(-s))), axis=-1)
+    return np.log(area * (40 / a + np.sqrt(80 / a))[..., 0])
 
 
-def boundary(e: Any, events: float, tuning: Any, is_exact: bool) -> Any:
-    """Return how far totals of entries (6, ...) may stray: of five boundaries that share α, the lowest."""
+def whole_area(a: Any) -> Any:
+    """Return the same from −∞ on: log Γ(a) + a − a·log a, by Stirling's series where a is large."""
+    small, large = np.minimum(a, 20.0), np.maximum(a, 20.0)
+    series = (1 / 12 - (1 / 360 - 1 / (1260 * large**2)) / large**2) / large + np.log(2 * pi / large) / 2
+    return np.where(a < 20, np.vectorize(lgamma)(small) + small - small * np.log(small), series)
+
+
+def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Any = GRID, share: Any = SHARE) -> Any:
+    """Return how far totals of entries (6, ...) may stray: where a mixture over a grid of ρ reaches 1/α."""
     alpha, rho, c = (one[..., np.newaxis] for one in tuning)
     v = e[2] / tuning[2] ** 2 if is_exact else (e[2] + 2 * np.maximum(e[2], e[4])) / 3  # Delyon (2009)
-    alpha, rho = alpha * SHARE, rho * GRID / c**2 if is_exact else rho * GRID
-    levels = np.logaddexp(0, 0.5 * np.log(v[..., np.newaxis] / rho + 1) - np.log(2 * alpha))
-    best = np.argmin((v[..., np.newaxis] + rho) * levels, axis=-1)[..., np.newaxis]
-    alpha, rho, level = (np.take_along_axis(one, best, -1)[..., 0] for one in (alpha, rho, levels))
-    normal = np.sqrt(2 * (v + rho) * level)
-    if not is_exact:
-        return np.where(events >= 10, normal + e[5] * level, np.inf)
-    low, high = np.zeros_like(v), 100 * (normal - np.log(alpha))
+    a = v[..., np.newaxis] + (rho := rho * grid / (c**2 if is_exact else 1))
+    levels = np.logaddexp(0, np.log(a / rho) / 2 - np.log(2 * alpha * share))
+    level = np.take_along_axis(levels, np.argmin(a * levels, -1, keepdims=True), -1)[..., 0]
+    offset = np.log(share) + (whole_area(a) - log_area(rho) if is_exact else np.log(rho / a) / 2)
+    low, high = 0 * level, 100 * np.min(np.sqrt(2 * a * levels) + levels, axis=-1)
     for _ in range(64):
-        middle = (low + high) / 2
-        short = log_mixture(middle, v, rho) < -np.log(alpha)
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return tuning[2] * high
+        s = ((low + high) / 2)[..., np.newaxis]
+        far = s - a * np.log1p(s / a) if is_exact else s**2 / (2 * a)
+        parts = offset + far + np.log(-np.expm1(-far) if is_exact else 2 - np.exp(-far))
+        short = np.logaddexp.reduce(parts, axis=-1) < -np.log(tuning[0])
+        low, high = np.where(short, s[..., 0], low), np.where(short, high, s[..., 0])
+    return tuning[2] * high if is_exact else np.where(events >= 10, high + e[5] * level, np.inf)
 
 
 def geometry(x: Any, p: Any) -> tuple[Any, Any]:

@@ -67,6 +67,48 @@ def test_create_play_and_see_the_winner(chromium, server):
         assert "short form" in page.inner_text("#numbers-intervals")
 
 
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_metrics_and_guardrails_are_filled_in_row_by_row(chromium, server, axe, has_scripts):
+    address, token = server
+    key = f"guarded-{has_scripts}".lower()
+    with watched(chromium, address, java_script_enabled=has_scripts) as page:
+        page.goto(f"{address}/dashboard/login")
+        page.fill("#token", token)
+        page.click("button:has-text('Log in')")
+        page.goto(f"{address}/dashboard/new")
+        page.fill("#key", key)
+        page.fill("#arms", "\n".join(RATES))
+        page.click("text=Add a metric")
+        if has_scripts:
+            assert page.evaluate("document.activeElement.id") == "metric-1-name"
+        page.fill("#metric-1-name", "seconds")
+        page.fill("#metric-1-low", "0")
+        page.fill("#metric-1-high", "4")
+        page.select_option("#metric-1-worse", "higher")
+        page.fill("#metric-1-margin", "1")
+        page.click("text=Add another metric")
+        page.click("[aria-label='Remove metric 2']")
+        assert page.query_selector("#metric-2-name") is None
+        page.press("#key", "Enter")  # previews; it neither adds a row nor begins
+        assert "seconds" in page.inner_text("#shown .watched")
+        assert "#metric" not in page.url
+        if has_scripts:
+            assert serious(axe.run(page)) == []
+        page.click("#shown >> text=Begin the experiment")
+        page.wait_for_url(f"{address}/dashboard/experiments/{key}")
+        assert '"seconds": 1' in page.inner_text("[data-part=start]")
+        with Client(address, token) as client:
+            for _ in range(3):
+                proposals = client.ask_many(key, 100)
+                seconds = [4.0 * (one.label == "with video") for one in proposals]
+                rewards = {"reward": [0.5] * 100, "seconds": seconds}
+                client.tell_many(key, [one.id for one in proposals], rewards)
+        if not has_scripts:
+            page.reload()
+        page.wait_for_selector("[data-part=health] .acted:has-text(\"it has retired 'with video'\")")
+        page.wait_for_selector("[data-part=metrics] tr.out:has-text('retired by the guardrail')")
+
+
 def test_retire_undo_and_stop(chromium, server, axe, monkeypatch):
     address, token = server
     monkeypatch.setattr(GRACE, 600.0)
@@ -168,6 +210,18 @@ def test_the_keyboard_is_enough_and_focus_is_seen_and_kept(chromium, server):
             play(client, "won", 1, seed=2)
         page.wait_for_selector("[data-part=numbers]:has-text('1,300')")
         assert page.evaluate("document.activeElement.id") == "pause"
+
+
+def test_the_first_experiment_comes_into_an_empty_list(chromium, tmp_path):
+    where = tmp_path / "all.db"
+    token = token_of(where)
+    with running(create_app(where)) as address, watched(chromium, address) as page:
+        enter(page, address, token)
+        assert "Nothing runs yet" in page.inner_text("main")
+        with Client(address, token) as client:
+            client.create("landing", list(RATES))
+        page.wait_for_selector("#list >> text=landing")
+        assert "New experiment" in page.inner_text("main")
 
 
 def test_a_page_says_that_its_server_is_away_and_goes_on_when_it_is_back(chromium, server):

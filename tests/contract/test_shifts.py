@@ -16,7 +16,7 @@ from orthobandit.simulation import (
     Trend,
     named_shift,
 )
-from orthobandit.simulation.adversaries import LAST_REWARD, Adaptive
+from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.paths import CHUNK, Limited, Oblivious, RandomWalk, Scaled
 from orthobandit.simulation.shifts import Formula
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
@@ -139,11 +139,10 @@ class OneForAll(Adaptive):
 class TwoFaced(Adaptive):
     """Another compiled step than the method says."""
 
-    kind: ClassVar[int] = LAST_REWARD
+    step = ReactToLast.step
 
-    @property
-    def parameters(self):
-        return (5.0, 0.9)
+    def settings(self, means):  # noqa: ARG002
+        return np.array([5.0, 0.9])
 
     def values(self, past):
         return np.zeros(past.rounds.size)

@@ -237,3 +237,25 @@ def test_what_cannot_be_done_is_said(arguments, message, tmp_path, monkeypatch, 
     assert main(["db", *arguments]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lost_token_is_replaced(filled, tmp_path, capsys):
+    where = tmp_path / "all.db"
+    where.write_bytes(filled.read_bytes())
+    assert main(["db", "token", "--db", str(where), "--role", "read", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert main(["db", "token", "--db", str(where)]) == 0
+    said, _, text = capsys.readouterr().out.strip().rpartition(" ")
+    assert said == "token of the role admin, shown only now:"
+    with served(where, role=None) as http:
+        for token, status in ((made["token"], 403), (text, 201), ("ob_0123456789ab_no", 401)):
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = http.post("/v1/tokens", json={"role": "read", "name": "new"}, headers=headers)
+            assert answer.status_code == status
+
+
+def test_a_token_is_made_in_no_other_place_and_roles_are_for_tokens(filled, tmp_path, capsys):
+    assert main(["db", "token", "--db", str(tmp_path / "slip.db")]) == 2
+    assert not (tmp_path / "slip.db").exists()
+    assert main(["db", "check", "--db", str(filled), "--role", "read"]) == 2
+    assert "--role is for `orthobandit db token`" in capsys.readouterr().err

@@ -7,7 +7,8 @@ from scipy.stats import binom
 from log_worlds import cells_from, plain
 from orthobandit import Asymptotic
 from orthobandit.logs.effects import gaps_of
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, followed
 from orthobandit.logs.ratios import ratio_result
 from orthobandit.logs.value import aim_of

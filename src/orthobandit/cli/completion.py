@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from orthobandit.cli._words import guide
 
-PLACES = ("FILE", "DIR", "FOLDER", "ARMS", "SPEC", "SOURCE")  # what the help calls files and folders
-
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -18,7 +16,7 @@ def configure(parser: ArgumentParser) -> None:
         " files.",
         {
             "in this bash, now": "completion bash > ~/.orthobandit.bash; . ~/.orthobandit.bash",
-            "in every new zsh": 'completion zsh > "${fpath[1]}/_orthobandit"',
+            "in this zsh, now": "completion zsh > ~/.orthobandit.zsh; . ~/.orthobandit.zsh",
             "in every new fish": "completion fish > ~/.config/fish/completions/orthobandit.fish",
         },
         ["Print it again after an upgrade: the script lists what this version knows."],
@@ -34,13 +32,13 @@ def run(options: Namespace) -> None:
 
 
 class Option(NamedTuple):
-    """One option: its flag, what it is for, the values it may have, and whether it wants a value, a file."""
+    """One option: its flag, what it is for, the values it may have, and whether it wants one or several."""
 
     flag: str
     words: str
     values: tuple[str, ...]
     has_value: bool
-    is_path: bool
+    has_several: bool
 
 
 def options_of(parser: ArgumentParser) -> list[Option]:
@@ -51,7 +49,7 @@ def options_of(parser: ArgumentParser) -> list[Option]:
             words=first_words(action.help or ""),
             values=values_of(action),
             has_value=action.nargs != 0,
-            is_path=any(place in str(action.metavar or "") for place in PLACES),
+            has_several=action.nargs in ("+", "*"),
         )
         for action in parser._actions
         if any(flag.startswith("--") for flag in action.option_strings)
@@ -65,11 +63,9 @@ def values_of(action: Action) -> tuple[str, ...]:
     return tuple(getattr(action, "offered", ()))
 
 
-def positional_values(parser: ArgumentParser) -> tuple[str, ...]:
-    """Return the words that may stand as arguments; none where files may."""
-    return tuple(
-        value for action in parser._actions if not action.option_strings for value in values_of(action)
-    )
+def positionals(parser: ArgumentParser) -> list[tuple[str, ...]]:
+    """Return the words that may stand as each argument, in their order; none where files may."""
+    return [values_of(action) for action in parser._actions if not action.option_strings]
 
 
 def first_words(text: str) -> str:
@@ -84,7 +80,7 @@ def bash(parsers: Mapping[str, ArgumentParser]) -> str:
     for name, parser in parsers.items():
         options = options_of(parser)
         flags = " ".join(option.flag for option in options)
-        words = " ".join([flags, *positional_values(parser)])
+        words = " ".join([flags, *(value for values in positionals(parser) for value in values)])
         values = "".join(
             f'            {option.flag}) values="{" ".join(option.values)}" ;;\n'
             for option in options
@@ -134,18 +130,27 @@ complete -o filenames -F _orthobandit orthobandit
 
 def zsh(parsers: Mapping[str, ArgumentParser]) -> str:
     """Return a script for zsh."""
-    cases = []
+    cases, several = [], []
     for name, parser in parsers.items():
-        lines = [f"        '{_zsh_option(option)}'" for option in options_of(parser)]
-        given = positional_values(parser)
-        lines.append(f"        '*:argument:({' '.join(given)})'" if given else "        '*:file:_files'")
+        options = options_of(parser)
+        lines = [f"        '{_zsh_option(option)}'" for option in options]
+        for place, given in enumerate(positionals(parser), 1):
+            lines.append(
+                f"        '{place}:argument:({' '.join(given)})'" if given else "        '*:file:_files'"
+            )
         cases.append(f"    {name})\n      _arguments \\\n" + " \\\n".join(lines) + "\n      ;;\n")
+        several += [
+            f"    '{name} {option.flag}') compadd -- {' '.join(option.values)}; return ;;\n"
+            for option in options
+            if option.values and option.has_several
+        ]
     commands = "\n".join(f"    '{name}:{first_words(_what(parser))}'" for name, parser in parsers.items())
-    return ZSH.replace("@COMMANDS@", commands).replace("@CASES@", "".join(cases))
+    script = ZSH.replace("@COMMANDS@", commands).replace("@SEVERAL@", "".join(several))
+    return script.replace("@CASES@", "".join(cases))
 
 
 def _zsh_option(option: Option) -> str:
-    begin = f"*{option.flag}[{option.words}]"
+    begin = f"*{option.flag}{'=' * option.has_value}[{option.words}]"
     if option.values:
         return f"{begin}:value:({' '.join(option.values)})"
     return f"{begin}:value:_files" if option.has_value else begin
@@ -160,34 +165,78 @@ _orthobandit() {
 @COMMANDS@
   )
   if (( CURRENT == 2 )); then
-    _describe 'command' commands
+    if [[ $PREFIX == -* ]]; then
+      compadd -- --help --version
+    else
+      _describe 'command' commands
+    fi
     return
   fi
-  local name=$words[2]
+  local name=$words[2] option='' i
   shift words
   (( CURRENT-- ))
+  # An option may take several values: the last one before the cursor is the one whose value this is.
+  for (( i = CURRENT - 1; i > 1; i-- )); do
+    if [[ $words[i] == --* ]]; then
+      option=$words[i]
+      break
+    fi
+  done
+  [[ $PREFIX == -* ]] || case "$name $option" in
+@SEVERAL@  esac
   case $name in
 @CASES@  esac
 }
-compdef _orthobandit orthobandit
+# Read from a folder of $fpath, this is the function's body and has to answer; sourced, it is made known.
+if [[ $funcstack[1] == _orthobandit ]]; then
+  _orthobandit "$@"
+else
+  compdef _orthobandit orthobandit
+fi
 """
 
 
 def fish(parsers: Mapping[str, ArgumentParser]) -> str:
     """Return a script for fish."""
-    lines = ["# Completion of orthobandit for fish."]
+    lines = [FISH]
     for name, parser in parsers.items():
         lines.append(
             f"complete -c orthobandit -n __fish_use_subcommand -f -a {name} -d '{first_words(_what(parser))}'"
         )
-        where = f"complete -c orthobandit -n '__fish_seen_subcommand_from {name}'"
+        begin = "complete -c orthobandit -n"
+        where = f"{begin} '__fish_seen_subcommand_from {name}'"
         for option in options_of(parser):
-            wanted = f" -x -a '{' '.join(option.values)}'" if option.values else " -r" * option.has_value
+            wanted = " -x" if option.values else " -r" * option.has_value
             lines.append(f"{where} -l {option.flag[2:]}{wanted} -d '{option.words}'")
-        given = positional_values(parser)
-        if given:
-            lines.append(f"{where} -f -a '{' '.join(given)}'")
+            values = f"-a '{' '.join(option.values)}'"
+            if option.values:
+                lines.append(f"{where} -l {option.flag[2:]} -x {values}")
+            if option.values and option.has_several:
+                lines.append(f"{begin} '__orthobandit_after {name} {option.flag}' -f {values}")
+        given = positionals(parser)
+        if any(given):
+            only = " -f" * all(given)  # and no files
+            values = " ".join(value for one in given for value in one)
+            lines.append(f"{where}{only} -a '{values}'")
     return "\n".join(lines) + "\n"
+
+
+FISH = """\
+# Completion of orthobandit for fish.
+# Whether the cursor is behind an option of a command, which may take several values.
+function __orthobandit_after
+    set -l words (commandline -opc)
+    test "$words[2]" = "$argv[1]"; or return 1
+    for word in $words[-1..1]
+        if string match -q -- '--*' $word
+            test $word = $argv[2]
+            return
+        end
+    end
+    return 1
+end
+complete -c orthobandit -n __fish_use_subcommand -f -l help -d 'show the commands'
+complete -c orthobandit -n __fish_use_subcommand -f -l version -d 'show the version'"""
 
 
 def _what(parser: ArgumentParser) -> str:

@@ -9,7 +9,8 @@ from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
 
 MEANT = {"where": "db"}  # an argument and the flag that gives it
-ACTIONS = ("upgrade", "backup", "restore", "check")
+ACTIONS = ("upgrade", "backup", "restore", "check", "token")
+ROLES = ("admin", "ask-tell", "read", "edge")
 TOKEN = "ORTHOBANDIT_TOKEN"  # noqa: S105, the name of a variable
 
 
@@ -80,6 +81,7 @@ def configure_db(parser: argparse.ArgumentParser) -> None:
         " while servers go on; FILE.db is a copy of a SQLite file, any other name a compressed file that"
         " any database can be made of. restore FILE: make a database of a copy, never over another. check:"
         " compute all draws and states again; the exit code is 1 if anything is not as it should be."
+        " token: make a token, as when the last one is lost, and print it once."
     )
     parser.epilog = "example: orthobandit db backup monday.jsonl.gz --db postgresql+psycopg://user@host/db"
     parser.add_argument("action", choices=ACTIONS, help="what to do")
@@ -90,6 +92,7 @@ def configure_db(parser: argparse.ArgumentParser) -> None:
         default="orthobandit.db",
         help="a SQLite file, or the URL of a database (default: orthobandit.db)",
     )
+    parser.add_argument("--role", choices=ROLES, help="of the token (default: admin)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -99,6 +102,11 @@ def run_db(options: argparse.Namespace) -> int:
     if (options.file is None) == (options.action in ("backup", "restore")):
         needs = "needs a FILE" if options.file is None else "takes no FILE"
         raise ParameterError(f"`orthobandit db {options.action}` {needs}; see `orthobandit db --help`")
+    if options.role is not None and options.action != "token":
+        raise ParameterError(f"--role is for `orthobandit db token`, and not for `{options.action}`")
+    if options.action == "token":
+        _print_token(options)
+        return 0
     from orthobandit.service import backup
 
     if options.action == "upgrade":
@@ -122,6 +130,23 @@ def run_db(options: argparse.Namespace) -> int:
         counts = ", ".join(f"{rows[name]} {name}" for name in ("experiments", "proposals", "rewards"))
         _print(options, rows, f"{done}: {counts}")
     return 0
+
+
+def _print_token(options: argparse.Namespace) -> None:
+    """Make a token: whoever can write to the database may."""
+    from orthobandit.service.auth import Tokens
+    from orthobandit.service.backup.database import check_there, opened
+    from orthobandit.service.registry import Registry
+
+    with opened(options.db) as database:
+        check_there(database)  # a slip in the name must not make a database
+    registry = Registry(options.db)
+    try:
+        token, text = Tokens(registry).make(options.role or "admin", "made by `orthobandit db token`")
+    finally:
+        registry.close()
+    shown = f"token of the role {token.role}, shown only now: {text}"
+    _print(options, {**token._asdict(), "token": text}, shown)
 
 
 def _print(options: argparse.Namespace, data: object, text: str) -> None:

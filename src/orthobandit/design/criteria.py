@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._affine import affine_frame
+from orthobandit._checks import check_in_time
 from orthobandit._types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
@@ -141,6 +142,10 @@ def anchor_design(
     return make_design(arms, chosen, weights, method="anchor", reference=reference, gap=found.gap)
 
 
+# Of a pass over all pairs, by K², and how many of them a solution takes as a rule.
+SECONDS, PASSES = 4e-9, 8
+
+
 def contrast_design(
     arms: ArmSet,
     pairs: ArrayLike | None = None,
@@ -187,6 +192,8 @@ def contrast_design(
     [0.5, 0.0, 0.5]
     """
     checked_gap(gap)
+    if pairs is None and vectors is None and reference is None:
+        _check_pairs_in_time(len(arms))
     earlier = starting_probabilities(arms, start)
     allowed = support_mask(arms, support)
     if reference is not None:
@@ -207,6 +214,17 @@ def contrast_design(
         method="contrast",
         reference=reference or 0,
         gap=certified,
+    )
+
+
+def _check_pairs_in_time(count: int) -> None:
+    # Under any p the pairs' squared norms are 2r on average, and a centred design has none above 4r.
+    pairs = count * (count - 1) // 2
+    check_in_time(
+        f"a design for all pairs of {count:,} arms compares {pairs:,} pairs in every pass and",
+        PASSES * SECONDS * float(count) ** 2,
+        "centred_design(arms) takes seconds and has widths at most √2 times as large, and AnytimeElimination"
+        " plans for pairs with its leader alone",
     )
 
 

@@ -87,6 +87,28 @@ def leader_design(arms: ArmSet, request: Request, start: Array) -> Design:
         Probabilities of the playable arms to start from; the guard's will do.
     """
     problem = _Problem.of(arms, request, start)
+    p, bound = _solved(problem)
+    worst, play = float(problem.values(p).max()), problem.played(p)
+    kept = play > 0
+    return make_design(
+        arms,
+        request.playable[kept],
+        play[kept],
+        method="leader",
+        reference=request.leader,
+        gap=max(worst / bound - 1.0, 0.0),
+    )
+
+
+def leader_probabilities(arms: ArmSet, request: Request, start: Array) -> Array:
+    """Return the probabilities (K,) of :func:`leader_design`, without the pass that certifies their gap."""
+    problem, out = _Problem.of(arms, request, start), np.zeros(len(arms))
+    out[request.playable] = problem.played(_solved(problem)[0])
+    return out
+
+
+def _solved(problem: "_Problem") -> tuple[Array, float]:
+    """Return the p (m,) that was found, and what the worst of some contrasts cannot be below."""
     p, values = problem.start, problem.values(problem.start)
     near = _largest(values, SHORT * problem.points.shape[1])
     chosen, bound = np.zeros(0, dtype=np.int64), 0.0
@@ -98,17 +120,7 @@ def leader_design(arms: ArmSet, request: Request, start: Array) -> Design:
         p, bound = _stepped(problem, problem.contrasts(chosen), (1.0 - SPREAD) * p + SPREAD / len(p))
         p = np.where(p > FAINT * p.max(), p, 0.0)
         p /= p.sum()
-    worst, play = float(problem.values(p).max()), problem.mixed(p)
-    play = play if request.costs is None else play / request.costs
-    kept = play > 0
-    return make_design(
-        arms,
-        request.playable[kept],
-        play[kept] / play.sum(),
-        method="leader",
-        reference=request.leader,
-        gap=max(worst / bound - 1.0, 0.0),
-    )
+    return p, bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +161,12 @@ class _Problem:
         """Return p (m,) with the guard's share."""
         return np.asarray((1.0 - self.request.share) * p + self.request.share * self.guard)
 
+    def played(self, p: Array) -> Array:
+        """Return the probabilities (m,) of arms that such shares p (m,) of what is spent stand for."""
+        play = self.mixed(p)
+        play = play if self.request.costs is None else play / self.request.costs
+        return np.asarray(play / play.sum())
+
     def contrasts(self, chosen: Whole) -> Array:
         """Return (0, y) of some contrasts (q,), each times the root of its weight, (q, r + 1)."""
         wanted, features = self.request, self.arms.features
@@ -162,15 +180,19 @@ class _Problem:
         others = wanted.others if chosen is None else wanted.others[chosen]
         matrix, leader, out = self.transform @ root[1:], features[[wanted.leader]], np.empty(len(others))
         for start in range(0, len(out), ROWS):
-            seen = self._mapped(features[others[start : start + ROWS]], leader, matrix)
+            seen = self._mapped(features.take(others[start : start + ROWS], axis=0), leader, matrix)
             np.einsum("ij,ij->i", seen, seen, out=out[start : start + len(seen)])
         return out * (wanted.weights if chosen is None else wanted.weights[chosen])
 
     def _mapped(self, rows: Array, leader: Array, matrix: Array) -> Array:
-        """Return differences of features to the leader's, in the frame's coordinates, times a matrix."""
+        """Return differences of features to the leader's, in the frame's coordinates, times a matrix.
+
+        Takes the memory of `rows` for them.
+        """
         frame = self.arms.frame
         if not frame.is_delicate:
-            return np.asarray((rows - leader) @ (frame.transform @ matrix))
+            rows -= leader
+            return np.asarray(rows @ (frame.transform @ matrix))
         return np.asarray((frame.coordinates(rows) - frame.coordinates(leader)) @ matrix)
 
 

@@ -2,6 +2,7 @@
 
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.baseline import (
+    ARMA,
     AutoRegression,
     Baseline,
     CovariateRegression,
@@ -20,6 +21,7 @@ from orthobandit.estimate.sequence import ContrastSequence
 from orthobandit.estimate.tally import Tally
 
 __all__ = [
+    "ARMA",
     "Asymptotic",
     "AutoRegression",
     "Baseline",

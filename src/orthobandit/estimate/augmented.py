@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._compile import compiled
 from orthobandit._linalg import RangeFactor, whitened
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.evidence import DRAWN
+
+Singles = NDArray[np.float32]
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
 LEAST = 1e-300  # so that nothing is divided by zero where a distribution tells nothing
@@ -236,7 +238,8 @@ class RivalGeometry:
         least = CLOSEST**2 * float(np.sum(self.white[own] ** 2)) if own.size else 0.0
         for start in range(0, len(kept), ROWS):
             rows = kept[start : start + ROWS]
-            y = features[rows] - features[rival]
+            y = features.take(rows, axis=0)
+            y -= features[rival]
             z = y @ transform if transform is not None else self.factor.whiten(y @ self.arms.basis.T)
             v = np.einsum("ij,ij->i", z, z)
             unknown = ~((v > least) & (v < np.inf))
@@ -260,32 +263,32 @@ class RivalGeometry:
             out[block] = v
         return out
 
-    def measured(self, kept: Whole, rival: int, squares: Sequence[Array], sums: Array) -> tuple[Array, Array]:
+    def measured(
+        self,
+        kept: Whole,
+        rival: int,
+        squares: Sequence[Array] = (),
+        sums: Array | None = None,
+        *,
+        wants_reach: bool = True,
+    ) -> tuple[Array, Array, Array]:
         """Look at the arms `kept` (n,) once.
 
-        Returns v, and Σ_a q_a·g(a)² for each of the squares q (m,) on the support, (1 + len(squares), n); and
-        Σ_a g(a)·s_a (n,) for the sums s (m,). All but v are 0 where p cannot estimate the pair.
+        Returns v, and Σ_a q_a·g(a)² for each of the squares q (m,) on the support, (1 + len(squares), n);
+        Σ_a g(a)·s_a (n,) for the sums s (m,); and max |g(a)| (n,) over the arms that can be drawn, or at most
+        10⁻⁵·√v·max‖h_a‖ more, ones if it is not wanted. All but v are 0 where p cannot estimate the pair.
         """
-        matrices, direction = [(self.white.T * q) @ self.white for q in squares], self.white.T @ sums
+        matrices = [(self.white.T * q) @ self.white for q in squares]
+        direction = self.white.T @ (np.zeros(len(self.white)) if sums is None else sums)
         forms, pushes = np.empty((1 + len(matrices), len(kept))), np.empty(len(kept))
+        reaches, reach = np.ones(len(kept)), Reach.of(self.white) if wants_reach else None
         for block, z, v in self.differences(kept, rival):
             forms[0, block], pushes[block] = v, z @ direction
             for place, matrix in enumerate(matrices, start=1):
                 np.einsum("ij,ij->i", z @ matrix, z, out=forms[place, block])
-        return forms, pushes
-
-    def reaches(self, kept: Whole, rival: int) -> Array:
-        """Return max |g(a)| (n,) over the arms that can be drawn, or at most 10⁻⁵·√v·max‖h_a‖ more.
-
-        In single precision, which takes half the time of the longest of all passes, with its rounding added.
-        """
-        columns, out = np.ascontiguousarray(self.white.T, dtype=np.float32), np.empty(len(kept))
-        farthest = float(np.sqrt(np.max(np.einsum("ij,ij->i", self.white, self.white), initial=0.0)))
-        for block, z, v in self.differences(kept, rival):
-            pulls = z.astype(np.float32) @ columns
-            rounding = SINGLE * farthest * np.sqrt(np.where(np.isfinite(v), v, 0.0))
-            out[block] = np.maximum(pulls.max(axis=1), -pulls.min(axis=1)) + rounding
-        return out
+            if reach is not None:
+                reach.into(z, v, reaches[block])
+        return forms, pushes, reaches
 
     def doubts(self, draws: Array) -> Array:
         """Return squares q (m,) whose form, divided by v, is the doubt about a contrast's variance.
@@ -301,6 +304,39 @@ class RivalGeometry:
         """
         most = np.minimum(self.probabilities * np.einsum("ij,ij->i", self.white, self.white), 1.0)
         return np.asarray(self.probabilities * most / np.maximum(draws, 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """How far any arm of the support can pull: max |zᵀh_a|.
+
+    In single precision, which takes half the time of the longest of all passes, with its rounding added.
+    """
+
+    rows: Singles
+    farthest: float
+
+    @classmethod
+    def of(cls, white: Array) -> "Reach":
+        """Take h_a (m, r) of the support."""
+        farthest = float(np.sqrt(np.max(np.einsum("ij,ij->i", white, white), initial=0.0)))
+        return cls(np.ascontiguousarray(white, dtype=np.float32), farthest)
+
+    def into(self, z: Array, v: Array, out: Array) -> None:
+        """Write the reach of z (n', r), whose squared lengths are v or +inf with z = 0, to `out` (n',)."""
+        _largest_into(self.rows @ z.astype(np.float32).T, out)
+        out += SINGLE * self.farthest * np.sqrt(np.where(np.isfinite(v), v, 0.0))
+
+
+@compiled
+def _largest_into(pulls: Singles, out: Array) -> None:
+    """Write the largest magnitude of each column of `pulls` (m, n') to `out` (n',)."""
+    largest = np.zeros(out.size, dtype=np.float32)
+    for a in range(pulls.shape[0]):
+        for i in range(out.size):
+            pull = abs(pulls[a, i])
+            largest[i] = pull if pull > largest[i] else largest[i]
+    out[:] = largest
 
 
 def is_doubtful(variance: Array, doubt: Array) -> Array:

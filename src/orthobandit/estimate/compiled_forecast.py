@@ -13,8 +13,8 @@ from orthobandit._types import Array
 NOTHING, GIVEN, MEAN, EXPONENTIAL, REGRESSION = range(5)
 
 # The memory of a regression begins with what has been seen (SEEN, level, scatter, lowest, highest) and with
-# the origin and unit in which it works; then come coefficients (n,), the inverse of the Gram matrix (n, n)
-# and the last residuals (lags,).
+# the origin and unit in which it works; then come coefficients (n,), the inverse of the Gram matrix (n, n),
+# the last residuals (lags,) and the last levels as they were fitted (fitted,), newest first.
 SEEN, LEVEL, SCATTER, LOWEST, HIGHEST, ORIGIN, UNIT, HEAD = range(8)
 
 # A regression begins after this many residuals, and twice as many as it has coefficients: with fewer it would
@@ -27,19 +27,27 @@ class Recipe(NamedTuple):
     """What a compiled forecaster does.
 
     `kind` is one of the names above; `rate` that of the exponential mean, or the ridge of a regression;
-    `lags` and `periods` (n,) make its regressors: 1, the last residuals, and a sine and cosine each.
+    `lags`, `fitted` and `periods` (n,) make its regressors: 1, the last residuals, the levels that were
+    fitted to the last residuals, and a sine and cosine each.
     """
 
     kind: int
     rate: float
     lags: int
     periods: Array
+    fitted: int = 0
+
+
+@compiled
+def past_count(recipe: Recipe) -> int:
+    """Return how many of the regressors are in the units of residuals."""
+    return recipe.lags + recipe.fitted
 
 
 @compiled
 def regressor_count(recipe: Recipe) -> int:
     """Return how many regressors a regression has."""
-    return 1 + recipe.lags + 2 * recipe.periods.size
+    return 1 + past_count(recipe) + 2 * recipe.periods.size
 
 
 def fresh_memory(recipe: Recipe) -> Array:
@@ -47,7 +55,7 @@ def fresh_memory(recipe: Recipe) -> Array:
     if recipe.kind != REGRESSION:
         return np.zeros(2)
     n = int(regressor_count(recipe))
-    return np.zeros(HEAD + n + n * n + recipe.lags)
+    return np.zeros(HEAD + n + n * n + int(past_count(recipe)))
 
 
 @compiled
@@ -61,28 +69,29 @@ def forecast(recipe: Recipe, memory: Array, clock: int, regressors: Array) -> fl
         regressors[:] = 0.0  # nothing to regress on yet
         return 0.0
     regressors[0] = 1.0
-    base = memory.size - recipe.lags
-    for k in range(recipe.lags):
+    past = past_count(recipe)
+    base = memory.size - past
+    for k in range(past):
         regressors[1 + k] = memory[base + k]
     for k in range(recipe.periods.size):
         angle = 2.0 * np.pi * ((clock / recipe.periods[k]) % 1.0)
-        regressors[1 + recipe.lags + 2 * k] = np.sin(angle)
-        regressors[2 + recipe.lags + 2 * k] = np.cos(angle)
-    return regressed(memory, regressors, recipe.lags)
+        regressors[1 + past + 2 * k] = np.sin(angle)
+        regressors[2 + past + 2 * k] = np.cos(angle)
+    return regressed(memory, regressors, past)
 
 
 @compiled
-def regressed(memory: Array, regressors: Array, lags: int) -> float:
+def regressed(memory: Array, regressors: Array, past: int) -> float:
     """Return the forecast of a regression, within the range of the residuals so far.
 
-    `regressors` (n,) are 1, then `lags` residuals as they came, then numbers that are no residuals; all 0 if
-    the forecast was made before any residual was seen.
+    `regressors` (n,) are 1, then `past` numbers in the units of residuals, then others; all 0 if the forecast
+    was made before any residual was seen.
     """
     if memory[UNIT] == 0.0:
         return float(memory[LEVEL])
     value = 0.0
     for k in range(regressors.size):
-        value += memory[HEAD + k] * _in_units(memory, regressors[k], 1 <= k <= lags)
+        value += memory[HEAD + k] * _in_units(memory, regressors[k], 1 <= k <= past)
     value = memory[ORIGIN] + memory[UNIT] * value
     return float(min(max(value, memory[LOWEST]), memory[HIGHEST]))
 
@@ -103,16 +112,25 @@ def learn(recipe: Recipe, memory: Array, regressors: Array, residual: float) -> 
         memory[1] = recipe.rate + (1.0 - recipe.rate) * memory[1]
         memory[0] += recipe.rate / memory[1] * (residual - memory[0])
     elif recipe.kind == REGRESSION:
-        learn_regressed(memory, regressors, residual, recipe.lags, recipe.rate)
-        base = memory.size - recipe.lags
-        for k in range(recipe.lags - 1, 0, -1):
-            memory[base + k] = residual if memory[SEEN] == 1.0 else memory[base + k - 1]
-        if recipe.lags:
-            memory[base] = residual
+        past = past_count(recipe)
+        learn_regressed(memory, regressors, residual, past, recipe.rate)
+        base = memory.size - past
+        _remember(memory, base, recipe.lags, residual)
+        if recipe.fitted:
+            _remember(memory, base + recipe.lags, recipe.fitted, regressed(memory, regressors, past))
 
 
 @compiled
-def learn_regressed(memory: Array, regressors: Array, residual: float, lags: int, ridge: float) -> None:
+def _remember(memory: Array, base: int, count: int, value: float) -> None:
+    """Put the newest of `count` numbers first; the first of all stands for those before it, too."""
+    for k in range(count - 1, 0, -1):
+        memory[base + k] = value if memory[SEEN] == 1.0 else memory[base + k - 1]
+    if count:
+        memory[base] = value
+
+
+@compiled
+def learn_regressed(memory: Array, regressors: Array, residual: float, past: int, ridge: float) -> None:
     """Take in a residual: note its size, and once there is a unit, regress it on the regressors."""
     _note(memory, residual)
     if regressors[0] == 0.0:
@@ -125,8 +143,8 @@ def learn_regressed(memory: Array, regressors: Array, residual: float, lags: int
     largest = abs(target)
     scaled = np.empty(regressors.size)
     for k in range(regressors.size):
-        scaled[k] = _in_units(memory, regressors[k], 1 <= k <= lags)
-        if 1 <= k <= lags:
+        scaled[k] = _in_units(memory, regressors[k], 1 <= k <= past)
+        if 1 <= k <= past:
             largest = max(largest, abs(scaled[k]))
     if largest > FAR:
         _begin(memory, regressors.size, largest * memory[UNIT], ridge)

@@ -11,7 +11,13 @@ import scipy
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate.boundaries import chosen, gamma_mixture, log_gamma_mixture, normal_exponent
+from orthobandit.estimate.boundaries import (
+    gamma_boundary,
+    normal_boundary,
+    normal_level,
+    reaches_gamma,
+    reaches_normal,
+)
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
@@ -100,11 +106,27 @@ class Asymptotic(Confidence):
     is_exact: ClassVar[bool] = False
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
-        variance = (evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0
-        alpha, rho = chosen(variance, tuning.alpha, tuning.rho)
-        level = normal_exponent(variance, alpha, rho)
-        boundary = np.sqrt(2.0 * (variance + rho) * level) + evidence.peaks * level
+        variance = self._variance(evidence)
+        boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
+        boundary = boundary + self._for_events(evidence, variance, tuning)
         return _per_weight(evidence, np.where(evidence.events >= EVENTS, boundary, np.inf))
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
+        variance = self._variance(evidence)
+        total = evidence.totals - evidence.slack - self._for_events(evidence, variance, tuning)
+        found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
+        return np.asarray(found & (evidence.events >= EVENTS))
+
+    @staticmethod
+    def _variance(evidence: Evidence) -> Array:
+        return np.asarray((evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0)
+
+    @staticmethod
+    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning) -> Array:
+        """Return what boundaries are widened by for rare events; arms may have different numbers of them."""
+        if not np.any(evidence.peaks > 0):
+            return np.zeros(())
+        return evidence.peaks * normal_level(variance, tuning.alpha, tuning.rho, tuning.grid)
 
 
 @dataclass(frozen=True)
@@ -115,21 +137,14 @@ class _Exact(Confidence):
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
         c = tuning.scale
-        variance = evidence.variances / c**2
-        return _per_weight(
-            evidence, c * gamma_mixture(variance, *chosen(variance, tuning.alpha, tuning.rho / c**2))
-        )
+        variance, rho = evidence.variances / c**2, tuning.rho / c**2
+        return _per_weight(evidence, c * gamma_boundary(variance, tuning.alpha, rho, tuning.grid))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
-        # Asking whether the mixture has reached 1/α needs no root: one evaluation where it is in doubt.
-        total = (evidence.totals - evidence.slack) / tuning.scale
-        variance = evidence.variances / tuning.scale**2
-        alpha, rho = chosen(variance, tuning.alpha, tuning.rho / tuning.scale**2)
-        total, variance, rho, alpha = np.broadcast_arrays(total, variance, rho, alpha)
-        out = np.zeros(total.shape, dtype=np.bool_)
-        doubt = total > 0
-        out[doubt] = log_gamma_mixture(total[doubt], variance[doubt], rho[doubt]) >= -np.log(alpha[doubt])
-        return out
+        # Asking whether the mixture has reached 1/α needs no root.
+        c, total = tuning.scale, evidence.totals - evidence.slack
+        variance, rho = evidence.variances / c**2, tuning.rho / c**2
+        return reaches_gamma(total / c, variance, tuning.alpha, rho, tuning.grid)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Evidence on contrasts: weighted sums of unbiased estimates, and how much a single round weighs in them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import log
 from typing import Any, Protocol
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._plain import numbers_of, plain
-from orthobandit._types import Array, Mask
+from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate.boundaries import NEAR, Grid
 from orthobandit.estimate.tally import Tally
 
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
@@ -51,6 +52,14 @@ def events(scattered: ArrayLike, largest: ArrayLike) -> Array:
     return np.asarray(np.asarray(scattered) / np.where(most > 0, most, np.inf) ** 2)
 
 
+def _running_total(before: Any, values: Array) -> Array:
+    return np.asarray(before + np.cumsum(values, axis=0))
+
+
+def _running_most(before: Any, values: Array) -> Array:
+    return np.asarray(np.maximum(before, np.maximum.accumulate(values, axis=0)))
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How large residuals were; numbers, or arrays over replications (...).
@@ -75,15 +84,25 @@ class Sizes:
 
     def and_of(self, tally: Tally) -> "Sizes":
         """Return the sizes with those of a tally (..., K)."""
+        return self._with(tally, np.add, np.maximum)
+
+    def along(self, tallies: Tally) -> "Sizes":
+        """Return the sizes (S,) as they grow with each of S tallies (S, K)."""
+        return self._with(tallies, _running_total, _running_most)
+
+    def _with(
+        self, tally: Tally, added: Callable[[Any, Any], Any], larger: Callable[[Any, Any], Any]
+    ) -> "Sizes":
+        """Return the sizes with tallies, given what adds to a sum and what to a maximum."""
         count, squared, largest = tally.rounds, tally.squares.sum(axis=-1), tally.largest.max(axis=-1)
         some = np.maximum(count, 1)
-        scattered = self.scattered + np.maximum(squared - tally.sums.sum(axis=-1) ** 2 / some, 0.0)
-        rounds, total = self.rounds + count, self.squared + squared
+        scattered = added(self.scattered, np.maximum(squared - tally.sums.sum(axis=-1) ** 2 / some, 0.0))
+        rounds, total = added(self.rounds, count), added(self.squared, squared)
         seen = np.maximum(rounds, 1)
         mean = np.maximum(squared / some, total / seen)
         beyond = np.maximum(largest**2 - mean * (2.0 * np.log(seen) + USUAL), 0.0)
         excess = np.minimum(2.0 * np.sqrt(beyond), largest)
-        most, far = np.maximum(self.largest, largest), np.maximum(self.excess, excess)
+        most, far = larger(self.largest, largest), larger(self.excess, excess)
         if np.ndim(rounds):
             return Sizes(rounds, total, scattered, most, far)
         return Sizes(int(rounds), *map(float, (total, scattered, most, far)))
@@ -155,11 +174,14 @@ class Tuning:
         Mixture parameter in the units of the variances.
     scale : array
         c ≥ |w·ψ − predicted| in every counted round.
+    grid : Grid
+        Which multiples of ρ boundaries are mixed over: near ones, or wide where ρ is no more than a guess.
     """
 
     alpha: Array
     rho: Array
     scale: Array
+    grid: Grid = NEAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,23 +262,31 @@ class Evidence:
         out = np.zeros(np.broadcast(self.totals, self.weights).shape)
         return np.divide(self.totals, self.weights, out=out, where=self.weights > 0)
 
-    def and_all(self, batches: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
-        """Return the evidence with rounds under several plans, along a leading axis of the batch's arrays."""
+    def along(self, batches: Batch, first: Whole, tuning: Tuning, mode: Limits) -> "Evidence":
+        """Return the evidence (S, ...) as it grows with each of S steps, of one batch or several.
+
+        Parameters
+        ----------
+        batches : Batch
+            With a leading axis (G,).
+        first : (S,) array of int
+            The first batch of each step, ascending from 0; every step has one.
+        tuning, mode : Tuning, Limits
+        """
         parts = Evidence(*[np.zeros(())] * 4).and_of(batches, tuning, mode)
-        added = {name: getattr(self, name) + getattr(parts, name).sum(axis=0) for name in SUMMED}
-        return replace(self, **added, peaks=np.maximum(self.peaks, parts.peaks.max(axis=0, initial=0.0)))
+        added = {name: np.add.reduceat(getattr(parts, name), first, axis=0) for name in SUMMED}
+        sums = {name: _running_total(getattr(self, name), part) for name, part in added.items()}
+        peaks = _running_most(self.peaks, np.maximum.reduceat(parts.peaks, first, axis=0))
+        return replace(self, **sums, peaks=peaks)
+
+    def at(self, place: int | slice) -> "Evidence":
+        """Return one entry along a leading axis, or some."""
+        return Evidence(**{part.name: getattr(self, part.name)[place] for part in fields(self)})
 
     def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
-        """Return the evidence with a batch of rounds, each weighted by 1/v.
-
-        In exact modes weights are capped, so that no round moves a sum by more than the scale that was fixed
-        at first.
-        """
-        known = np.isfinite(batch.factor)
-        factor = np.where(known, batch.factor, 1.0)
-        weight = np.where(known, 1.0 / factor, 0.0)
-        if mode.is_exact:
-            weight = np.minimum(weight, tuning.scale / (mode.limit * np.maximum(batch.reach, 1e-300)))
+        """Return the evidence with a batch of rounds, weighted by :func:`weights_of`."""
+        factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
+        weight = weights_of(batch.factor, batch.reach, tuning, mode)
         return replace(
             self,
             totals=self.totals + weight * batch.estimates,
@@ -266,3 +296,22 @@ class Evidence:
             pooled=self.pooled + weight**2 * batch.pooled,
             peaks=np.maximum(self.peaks, weight * batch.reach * batch.excess),
         )
+
+
+def weights_of(factor: Array, reach: Array, tuning: Tuning, mode: Limits) -> Array:
+    """Return how much a round weighs: 1/v, 0 where v is infinite.
+
+    In exact modes weights are capped, so that no round moves a sum by more than the scale that was fixed at
+    first.
+
+    Parameters
+    ----------
+    factor, reach : arrays
+        As in :class:`Batch`.
+    tuning, mode : Tuning, Limits
+    """
+    known = np.isfinite(factor)
+    weight = np.where(known, 1.0 / np.where(known, factor, 1.0), 0.0)
+    if mode.is_exact:
+        weight = np.minimum(weight, tuning.scale / (mode.limit * np.maximum(reach, 1e-300)))
+    return np.asarray(weight)

@@ -1,7 +1,7 @@
 """Intervals for any contrasts that hold at all times at once, from (plan, tally) pairs alone."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_fraction, check_pairs, check_positive, check_whole
 from orthobandit._plain import brief
-from orthobandit._types import Array, Mask
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate.augmented import Pulls
@@ -19,14 +19,13 @@ from orthobandit.estimate.evidence import (
     HIDDEN,
     Batch,
     Evidence,
-    Sizes,
     Tuning,
     expected_shares,
     hardly_drawn,
     least_draws,
-    relative_squares,
 )
 from orthobandit.estimate.plan import Centre, Plan
+from orthobandit.estimate.steps import Seen, Steps
 from orthobandit.estimate.tally import Tally
 
 SIDES = (1, 2)
@@ -53,11 +52,8 @@ class ContrastSequence:
     sides : {1, 2}
     tightest : (float, int)
         Standard deviation of a residual, and rounds, that boundaries are made tightest for.
-    sizes : Sizes
-        How large residuals were.
-    drawn, relative : (K,) arrays
-        Rounds of each arm, and its squared residuals in units of the others'; see
-        :func:`~orthobandit.estimate.evidence.relative_squares`.
+    seen : Seen
+        What residuals were like: how large, of which arms.
 
     Examples
     --------
@@ -76,9 +72,7 @@ class ContrastSequence:
     evidence: Evidence
     sides: int
     tightest: tuple[float, int]
-    drawn: Array
-    relative: Array
-    sizes: Sizes = Sizes()  # noqa: RUF009
+    seen: Seen
 
     __repr__ = brief
 
@@ -133,8 +127,7 @@ class ContrastSequence:
             Evidence(zeros, zeros, zeros, zeros),
             sides,
             (noise, rounds),
-            np.zeros(len(arms)),
-            np.zeros(len(arms)),
+            Seen.start(len(arms)),
         )
 
     def centre(self, values: ArrayLike | None = None) -> Centre:
@@ -169,31 +162,39 @@ class ContrastSequence:
         if self.confidence.is_exact:
             _check_centre(self.confidence, plan)
         self.confidence.check_residuals(tally)
-        p = np.atleast_2d(plan.probabilities)
+        p, rounds = np.atleast_2d(plan.probabilities), np.atleast_1d(plan.rounds)
         if pulls is None:
             pulls = Pulls.of(self.arms.positions, self.coefficients, p)
-        whole = tally if tally.counts.ndim == 1 else tally.merged()
-        sums, squares = np.atleast_2d(tally.sums), np.atleast_2d(tally.squares)
-        rounds = np.atleast_1d(tally.rounds)[:, np.newaxis].astype(np.float64)
-        tuning, sizes = self._tuned(pulls), self.sizes.and_of(whole)
-        drawn, relative = self.drawn + whole.counts, self.relative + relative_squares(whole)
-        shares = expected_shares(p, relative, drawn)
-        weighted = pulls.pull**2
+        steps = Steps(p, rounds, tally[np.newaxis] if tally.counts.ndim == 1 else tally, values[np.newaxis])
+        return self.along(steps, pulls).at(0)
+
+    def along(self, steps: Steps, pulls: Pulls) -> "Path":
+        """Return the sequence after each of several steps; nothing is checked.
+
+        Parameters
+        ----------
+        steps : Steps
+        pulls : Pulls
+            Of its plans.
+        """
+        tuned, seen = self.tuned_along(pulls, steps.first), self.seen.along(steps.whole)
+        step, tally = steps.step, steps.tally
+        shares = expected_shares(steps.probabilities, seen.relative[step], seen.drawn[step])
+        rounds, weighted = tally.rounds[:, np.newaxis].astype(np.float64), pulls.pull**2
         batch = Batch(
             rounds=rounds,
-            excess=sizes.excess,
+            excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(pulls.known, pulls.variance, np.inf),
             reach=pulls.reach,
-            estimates=rounds * (self.coefficients @ values) + _rowwise(pulls.pull, sums),
-            squares=_rowwise(weighted, squares),
-            pooled=squares.sum(axis=-1, keepdims=True)
-            * np.maximum(pulls.variance, _rowwise(weighted, shares)),
+            estimates=rounds * (steps.values @ self.coefficients.T)[step] + rowwise(pulls.pull, tally.sums),
+            squares=rowwise(weighted, tally.squares),
+            pooled=tally.squares.sum(axis=-1, keepdims=True)
+            * np.maximum(pulls.variance, rowwise(weighted, shares)),
         )
-        evidence = replace(
-            self.evidence.and_all(batch, tuning, self.confidence),
-            events=np.where(self._is_hidden(pulls, plan), 0.0, sizes.events),
-        )
-        return replace(self, tuning=tuning, evidence=evidence, sizes=sizes, drawn=drawn, relative=relative)
+        evidence = self.evidence.along(batch, steps.first, tuned.tuning, self.confidence)
+        hidden = self._are_hidden(steps, pulls)
+        events = np.where(hidden, 0.0, seen.sizes.events[:, np.newaxis])
+        return Path(tuned, replace(evidence, events=events), seen)
 
     def tuned_by(self, probabilities: ArrayLike) -> "ContrastSequence":
         """Return the sequence with boundaries fixed by distributions (G, K), before any round counts.
@@ -203,17 +204,40 @@ class ContrastSequence:
         p = np.atleast_2d(np.asarray(probabilities, dtype=np.float64))
         return replace(self, tuning=self._tuned(Pulls.of(self.arms.positions, self.coefficients, p)))
 
-    def _is_hidden(self, pulls: Pulls, plan: Plan) -> Mask:
-        """Tell which contrasts (m,) rest on arms that will hardly have been drawn; the others stay so."""
-        p, rounds = np.atleast_2d(plan.probabilities), np.atleast_1d(plan.rounds).astype(np.float64)
-        hardly = hardly_drawn(p, rounds @ p, self.drawn, least_draws(self.tuning.alpha))
+    def tuned_along(self, pulls: Pulls, first: Whole) -> "ContrastSequence":
+        """Return the sequence with each contrast's boundary fixed by the first step that can estimate it.
+
+        Parameters
+        ----------
+        pulls : Pulls
+            Of the G plans of all steps.
+        first : (S,) array of int
+            The first plan of each step.
+        """
+        fresh = pulls.known.any(axis=0) & (self.tuning.rho == 0)
+        if not fresh.any():
+            return self
+        known, ends = np.logical_or.reduceat(pulls.known, first, axis=0), np.append(first, len(pulls.known))
+        out = self
+        for step in np.unique(np.argmax(known[:, fresh], axis=0)):
+            out = replace(out, tuning=out._tuned(pulls.of_plans(np.arange(ends[step], ends[step + 1]))))
+        return out
+
+    def _are_hidden(self, steps: Steps, pulls: Pulls) -> Mask:
+        """Tell which contrasts (S, m) rest on arms that will hardly have been drawn; others stay so."""
+        p, first, rounds = steps.probabilities, steps.first, steps.rounds[:, np.newaxis].astype(np.float64)
+        expected = np.add.reduceat(rounds * p, first, axis=0)
+        counts = steps.whole.counts
+        before = self.seen.drawn + np.cumsum(counts, axis=0) - counts
+        hardly = hardly_drawn(p, expected[steps.step], before[steps.step], least_draws(self.tuning.alpha))
         # Both in the units of the evidence: rounds are weighted by 1/v.
-        weights = np.where(pulls.known, rounds[:, np.newaxis] / pulls.variance**2, 0.0)
-        carried = (weights * _rowwise(pulls.pull**2, np.where(hardly, p, 0.0))).sum(axis=0)
-        total = (weights * pulls.variance).sum(axis=0)
-        return np.asarray(
-            np.where(pulls.known.any(axis=0), carried > HIDDEN * total, self.evidence.events == 0)
-        )
+        weights = np.where(pulls.known, rounds / pulls.variance**2, 0.0)
+        squares = rowwise(pulls.pull**2, np.where(hardly, p, 0.0)), pulls.variance
+        carried, total = (np.add.reduceat(weights * part, first, axis=0) for part in squares)
+        known = np.logical_or.reduceat(pulls.known, first, axis=0)
+        last = np.maximum.accumulate(np.where(known, np.arange(len(first))[:, np.newaxis], -1), axis=0)
+        found = np.take_along_axis(carried > HIDDEN * total, np.maximum(last, 0), axis=0)
+        return np.asarray(np.where(last >= 0, found, self.evidence.events == 0))
 
     def intervals(self) -> tuple[Array, Array]:
         """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""
@@ -233,21 +257,17 @@ class ContrastSequence:
             "alpha": tuning.alpha.tolist(),
             "rho": tuning.rho.tolist(),
             "scale": tuning.scale.tolist(),
-            "sizes": [int(self.sizes.rounds), *map(float, astuple(self.sizes)[1:])],
-            "drawn": self.drawn.tolist(),
-            "relative": self.relative.tolist(),
+            **self.seen.to_json(),
         }
 
     def resumed(self, data: Mapping[str, Any]) -> "ContrastSequence":
         """Return the sequence, started with the same contrasts, with what :meth:`to_json` returned."""
-        rounds, *sizes = data["sizes"]
+        alpha, rho, scale = (np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))
         return replace(
             self,
             evidence=Evidence.from_json(data["evidence"]),
-            tuning=Tuning(*(np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))),
-            sizes=Sizes(int(rounds), *map(float, sizes)),
-            drawn=np.array(data["drawn"], dtype=np.float64),
-            relative=np.array(data["relative"], dtype=np.float64),
+            tuning=Tuning(alpha, rho, scale),
+            seen=Seen.from_json(data),
         )
 
     def _tuned(self, pulls: Pulls) -> Tuning:
@@ -262,7 +282,20 @@ class ContrastSequence:
         return Tuning(old.alpha, np.where(fresh, rho, old.rho), np.where(fresh, scale, old.scale))
 
 
-def _rowwise(rows: Array, vectors: Array) -> Array:
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A sequence after each of S steps: with its boundaries, evidence (S, m) and what was seen (S,)."""
+
+    sequence: ContrastSequence
+    evidence: Evidence
+    seen: Seen
+
+    def at(self, step: int) -> ContrastSequence:
+        """Return the sequence after one of the steps."""
+        return replace(self.sequence, evidence=self.evidence.at(step), seen=self.seen.at(step))
+
+
+def rowwise(rows: Array, vectors: Array) -> Array:
     """Return the products (G, m) of matrices (G, m, K) with one vector (G, K) each."""
     return np.asarray((rows @ vectors[..., np.newaxis])[..., 0])
 

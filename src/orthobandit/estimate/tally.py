@@ -131,14 +131,21 @@ class Tally:
             np.maximum(self.largest, other.largest),
         )
 
-    def merged(self) -> "Tally":
-        """Return one tally (K,) of all that are along a leading axis (G, K), of one plan or of several."""
-        return Tally(
-            self.counts.sum(axis=0),
-            self.sums.sum(axis=0),
-            self.squares.sum(axis=0),
-            self.largest.max(axis=0, initial=0.0),
-        )
+    def gathered(self, first: Whole) -> "Tally":
+        """Return the sums (S, K) over parts of a leading axis (G, K), of one plan or of several.
+
+        Parameters
+        ----------
+        first : (S,) array of int
+            Where each part begins, ascending from 0; none is empty.
+        """
+        if len(first) == len(self.counts):
+            return self
+        out = object.__new__(Tally)
+        for name in ("counts", "sums", "squares", "largest"):
+            gather = np.maximum if name == "largest" else np.add
+            object.__setattr__(out, name, _fixed(gather.reduceat(getattr(self, name), first, axis=0)))
+        return out
 
     def __getitem__(self, place: Any) -> "Tally":
         """Return the tallies of some replications; `place` indexes the leading axes."""
@@ -148,9 +155,7 @@ class Tally:
         """Return a tally whose parts are made from these in a way that keeps them possible."""
         out = object.__new__(Tally)
         for name in ("counts", "sums", "squares", "largest"):
-            array = np.array(change(getattr(self, name)))
-            array.flags.writeable = False
-            object.__setattr__(out, name, array)
+            object.__setattr__(out, name, _fixed(np.array(change(getattr(self, name)))))
         return out
 
     def without(self, mask: Mask) -> "Tally":
@@ -171,6 +176,11 @@ class Tally:
     def from_json(cls, data: dict[str, Any]) -> "Tally":
         """Invert :meth:`to_json`."""
         return cls(data["counts"], data["sums"], data["squares"], data.get("largest"))
+
+
+def _fixed(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
 
 
 def _check_count(count: int) -> None:

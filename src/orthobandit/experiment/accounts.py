@@ -148,7 +148,7 @@ class Accounts:
             worse = low > rail.margin if rail.worse == "higher" else high < -rail.margin
             for arm in np.flatnonzero(worse & ~self.book.retired).tolist():
                 if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
-                    self.retire(arm, f"by the guardrail on {rail.metric!r}")
+                    self.retire(arm, rail.reason)
 
     def retire(self, arm: int, reason: str) -> None:
         """Take an arm out, if it is not out yet."""

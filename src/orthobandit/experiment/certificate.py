@@ -13,6 +13,7 @@ from orthobandit._files import write_text
 from orthobandit._types import Array, Whole
 from orthobandit.errors import FileFormatError, ParameterError
 from orthobandit.estimate import Confidence, Evidence, SubGaussian, Tuning
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.experiment.book import Book
 from orthobandit.experiment.feeds import IGNORED, Feed
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
@@ -182,7 +183,7 @@ def _dropped(
     document: dict[str, Any], policy: AnytimeElimination, state: AnytimeState
 ) -> list[dict[str, Any]]:
     """Return for every dropped arm the first feed after which an entry of its row was proof, and which."""
-    tuning = Tuning(state.alpha, state.rho, state.scale)
+    tuning = Tuning(state.alpha, state.rho, state.scale, grid=WIDE)
     left, found = ~(state.active | state.retired), list[dict[str, Any]]()
     with np.errstate(all="ignore"):
         history = replay(document, Verdict()) if left.any() else []

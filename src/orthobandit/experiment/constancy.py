@@ -52,6 +52,37 @@ class Drift:
         )
 
 
+def level_of(alpha: float, number: int, gaps: int) -> Array:
+    """Return the α (m,) of one side of one of the two intervals of a split, counted from 0, of m gaps."""
+    return np.full(gaps, alpha / ((number + 1) * (number + 2) * gaps * 4.0))
+
+
+def ends_of(sequence: ContrastSequence, evidence: Evidence, alpha: Array, rho: Array) -> tuple[Array, Array]:
+    """Return the ends (..., m) of intervals of the first m contrasts, by the mode of their sequence."""
+    scale = sequence.tuning.scale[: len(alpha)]
+    tuning = Tuning(alpha, np.where(rho > 0, rho, 1.0), np.where(scale > 0, scale, 1.0))
+    width, estimates = sequence.confidence.width(evidence, tuning), evidence.estimates
+    return estimates - width, estimates + width
+
+
+def evidence_since(now: Evidence, before: Mapping[str, Array], seen: Array) -> Evidence:
+    """Return the evidence (..., m) after a split.
+
+    Parameters
+    ----------
+    now : Evidence
+        Of all rounds.
+    before : mapping of str to (m,) array
+        What it was at the split, of its sums.
+    seen : (...) array
+        :func:`~orthobandit.estimate.evidence.events` of the rounds since.
+    """
+    since = {name: getattr(now, name) - part for name, part in before.items()}
+    # Where the whole sequence may not speak yet, a part of it may not either.
+    allowed = np.where(np.asarray(now.events) > 0, np.asarray(seen)[..., np.newaxis], 0.0)
+    return replace(now, **since, events=allowed)
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """What was known at a split: evidence and the intervals (m,) it gave; the largest residual since."""
@@ -148,25 +179,14 @@ class Constancy:
         """Whether some gap has changed."""
         return self.found is not None
 
-    def _level(self, number: int) -> Array:
-        """Return the α (m,) of one side of one of the two intervals of a split, counted from 0."""
-        contrasts = len(self.sequence.coefficients)
-        return np.full(contrasts, self.alpha / ((number + 1) * (number + 2) * contrasts * 4.0))
-
-    def _interval(self, evidence: Evidence, alpha: Array, rho: Array) -> tuple[Array, Array]:
-        scale = self.sequence.tuning.scale
-        tuning = Tuning(alpha, np.where(rho > 0, rho, 1.0), np.where(scale > 0, scale, 1.0))
-        width, estimates = self.sequence.confidence.width(evidence, tuning), evidence.estimates
-        return estimates - width, estimates + width
-
     def _with_split(self) -> "Constancy":
         number, evidence = len(self.splits), self.sequence.evidence
-        alpha = self._level(number)
-        low, high = self._interval(evidence, alpha, self.sequence.tuning.rho)
+        alpha = level_of(self.alpha, number, len(evidence.totals))
+        low, high = ends_of(self.sequence, evidence, alpha, self.sequence.tuning.rho)
         split = Split(
             rounds=self.rounds,
             parts={name: getattr(evidence, name) for name in SUMMED},
-            scattered=self.sequence.sizes.scattered,
+            scattered=self.sequence.seen.sizes.scattered,
             rho=tightest_rho(evidence.variances, alpha),
             low=low,
             high=high,
@@ -176,11 +196,9 @@ class Constancy:
     def after(self, number: int) -> tuple[Array, Array]:
         """Return the ends (m,) of the intervals of all gaps after a split, counted from 0."""
         split, now = self.splits[number], self.sequence.evidence
-        since = {name: getattr(now, name) - part for name, part in split.parts.items()}
-        seen = float(events(self.sequence.sizes.scattered - split.scattered, split.largest))
-        # Where the whole sequence may not speak yet, a part of it may not either.
-        allowed = np.where(np.asarray(now.events) > 0, seen, 0.0)
-        return self._interval(replace(now, **since, events=allowed), self._level(number), split.rho)
+        scattered = self.sequence.seen.sizes.scattered - split.scattered
+        since = evidence_since(now, split.parts, events(scattered, split.largest))
+        return ends_of(self.sequence, since, level_of(self.alpha, number, len(now.totals)), split.rho)
 
     def _drift(self) -> Drift | None:
         """Return the change that sticks out most, if any."""

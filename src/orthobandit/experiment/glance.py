@@ -6,6 +6,7 @@ import numpy as np
 
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.report import Report, report_of
+from orthobandit.experiment.settings import Guardrail
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Glance:
         Of each arm, how many rewards were told of proposals that are not settled, and their mean. They
         steer nothing, and no interval knows them.
     checks : tuple of Check
-    guardrails : tuple of str
-        In words.
+    guardrails : tuple of Check
+        An alarm says which arms were retired.
     """
 
     at: float
@@ -50,7 +51,7 @@ class Glance:
     report: Report
     provisional: tuple[tuple[int, float | None], ...]
     checks: tuple[Check, ...]
-    guardrails: tuple[str, ...]
+    guardrails: tuple[Check, ...]
 
 
 def glance_of(ledger: Ledger) -> Glance:
@@ -95,10 +96,23 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
     return tuple(out)
 
 
-def _guardrails(ledger: Ledger) -> tuple[str, ...]:
-    side = {"higher": "above", "lower": "below"}
-    return tuple(
-        f"{rail.metric}: an arm is retired once it is proven {side[rail.worse]} the reference arm"
-        + (f" by more than {rail.margin:g}" if rail.margin else "")
-        for rail in ledger.settings.guardrails
-    )
+def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
+    out = []
+    for rail in ledger.settings.guardrails:
+        labels = [ledger.arms.labels[arm] for arm, reason in ledger.retirements if reason == rail.reason]
+        found = f"; it has retired {', '.join(map(repr, labels))}" if labels else ""
+        out.append(Check(f"Guardrail on {rail.metric}", bool(labels), rail_words(rail) + found))
+    return tuple(out)
+
+
+def rail_words(rail: Guardrail) -> str:
+    """Return what a guardrail does.
+
+    Examples
+    --------
+    >>> rail_words(Guardrail("seconds", 0.5))
+    'an arm is retired once it is proven above the reference arm by more than 0.5'
+    """
+    side = {"higher": "above", "lower": "below"}[rail.worse]
+    more = f" by more than {rail.margin:g}" if rail.margin else ""
+    return f"an arm is retired once it is proven {side} the reference arm{more}"

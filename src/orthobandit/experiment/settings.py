@@ -103,6 +103,11 @@ class Guardrail:
         if not 0 <= self.margin < np.inf:
             raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
 
+    @property
+    def reason(self) -> str:
+        """Why an arm is out that it has retired."""
+        return f"by the guardrail on {self.metric!r}"
+
 
 @dataclass(frozen=True, eq=False)
 class Settings:

@@ -129,8 +129,7 @@ class Track:
                 sequence,
                 arms=arms,
                 coefficients=np.pad(sequence.coefficients, ((0, 0), (0, new))),
-                drawn=np.pad(sequence.drawn, (0, new)),
-                relative=np.pad(sequence.relative, (0, new)),
+                seen=sequence.seen.with_arms(new),
             )
             for sequence in self._sequences
         ]

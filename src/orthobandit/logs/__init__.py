@@ -1,7 +1,9 @@
 """Logs of finished experiments: effects with honest intervals, from one GROUP BY in the engine that holds it.
 
 ``question`` says which columns are what, ``reading`` asks the engine for ``cells``, and from these alone
-``follow`` goes through time: ``levels`` are forecast, ``residuals`` tallied, gaps and ``scores`` estimated.
+``follow`` estimates gaps and ``scores``. A ``walk`` along the ``timeline`` goes bucket by bucket where each
+needs the one before, for forecasts of ``levels`` and ``values`` of arms; ``blocks`` of buckets are tallied at
+once.
 ``effects``, ``metrics`` and ``segments`` say what that means; ``checks`` come before it, ``peers`` beside it,
 and ``showing`` after it.
 """

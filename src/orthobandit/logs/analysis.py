@@ -11,7 +11,8 @@ from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import Question

@@ -12,7 +12,8 @@ from orthobandit._types import Array, Whole
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import Confidence, ContrastSequence, Tally
 from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Feeds
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.results import Analysis
 from orthobandit.verify import digest
 from orthobandit.verify_log import FORMAT, verify

@@ -73,9 +73,9 @@ def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
     are so much larger: values of the arms may be fitted to the same rows.
     """
     arms, used = sequence.arms, sequence.coefficients != 0
-    rows = np.where(used, sequence.drawn, np.inf).min(axis=1)
+    rows = np.where(used, sequence.seen.drawn, np.inf).min(axis=1)
     if arms.dimension < len(arms) - 1:  # arms tell of each other
-        rows = np.full(len(rows), sequence.drawn.sum() - arms.dimension)
+        rows = np.full(len(rows), sequence.seen.drawn.sum() - arms.dimension)
     free = np.maximum(rows - 1.0, 1.0)
     return np.asarray(np.where(rows >= FEWEST, -stdtrit(free, alpha) * np.sqrt(rows / free), np.inf))
 

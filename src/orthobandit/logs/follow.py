@@ -1,59 +1,30 @@
 """One metric of a log followed bucket by bucket: forecast, residuals, evidence on every gap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orthobandit._types import Array, Whole
-from orthobandit.estimate import Confidence, ContrastSequence, Plan
+from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.augmented import Pulls
+from orthobandit.estimate.sequence import Path
+from orthobandit.estimate.steps import Seen
+from orthobandit.logs.blocks import Block
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.feeds import Feeds
-from orthobandit.logs.levels import Chooser, Levels
-from orthobandit.logs.residuals import Series, Slopes
+from orthobandit.logs.feeds import Counted, Feeds
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.savings import Savings
-from orthobandit.logs.scores import Aim, Score, Seen
+from orthobandit.logs.scores import Aim, Score
+from orthobandit.logs.timeline import Timeline
+from orthobandit.logs.values import ArmValues
+from orthobandit.logs.walk import Pilot, Walk, Walked
 
 ROWS = 4  # of a bucket, at least, for its scatter to tell anything; buckets with fewer are joined
-PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
 GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
 MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
 MOMENTS = 200  # at which the evidence is kept for the picture over time
 MOST_PULLS = 5_000_000  # numbers that the weights of all plans may take to be kept
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What is followed.
-
-    Attributes
-    ----------
-    column : int
-        Of the metric, or of the numerator of a ratio.
-    denominator : int or None
-        Of a ratio; what is followed is the numerator less `ratio` times it.
-    covariates : tuple of int
-    confidence : Confidence
-        In units of the column as kept, less its offset.
-    delta : float
-        For all gaps of the metric to the reference arm together.
-    baseline : str
-    reference : int
-    ratio : float
-    is_recorded : bool
-        Whether to keep what was counted, for a certificate.
-    """
-
-    column: int
-    denominator: int | None
-    covariates: tuple[int, ...]
-    confidence: Confidence
-    delta: float
-    baseline: str
-    reference: int
-    ratio: float = 0.0
-    is_recorded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +37,6 @@ class Snapshot:
     forecast: float | None
     sequence: ContrastSequence
     shares: Array
-
-
-@dataclass
-class _Line:
-    """A series with its forecasts: the metric less its covariates, or the plain metric beside it."""
-
-    levels: Levels
-    chooser: Chooser
 
 
 class Follower:
@@ -110,41 +73,36 @@ class Follower:
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
         self.feeds = Feeds() if measure.is_recorded else None
-        lines = 2 if measure.covariates else 1
-        self._lines = [
-            _Line(Levels(cells.width, cells.is_clock), Chooser(measure.baseline)) for _ in range(lines)
-        ]
-        self._slopes = Slopes(measure.column, np.array(measure.covariates, dtype=np.int64))
-        self._seen, self._sums = 0.0, np.zeros(len(cells.columns))  # rows, and sums of columns, so far
-        self._values = np.zeros(len(cells.arms))
-        self._pilot_rows, self._pilot_squares, self._pilot_plans = 0, 0.0, set[int]()
+        self._used: dict[str, float] = {}
         self._pulls: Pulls | None = None
 
     @property
     def baseline(self) -> str:
         """The baseline that was used for most rows."""
-        used = self._lines[0].chooser.used
-        return max(used, key=lambda name: used[name], default="mean")
+        return max(self._used, key=lambda name: self._used[name], default="mean")
 
     def run(self) -> "Follower":
         """Go through all buckets in the order of time."""
-        buckets = np.unique(self.cells.bucket)
-        kept = set(buckets[np.unique(np.linspace(0, len(buckets) - 1, MOMENTS).astype(int))].tolist())
-        for bucket, cells in self.cells.only(self.cells.counts > 0).by_bucket():
-            time = float(self.cells.times[bucket])
-            series = self._series(cells)
-            ahead = [
-                {name: value + one.taken for name, value in line.levels.forecasts(time).items()}
-                for line, one in zip(self._lines, series, strict=True)
-            ]
-            forecast = None
-            if self._is_ready():
-                forecast = self._counted(series, ahead)
-            else:
-                self._pilot(series[0])
-            self._learn(time, series, ahead)
-            if bucket in kept and self.sequence is not None:
-                self._keep(bucket, series[0], forecast)
+        cells, measure = self.cells, self.measure
+        if not cells.rows:
+            return self
+        timeline = Timeline(cells, measure)
+        walk = Walk(timeline, measure, cells.width, is_clock=cells.is_clock)
+        pilot = walk.pilot(len(cells.arms))
+        if pilot.steps == len(timeline.buckets):
+            return self
+        shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
+        values = self._begin(pilot.noise, timeline.blocks.plans_of(pilot.steps))
+        for block in timeline.blocks.from_step(pilot.steps, len(self.pairs)):
+            pulls = self._pulls_of(block.plans)
+            # Boundaries of gaps that the pilot could not tell are fixed by the first plans that can.
+            self.sequence = self._begun.tuned_along(pulls, block.first)
+            values.begin(block, cells.plans[block.plans], pulls, self.sequence.tuning)
+            walked = walk.through(block, values)
+            self._take_savings(block, walked)
+            path = self._count(block, pulls, walked)
+            self._keep(timeline, block, walked, path, shown)
+        self._used = walk.used
         return self
 
     def run_once(self) -> "Follower":
@@ -154,98 +112,31 @@ class Follower:
         g(a) have mean 0 whatever they are, so the estimates are off by about 1/n: no matter for an ordinary
         interval, which holds for one look at many rows.
         """
-        cells = self.cells.only(self.cells.counts > 0)
-        if not len(cells.counts):
+        if not self.cells.rows:
             return self
-        self._learn(float(self.cells.times[0]), self._series(cells), [{} for _ in self._lines])
-        series = self._series(cells)[0]
+        timeline = Timeline(self.cells, self.measure, is_once=True)
+        block, values = timeline.blocks.block(0, 1), np.zeros(len(self.cells.arms))
         for _ in range(2):  # values of the arms are known the second time
-            self._pilot_rows, self._pilot_squares, self.rows = 0, 0.0, 0
-            self._pilot(series)
-            self._begin()
-            self._add(series, series.level(self._values))
-            if self.measure.covariates:
-                plain = self._series(cells)[1]
-                self._plain_seen = Seen.start(len(cells.arms))
-                self._add_plain(plain, plain.level(self._values))
-            if self.sequence is not None:
-                self._values = self._estimated(self.sequence)
+            levels = [np.array([one]) for one in timeline.levels(0, float(block.arms[0] @ values))]
+            squares = block.squared(0, levels[:1], values[np.newaxis])[0]
+            pilot = Pilot(1, float(timeline.rows[0]), float(squares[0]))
+            now, self.rows = self._begin(pilot.noise, block.plans), 0
+            self._plain_seen = Seen.start(len(values))
+            walked = Walked(levels[0], levels[-1], np.stack([values, values]), [])
+            now.learn_from(self._count(block, self._pulls_of(block.plans), walked).evidence.at(0))
+            values = now.now
         return self
 
-    def _is_ready(self) -> bool:
-        """Tell whether the pilot was long enough, and has seen scatter where nothing else tells of it."""
-        is_known = self._pilot_squares > 0 or self.measure.confidence.is_exact
-        return is_known and self._pilot_rows >= max(PILOT, 5 * len(self.cells.arms))
-
-    def _series(self, cells: Cells) -> list[Series]:
-        """Return the rows of a bucket as the series, and as the plain metric if it has covariates."""
-        means = self._sums / max(self._seen, 1.0)
-        return [Series(cells, c, self.measure.column, means) for c in self._coefficients()]
-
-    def _coefficients(self) -> list[Array]:
-        """Return c (q,) of the series, and of the plain metric if covariates are taken from it."""
-        c = np.zeros(len(self.cells.columns))
-        c[self.measure.column] = 1.0
-        if self.measure.denominator is not None:
-            c[self.measure.denominator] -= self.measure.ratio
-        if not self.measure.covariates:
-            return [c]
-        adjusted = c.copy()
-        adjusted[list(self.measure.covariates)] -= self._slopes.beta
-        return [adjusted, c]
-
-    def _pilot(self, series: Series) -> None:
-        """Take in a bucket that does not count."""
-        self._pilot_rows += int(series.counts.sum())
-        self._pilot_squares += series.squared(series.level(self._values), self._values)
-        self._pilot_plans.update(np.unique(series.cells.plan).tolist())
-
-    def _counted(self, series: list[Series], ahead: list[dict[str, float]]) -> float:
-        """Add a bucket to the evidence; return the forecast that was used."""
+    @property
+    def _begun(self) -> ContrastSequence:
         if self.sequence is None:
-            self._begin()
-        chosen = [line.chooser.choose(one) for line, one in zip(self._lines, ahead, strict=True)]
-        self._lines[0].chooser.note(chosen[0], float(series[0].counts.sum()))
-        self.savings.add(series[0], ahead[0], self._values)
-        if len(series) == 2:
-            left, usual = (
-                one.squared(forecasts[name], self._values)
-                for one, forecasts, name in zip(series, ahead, chosen, strict=True)
-            )
-            self.savings.beside("covariates", left, usual)
-            self._add_plain(series[1], ahead[1][chosen[1]])
-        return self._add(series[0], ahead[0][chosen[0]])
-
-    def _add_plain(self, series: Series, forecast: float) -> None:
-        """Add the plain metric to the level that lifts are relative to."""
-        plans, tally = series.tally(forecast, self._values)
-        self._plain_seen = self._plain_seen.and_of(tally)
-        self.scores[0].add(plans, tally, forecast, self._values, self._plain_seen)
-
-    def _add(self, series: Series, forecast: float) -> float:
-        """Add residuals to the evidence; return the forecast, kept to the declared range."""
-        sequence, confidence = self.sequence, self.measure.confidence
-        if sequence is None:
             raise AssertionError("the sequence was begun")
-        centre = confidence.centre(self._values, np.ones(len(self._values), dtype=np.bool_))
-        kept = float(np.clip(forecast, centre.low, centre.high))
-        plans, tally = series.tally(kept, self._values, confidence.limit)
-        p = self.cells.plans[plans]
-        pulls = None if self._pulls is None else self._pulls.of_plans(plans)
-        self.sequence = sequence.add(Plan(p, tally.rounds, centre), tally, pulls)
-        for score in self.scores[1:] if self.measure.covariates else self.scores:
-            score.add(plans, tally, kept, self._values, self.sequence)
-        if self.feeds is not None:
-            self.feeds.add(plans, self._values, tally)
-        self.rows += int(series.counts.sum())
-        return kept
+        return self.sequence
 
-    def _begin(self) -> None:
-        """Fix the boundaries, from the pilot."""
+    def _begin(self, noise: float, pilot: Whole) -> ArmValues:
+        """Fix the boundaries, from noise and plans of the pilot; return values of the arms, all 0."""
         measure, count = self.measure, len(self.cells.arms)
-        noise = float(np.sqrt(max(self._pilot_squares, 0.0) / self._pilot_rows))
         noise = noise or min(measure.confidence.limit / 4.0, 1.0)
-        pilot = np.array(sorted(self._pilot_plans), dtype=np.int64)
         level = measure.delta / (count - 1)
         sequence = ContrastSequence.start(
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
@@ -258,42 +149,62 @@ class Follower:
             for aim, delta in zip(self._aims, deltas, strict=True)
         )
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
-            positions = self.cells.arms.positions
-            self._pulls = Pulls.of(positions, sequence.coefficients, self.cells.plans)
+            self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
+        return ArmValues(sequence, measure.reference)
 
-    def _learn(self, time: float, series: list[Series], ahead: list[dict[str, float]]) -> None:
-        """Take in a bucket after it was counted: levels, slopes, ratio, values of the arms."""
-        cells, rows = series[0].cells, float(series[0].counts.sum())
-        for line, one, forecasts in zip(self._lines, series, ahead, strict=True):
-            level = one.level(self._values)
-            line.chooser.learn(forecasts, level, rows)
-            line.levels.learn(time, level - one.taken, rows)
+    def _pulls_of(self, plans: Whole) -> Pulls:
+        """Return the weights of some plans."""
+        if self._pulls is not None:
+            return self._pulls.of_plans(plans)
+        return Pulls.of(self.cells.arms.positions, self._begun.coefficients, self.cells.plans[plans])
+
+    def _take_savings(self, block: Block, walked: Walked) -> None:
+        """Compare what baselines and covariates have left of the variance."""
+        values = walked.values[:-1]
+        self.savings.add(block, walked.ahead, values)
         if self.measure.covariates:
-            self._slopes.learn(cells)
-        self._seen, self._sums = self._seen + rows, self._sums + cells.sums.sum(axis=0)
-        if self.sequence is not None:
-            self._values = self._estimated(self.sequence)
+            left = block.squared(0, [walked.forecasts], values)[0]
+            usual = block.squared(1, [walked.plain], values)[0]
+            self.savings.beside("covariates", float(left.sum()), float(usual.sum()))
 
-    def _estimated(self, sequence: ContrastSequence) -> Array:
-        """Return values of the arms (K,): estimated gaps, each as far as it is known, linear in features."""
-        count, reference, e = len(self.cells.arms), self.measure.reference, sequence.evidence
-        estimates, weights = e.estimates[: count - 1], e.weights[: count - 1]
-        variance = np.maximum(e.variances, e.pooled)[: count - 1]
-        total = estimates**2 + variance / np.where(weights > 0, weights, 1.0) ** 2
-        shrunk = np.divide(estimates**3, total, out=np.zeros(count - 1), where=total > 0)
-        values = np.insert(shrunk, reference, 0.0)
-        if self.cells.arms.dimension < count - 1:  # not any values are linear in the features
-            positions = self.cells.arms.positions - self.cells.arms.positions[reference]
-            values = positions @ np.linalg.lstsq(positions, values, rcond=None)[0]
-        low, high = self.measure.confidence.range
-        return np.asarray(values if np.ptp(values) <= high - low else np.zeros(count))
+    def _count(self, block: Block, pulls: Pulls, walked: Walked) -> Path:
+        """Add residuals of a block to the evidence."""
+        p, values = self.cells.plans, walked.values[:-1]
+        steps = block.steps(p, walked.forecasts, values, self.measure.confidence.limit)
+        path = self._begun.along(steps, pulls)
+        self.sequence = path.at(-1)
+        counted = Counted(block.plans, walked.forecasts, steps)
+        scores = list(self.scores)
+        if self.measure.covariates:  # lifts are relative to the level of the plain metric
+            tally = block.tally(1, walked.plain, values)
+            beside = Counted(block.plans, walked.plain, replace(steps, tally=tally))
+            seen = self._plain_seen.along(beside.steps.whole)
+            scores.pop(0).add(beside, seen)
+            self._plain_seen = seen.at(-1)
+        for score in scores:
+            score.add(counted, path.seen)
+        if self.feeds is not None:
+            self.feeds.add(counted)
+        self.rows += int(block.counts.sum())
+        return path
 
-    def _keep(self, bucket: int, series: Series, forecast: float | None) -> None:
-        shares = np.bincount(series.cells.arm, series.counts, minlength=len(self._values))
-        level = series.level(self._values)
-        if self.sequence is not None:
+    def _keep(self, timeline: Timeline, block: Block, walked: Walked, path: Path, shown: Whole) -> None:
+        """Keep what was known at the ends of some buckets."""
+        rows = timeline.rows[block.start : block.stop]
+        before = self.rows - int(rows.sum()) + np.cumsum(rows)
+        for step in shown[(shown >= block.start) & (shown < block.stop)].tolist():
+            place = step - block.start
+            arms = block.arms[place]
+            level = timeline.levels(step, float(arms @ walked.values[place + 1]))[0]
             self.snapshots.append(
-                Snapshot(bucket, self.rows, level, forecast, self.sequence, shares / series.counts.sum())
+                Snapshot(
+                    bucket=int(timeline.buckets[step]),
+                    rows=int(before[place]),
+                    level=level,
+                    forecast=float(walked.forecasts[place]),
+                    sequence=path.at(place),
+                    shares=arms / rows[place],
+                )
             )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,15 @@ class Season:
         self.slots.setdefault(self.slot_of(time), Mean()).add(deviation, weight)
 
 
+class _View(NamedTuple):
+    """What is known of a bucket at a time: the mean, deviations of its seasons, and regressors around it."""
+
+    time: float
+    mean: float
+    seasons: list[float]
+    row: Array
+
+
 class Levels:
     """The level of one series, bucket by bucket: forecasts of the next from those before.
 
@@ -78,59 +88,56 @@ class Levels:
             self._seasons.append(Season(lambda time: int(time % DAY // width)))
         if is_clock and 0 < width <= DAY:
             self._seasons.append(Season(lambda time: int(time % WEEK // DAY)))
+        days = [round(days * self._day) for days in (1, 7)] if self._day else [3, 4]
+        self._lags = [1, 2, *days]
         self._past: dict[int, float] = {}
         self._gram, self._moment = np.zeros((REGRESSORS, REGRESSORS)), np.zeros(REGRESSORS)
+        self._view: _View | None = None  # of the next bucket
 
     def forecasts(self, time: float) -> dict[str, float]:
         """Return every baseline's forecast for the bucket that begins at a time; empty before the first."""
         if not self._count:
             return {}
-        mean = self._mean.shrunk()
-        ahead = {"none": 0.0, "mean": mean, "last": self._last.shrunk()}
+        view = self._at(time)
+        ahead = {"none": 0.0, "mean": view.mean, "last": self._last.shrunk()}
         if self._seasons:
-            ahead["seasonal"] = self._clipped(mean + self._season(time))
+            ahead["seasonal"] = self._clipped(view.mean + sum(view.seasons))
         if self._count > REGRESSORS:
-            ahead["autoregressive"] = self._clipped(mean + float(self._row(time) @ self._coefficients()))
+            ahead["autoregressive"] = self._clipped(view.mean + float(view.row @ self._coefficients()))
         return ahead
 
     def learn(self, time: float, level: float, weight: float) -> None:
         """Take in the level of a bucket, of so many rows; buckets come in the order of time."""
         if self._count:
-            row = self._row(time)
-            deviation = level - self._mean.shrunk()
-            self._gram += weight * np.outer(row, row)
-            self._moment += weight * deviation * row
-            usual = self._mean.weight / self._count
-            parts = [season.at(time, usual) for season in self._seasons]
-            for place, season in enumerate(self._seasons):
-                season.add(time, deviation - sum(parts) + parts[place], weight)
+            view = self._at(time)
+            deviation, weighted = level - view.mean, weight * view.row
+            self._gram += weighted[:, np.newaxis] * view.row
+            self._moment += deviation * weighted
+            for part, season in zip(view.seasons, self._seasons, strict=True):
+                season.add(time, deviation - sum(view.seasons) + part, weight)
         self._mean.add(level, weight)
         self._last.add(level, weight)
         self._low, self._high = min(self._low, level), max(self._high, level)
-        self._past[self._ordinal(time)] = level
-        self._count += 1
+        self._past[round(time / self._width)] = level
+        self._count, self._view = self._count + 1, None
 
-    def _ordinal(self, time: float) -> int:
-        return round(time / self._width)
-
-    def _season(self, time: float) -> float:
-        usual = self._mean.weight / self._count
-        return sum(season.at(time, usual) for season in self._seasons)
-
-    def _row(self, time: float) -> Array:
-        """Return regressors: recent levels, a day and a week before, the season; all around the mean."""
-        mean, now = self._mean.shrunk(), self._ordinal(time)
-        lags = [now - 1, now - 2]
-        lags += [now - round(days * self._day) for days in (1, 7)] if self._day else [now - 3, now - 4]
-        before = [self._past.get(lag, mean) - mean for lag in lags]
-        return np.array([*before, self._last.shrunk() - mean, self._season(time)])
+    def _at(self, time: float) -> "_View":
+        """Return what is seen of a bucket: recent levels, a day and a week before, the season."""
+        if self._view is None or self._view.time != time:
+            mean, now, past = self._mean.shrunk(), round(time / self._width), self._past
+            usual = self._mean.weight / self._count
+            seasons = [season.at(time, usual) for season in self._seasons]
+            before = [past.get(now - lag, mean) - mean for lag in self._lags]
+            row = np.array([*before, self._last.shrunk() - mean, sum(seasons)])
+            self._view = _View(time, mean, seasons, row)
+        return self._view
 
     def _coefficients(self) -> Array:
         """Solve a ridge regression whose penalty is one bucket of usual size for each regressor."""
-        sizes = np.diagonal(self._gram) / self._count
-        floor = 1e-12 * sizes.max() + 1e-300
-        ridge = np.diag(np.maximum(sizes, floor))
-        return np.asarray(np.linalg.solve(self._gram + ridge, self._moment))
+        gram = self._gram.copy()
+        sizes = self._gram.diagonal() / self._count
+        gram.flat[:: REGRESSORS + 1] += np.maximum(sizes, 1e-12 * sizes.max() + 1e-300)
+        return np.asarray(np.linalg.solve(gram, self._moment))
 
     def _clipped(self, value: float) -> float:
         return float(min(max(value, self._low), self._high))

@@ -20,7 +20,8 @@ from orthobandit.logs.effects import (
     reference_effect,
     unknown_effect,
 )
-from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure
+from orthobandit.logs.follow import MOST_PAIRED, Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
 from orthobandit.logs.scores import Aim

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from scipy.special import ndtri
 
@@ -17,13 +18,13 @@ from orthobandit.logs.effects import (
     unknown_effect,
     verdict_of,
 )
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import MOST_PAIRED, Follower
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, followed, mode_in_words, summaries
-from orthobandit.logs.results import Effect, Interval, MetricResult
+from orthobandit.logs.results import Effect, MetricResult
 from orthobandit.logs.scores import Aim, Score
 
-# δ of a ratio is cut in three: gaps of N − ρD, the ratio ρ of the reference arm, levels of D.
-THIRD = 1.0 / 3.0
+THIRD = 1.0 / 3.0  # of δ: for gaps of N − ρD, for ratios ρ that arms are compared with, for levels of D
 
 Ends = tuple[float, float]
 
@@ -36,29 +37,52 @@ class _Levels:
     below: Follower
     once: bool
 
-    def ends(self, score: Score, share: float, offset: float) -> Ends:
-        """Return the ends of a level at a share of the δ of the score; for one look if so asked."""
-        if self.once:
-            width = -float(ndtri(share * score.alpha)) * score.error
-            return score.estimate + offset - width, score.estimate + offset + width
-        low, high = score.interval(share)
-        return low + offset, high + offset
+    @classmethod
+    def of(cls, cells: Cells, measure: Measure, *, once: bool) -> "_Levels":
+        """Follow numerator and denominator, each for itself."""
+        aims = [Aim.level(cells.plans, arm) for arm in range(len(cells.arms)) if arm != measure.reference]
+        alone = replace(measure, denominator=None)
+        column = measure.column if measure.denominator is None else measure.denominator
+        return cls(followed(cells, alone, aims), followed(cells, replace(alone, column=column), aims), once)
 
-    @property
-    def offsets(self) -> tuple[float, float]:
-        """What was taken from the columns of numerator and denominator."""
-        columns = self.above.measure.column, self.below.measure.column
-        return float(self.above.cells.offset[columns[0]]), float(self.above.cells.offset[columns[1]])
+    def score(self, follower: Follower, arm: int) -> Score:
+        """Return what is known of the level of an arm."""
+        reference = follower.measure.reference
+        return follower.scores[0 if arm == reference else arm + (arm < reference)]
+
+    def level(self, follower: Follower, arm: int) -> float:
+        """Return the level of an arm as estimated."""
+        return self.score(follower, arm).estimate + float(follower.cells.offset[follower.measure.column])
+
+    def ends(self, follower: Follower, arm: int, delta: float) -> Ends:
+        """Return the ends of the level of an arm, wrong with probability δ; for one look if so asked."""
+        score, level = self.score(follower, arm), self.level(follower, arm)
+        if self.once:
+            width = -float(ndtri(delta / 2.0)) * score.error
+            return level - width, level + width
+        low, high = score.interval(delta / (2.0 * score.alpha))
+        return low + level - score.estimate, high + level - score.estimate
+
+    def ratio(self, arm: int, delta: float) -> tuple[float, float, float] | None:
+        """Return the lower end, the estimate and the upper end of the ratio of an arm; None if unknown."""
+        if not self.above.scores or not self.below.scores:
+            return None
+        top, bottom = (self.ends(one, arm, delta / 2.0) for one in (self.above, self.below))
+        low, high = lift_of(top, bottom)
+        if low is None or high is None:
+            return None
+        return low, self.level(self.above, arm) / self.level(self.below, arm), high
 
 
 def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) -> MetricResult:
     """Return what is said of a ratio N/D.
 
-    The ratio of an arm is that of its average levels, over the same rounds for all arms. With ρ that of the
-    reference arm, an arm's ratio is larger by (gap of N − ρ·gap of D)/(level of D). For every fixed ρ the
+    The ratio of an arm is that of its average levels, over the same rounds for all arms. With ρ that of
+    another arm, an arm's ratio is larger by (gap of N − ρ·gap of D)/(level of D). For every fixed ρ the
     numerator is the gap of the metric N − ρD, with an interval of its own; its ends are, but for curvature of
     the width that only helps, linear in ρ. So the hull of two intervals, for both ends of the interval of ρ,
-    holds where ρ is in its interval and the interval at ρ holds. Each part has a third of δ.
+    holds where ρ is in its interval and the interval at ρ holds. Each part has a third of δ. Which arm is the
+    best is seen in the end, so that against it each arm's ρ and level and each ordered pair has its share.
 
     Parameters
     ----------
@@ -71,19 +95,16 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
         Whether intervals are for one look.
     """
     count, reference, labels = len(cells.arms), measure.reference, cells.arms.labels
-    others = [arm for arm in range(count) if arm != reference]
-    aims = [Aim.level(cells.plans, arm) for arm in others]
-    alone = replace(measure, denominator=None)
-    column = asked.column if asked.denominator is None else asked.denominator
-    levels = _Levels(followed(cells, alone, aims), followed(cells, replace(alone, column=column), aims), once)
-    rho = _ratio(levels, (count - 1) / 6.0)
-    effects = [unknown_effect(labels[arm], labels[reference]) for arm in others]
-    if rho is not None:
-        ends = [followed(cells, replace(measure, ratio=value)).sequence for value in rho]
-        found = [gaps_of(one, THIRD) for one in ends if one is not None]
-        if len(found) == len(ends):
-            effects = [_effect(one, found, levels, place) for place, one in enumerate(effects)]
+    levels = _Levels.of(cells, measure, once=once)
+    over = _Over(cells, measure, levels)
+    rho = levels.ratio(reference, THIRD * measure.delta)
+    effects = over.effects(reference, rho, 1)
     effects.insert(reference, reference_effect(labels[reference]))
+    against = list[Effect]()
+    if count <= MOST_PAIRED and rho is not None:
+        best = max(effects, key=lambda one: -inf if one.estimate is None else one.estimate)
+        arm = labels.index(best.arm)
+        against = over.effects(arm, levels.ratio(arm, THIRD * measure.delta / count), count)
     mode = mode_in_words(measure.confidence, 0.0, once=once)
     return MetricResult(
         name=asked.name,
@@ -92,7 +113,7 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
         delta=measure.delta,
         margin=None,
         effects=tuple(effects),
-        against_best=(),
+        against_best=tuple(against),
         droppable=below_another(effects),
         summaries=summaries(cells, asked),
         saved=levels.above.savings.shares(),
@@ -102,39 +123,65 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
     )
 
 
-def _ratio(levels: _Levels, share: float) -> tuple[float, float, float] | None:
-    """Return the lower end, the estimate and the upper end of the reference arm's ratio; None if unknown."""
-    if not levels.above.scores or not levels.below.scores:
-        return None
-    above, below = levels.above.scores[0], levels.below.scores[0]
-    top = levels.ends(above, share, levels.offsets[0])
-    bottom = levels.ends(below, share, levels.offsets[1])
-    low, high = lift_of(top, bottom)
-    if low is None or high is None:
-        return None
-    return low, (above.estimate + levels.offsets[0]) / (below.estimate + levels.offsets[1]), high
+@dataclass(frozen=True)
+class _Over:
+    """Effects of arms over another one."""
+
+    cells: Cells
+    measure: Measure
+    levels: _Levels
+
+    def effects(self, over: int, rho: tuple[float, float, float] | None, arms: int) -> list[Effect]:
+        """Return the effects of all other arms over an arm of ratio ρ, which is one of so many arms."""
+        labels = self.cells.arms.labels
+        others = [arm for arm in range(len(labels)) if arm != over]
+        unknown = [unknown_effect(labels[arm], labels[over]) for arm in others]
+        if rho is None:
+            return unknown
+        followers = [followed(self.cells, replace(self.measure, ratio=value)) for value in rho]
+        found = [gaps_of(one.sequence, THIRD / arms) for one in followers if one.sequence is not None]
+        if len(found) < len(rho):
+            return unknown
+        pairs = [(int(i), int(j)) for i, j in followers[0].pairs]
+        delta = THIRD * self.measure.delta / (arms if arms > 1 else len(others))
+        out = list[Effect]()
+        for arm, one in zip(others, unknown, strict=True):
+            is_there = (arm, over) in pairs
+            place = pairs.index((arm, over) if is_there else (over, arm))
+            gaps = [_Gap.of(some, place, 1.0 if is_there else -1.0) for some in found]
+            out.append(self._effect(one, gaps, arm, delta))
+        return out
+
+    def _effect(self, unknown: Effect, gaps: Sequence["_Gap"], arm: int, delta: float) -> Effect:
+        """Return the effect of an arm whose gaps are for ρ at its lower end, as estimated, and upper."""
+        low, middle, high = gaps
+        below = self.levels.below
+        level, mean = self.levels.ends(below, arm, delta), self.levels.level(below, arm)
+        fixed = min(low.fixed[0], high.fixed[0]), max(low.fixed[1], high.fixed[1])
+        always = min(low.always[0], high.always[0]), max(low.always[1], high.always[1])
+        shown = lift_of(fixed if self.levels.once else always, level)
+        return replace(
+            unknown,
+            estimate=finite(middle.estimate / mean) if mean else None,
+            interval=shown,
+            fixed=lift_of(fixed, level),
+            verdict=verdict_of(shown),
+        )
 
 
-def _effect(unknown: Effect, found: Sequence[Gaps], levels: _Levels, place: int) -> Effect:
-    """Return the effect at a place among gaps that are for ρ at its lower end, as estimated, and upper."""
-    low, middle, high = found
-    below, offset = levels.below.scores[place + 1], levels.offsets[1]
-    level = levels.ends(below, THIRD / (len(levels.below.scores) - 1), offset)
-    fixed = (
-        min(low.fixed_low[place], high.fixed_low[place]),
-        max(low.fixed_high[place], high.fixed_high[place]),
-    )
-    always = (min(low.low[place], high.low[place]), max(low.high[place], high.high[place]))
-    mean = below.estimate + offset
-    shown = _over(fixed if levels.once else always, level)
-    return replace(
-        unknown,
-        estimate=finite(float(middle.estimates[place]) / mean) if mean else None,
-        interval=shown,
-        fixed=_over(fixed, level),
-        verdict=verdict_of(shown),
-    )
+@dataclass(frozen=True)
+class _Gap:
+    """One gap: the estimate, and the ends of both kinds of interval."""
 
+    estimate: float
+    always: Ends
+    fixed: Ends
 
-def _over(gap: Ends, level: Ends) -> Interval:
-    return lift_of((float(gap[0]), float(gap[1])), level)
+    @classmethod
+    def of(cls, gaps: Gaps, place: int, sign: float) -> "_Gap":
+        """Return the gap of a pair, or of its reverse with sign −1."""
+        always, fixed = (
+            tuple(sorted(sign * float(end[place]) for end in ends))
+            for ends in ((gaps.low, gaps.high), (gaps.fixed_low, gaps.fixed_high))
+        )
+        return cls(sign * float(gaps.estimates[place]), (always[0], always[1]), (fixed[0], fixed[1]))

@@ -1,132 +1,102 @@
-"""Tallies of residuals from cells: a forecast is constant in a cell, so that squares expand."""
+"""Series of all cells at once: a forecast is constant in a cell, so that squares of residuals expand."""
 
 import numpy as np
 
 from orthobandit._types import Array, Whole
-from orthobandit.estimate import Tally
 from orthobandit.logs.cells import Cells
 
 LIKE_A_ROW = 10.0  # rows whose worth the ridge of covariates has
 
 
 class Series:
-    """Rows of some cells as one series y = cᵀ(v − offset): counts, sums, squares and range of every cell.
+    """Rows of cells as one series y = cᵀ(v − offset): sums, squares and range of every cell.
 
     Parameters
     ----------
     cells : Cells
-    coefficients : (q,) array
-        c, known before the rows.
+    step : (G,) array of int
+        Of S steps in time, that each cell is of.
+    coefficients : (S, q) array
+        c, known before the rows of each step.
     metric : int
         The column that the others are taken from.
-    means : (q,) array, optional
-        What the columns were on average before; 0 by default.
+    means : (S, q) array
+        What the columns were on average before.
 
     Attributes
     ----------
-    taken : float
+    sums, squares, low, high : (G,) arrays
+    taken : (S,) array
         What the other columns take off the level of the metric, as far as `means` tell: levels are forecast
         without it, for it changes with the coefficients.
     """
 
-    def __init__(
-        self, cells: Cells, coefficients: Array, metric: int = 0, means: Array | None = None
-    ) -> None:
-        used = np.flatnonzero(coefficients)
-        c = coefficients[used]
-        self.cells, self.counts = cells, cells.counts.astype(np.float64)
-        others = np.where(np.arange(len(coefficients)) == metric, 0.0, coefficients)
-        self.taken = 0.0 if means is None else float(others @ means)
-        self.sums = cells.sums[:, used] @ c
-        self.squares = np.einsum("i,gij,j->g", c, cells.products[:, used[:, np.newaxis], used], c)
-        self.low, self.high = _ends(cells.low, cells.high, coefficients)
+    def __init__(self, cells: Cells, step: Whole, coefficients: Array, metric: int, means: Array) -> None:
+        used = np.flatnonzero(coefficients.any(axis=0))
+        c = coefficients[step]
+        others = np.where(np.arange(c.shape[1]) == metric, 0.0, coefficients)
+        self.taken = np.einsum("sq,sq->s", others, means)
+        self.sums = np.einsum("gq,gq->g", cells.sums[:, used], c[:, used])
+        products = cells.products[:, used[:, np.newaxis], used]
+        self.squares = np.einsum("gi,gij,gj->g", c[:, used], products, c[:, used])
+        self.low, self.high = _ends(cells.low, cells.high, c)
         if cells.slopes is not None and cells.rest_low is not None and cells.rest_high is not None:
-            left = coefficients + cells.slopes[metric]
-            left[metric] = 0.0
+            left = c + cells.slopes[metric]
+            left[:, metric] = 0.0
             low, high = _ends(cells.low, cells.high, left)
             self.low = np.maximum(self.low, cells.rest_low[:, metric] + low)
             self.high = np.minimum(self.high, cells.rest_high[:, metric] + high)
 
-    def level(self, values: Array) -> float:
-        """Return the mean of y less the values (K,) of the arms."""
-        return float((self.sums.sum() - self.counts @ values[self.cells.arm]) / self.counts.sum())
-
-    def squared(self, forecast: float, values: Array) -> float:
-        """Return the sum of squared residuals."""
-        shift = forecast + values[self.cells.arm]
-        return float(np.sum(self.squares - 2.0 * shift * self.sums + self.counts * shift**2))
-
-    def tally(self, forecast: float, values: Array, limit: float = np.inf) -> tuple[Whole, Tally]:
-        """Return the plans (G,) of the cells and the tally (G, K) of y − forecast − values.
-
-        Parameters
-        ----------
-        forecast : float
-        values : (K,) array
-        limit : float
-            Magnitude that no residual exceeds; what rounding adds to it is cut.
-        """
-        shift = forecast + values[self.cells.arm]
-        sums = self.sums - self.counts * shift
-        squares = self.squares - 2.0 * shift * self.sums + self.counts * shift**2
-        most = np.minimum(np.maximum(np.abs(self.low - shift), np.abs(self.high - shift)), limit)
-        # Rounding may leave squares a little below what the mean alone gives, or above what is possible.
-        least = np.divide(sums**2, self.counts, out=np.zeros_like(sums), where=self.counts > 0)
-        squares = np.clip(squares, least, np.maximum(most**2 * self.counts, least))
-        most = np.maximum(most, np.sqrt(squares / np.maximum(self.counts, 1.0)))
-        plans, place = np.unique(self.cells.plan, return_inverse=True)
-        count = len(self.cells.arms)
-        at, shape = place * count + self.cells.arm, (len(plans), count)
-        largest = np.zeros(shape[0] * shape[1])
-        np.maximum.at(largest, at, np.where(self.counts > 0, most, 0.0))
-        parts = [
-            np.bincount(at, part, minlength=len(largest)).reshape(shape)
-            for part in (self.counts, sums, squares)
-        ]
-        return plans, Tally(parts[0].astype(np.int64), parts[1], parts[2], largest.reshape(shape))
-
 
 def _ends(low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
-    """Return what cᵀv lies between (G,), for v between `low` and `high` (G, q)."""
-    ends = np.stack([low * coefficients, high * coefficients])
-    return ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
+    """Return what cᵀv lies between (G,), for v between `low` and `high` and c, all (G, q)."""
+    one, other = low * coefficients, high * coefficients
+    return np.minimum(one, other).sum(axis=1), np.maximum(one, other).sum(axis=1)
 
 
-class Slopes:
-    """How a metric goes along with covariates, within cells: β of the rows so far.
+def slopes_before(cells: Cells, first: Whole, metric: int, covariates: Whole) -> Array:
+    """Return how a metric goes along with covariates, within cells: β of the rows before each step.
 
     Parameters
     ----------
+    cells : Cells
+        In the order of time, all with rows.
+    first : (S,) array of int
+        The first cell of each step.
     metric : int
         Its column.
-    covariates : sequence of int
+    covariates : (c,) array of int
         Theirs.
+
+    Returns
+    -------
+    (S + 1, c) array
+        0 for covariates that do not vary; the last row is of all rows.
     """
+    columns = np.append(covariates, metric).astype(np.int64)
+    sums, counts = cells.sums[:, columns], cells.counts.astype(np.float64)
+    products = cells.products[:, columns[:, np.newaxis], columns]
+    around = products - sums[:, :, np.newaxis] * (sums / counts[:, np.newaxis])[:, np.newaxis]
+    scatter, rows = running(around, first), running(np.maximum(counts - 1.0, 0.0), first)
+    sizes = np.diagonal(scatter, axis1=1, axis2=2)[:, :-1]
+    vary = (sizes > 0) & (rows > 0)[:, np.newaxis]
+    scale = np.sqrt(np.where(vary, sizes, 1.0))
+    unit = scatter[:, :-1, :-1] / scale[:, np.newaxis] / scale[:, :, np.newaxis]
+    unit = np.where(vary[:, np.newaxis] & vary[:, :, np.newaxis], unit, 0.0)
+    ridge = LIKE_A_ROW / np.maximum(rows, 1.0)[:, np.newaxis] + ~vary
+    unit += ridge[:, np.newaxis] * np.eye(len(covariates))
+    moment = np.where(vary, scatter[:, :-1, -1] / scale, 0.0)
+    return np.asarray(np.linalg.solve(unit, moment[..., np.newaxis])[..., 0] / scale)
 
-    def __init__(self, metric: int, covariates: Whole) -> None:
-        self._columns = np.append(covariates, metric).astype(np.int64)
-        self._scatter = np.zeros((len(self._columns),) * 2)
-        self._rows = 0.0
 
-    def learn(self, cells: Cells) -> None:
-        """Take in cells: products around the means of each."""
-        some = cells.only(cells.counts > 0)
-        sums = some.sums[:, self._columns]
-        products = some.products[:, self._columns[:, np.newaxis], self._columns]
-        around = products - sums[:, :, np.newaxis] * (sums / some.counts[:, np.newaxis])[:, np.newaxis]
-        self._scatter += around.sum(axis=0)
-        self._rows += float(np.maximum(some.counts - 1, 0).sum())
+def running(values: Array, first: Whole) -> Array:
+    """Return the sums (S + 1, ...) of values (G, ...) before each of S steps, and after all of them.
 
-    @property
-    def beta(self) -> Array:
-        """β; 0 for covariates that do not vary."""
-        scatter, moment = self._scatter[:-1, :-1], self._scatter[:-1, -1]
-        sizes = np.diagonal(scatter)
-        vary = sizes > 0
-        out = np.zeros(len(sizes))
-        if vary.any() and self._rows > 0:
-            scale = np.sqrt(sizes[vary])
-            unit = scatter[np.ix_(vary, vary)] / scale / scale[:, np.newaxis]
-            unit += LIKE_A_ROW / self._rows * np.eye(len(unit))
-            out[vary] = np.linalg.solve(unit, moment[vary] / scale) / scale
-        return out
+    Examples
+    --------
+    >>> running(np.array([1.0, 2.0, 3.0]), np.array([0, 2])).tolist()
+    [0.0, 3.0, 6.0]
+    """
+    out = np.zeros((len(first) + 1, *values.shape[1:]))
+    np.cumsum(np.add.reduceat(values, first, axis=0), axis=0, out=out[1:])
+    return out

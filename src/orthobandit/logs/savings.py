@@ -1,7 +1,13 @@
 """How much of the variance each baseline and the covariates saved."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from orthobandit._types import Array
-from orthobandit.logs.residuals import Series
+from orthobandit.logs.blocks import Block
+
+BESIDE = "mean"  # what others are compared with; it saves nothing itself, nor does the forecast 0
 
 
 class Savings:
@@ -11,12 +17,15 @@ class Savings:
         self._left: dict[str, float] = {}
         self._beside: dict[str, float] = {}
 
-    def add(self, series: Series, ahead: dict[str, float], values: Array) -> None:
-        """Take in a bucket: every baseline's forecast of its level."""
-        usual = series.squared(ahead["mean"], values)
-        for name, forecast in ahead.items():
-            if name not in ("mean", "none"):
-                self.beside(name, series.squared(forecast, values), usual)
+    def add(self, block: Block, ahead: Sequence[dict[str, float]], values: Array) -> None:
+        """Take in every baseline's forecast of the level of each step, with the values (S, K) of the arms."""
+        names = dict.fromkeys(name for one in ahead for name in one if name != "none")
+        made = {name: np.array([one.get(name, np.nan) for one in ahead]) for name in names}
+        squares = dict(zip(names, block.squared(0, list(made.values()), values), strict=True))
+        for name, left in squares.items():
+            if name != BESIDE:
+                there = np.isfinite(made[name])
+                self.beside(name, float(left[there].sum()), float(squares[BESIDE][there].sum()))
 
     def beside(self, name: str, left: float, usual: float) -> None:
         """Take in squares that something left, and those without it."""

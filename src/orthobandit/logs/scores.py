@@ -6,47 +6,23 @@ from math import ceil, log
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
-from orthobandit.estimate import Confidence, ContrastSequence, Tally
+from orthobandit.estimate import Confidence
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.evidence import (
     HIDDEN,
     Batch,
     Evidence,
-    Sizes,
     Tuning,
     expected_shares,
     hardly_drawn,
     least_draws,
-    relative_squares,
 )
+from orthobandit.estimate.steps import Seen
+from orthobandit.logs.feeds import Counted
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
 LEAST = 1e-300
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What residuals of a series were like: their sizes, how often arms (K,) came up, and how loud each was.
-
-    A :class:`~orthobandit.ContrastSequence` knows the same of its own.
-    """
-
-    sizes: Sizes
-    drawn: Array
-    relative: Array
-
-    @classmethod
-    def start(cls, count: int) -> "Seen":
-        """Return what is known before the first round, of so many arms."""
-        return cls(Sizes(), np.zeros(count), np.zeros(count))
-
-    def and_of(self, tally: Tally) -> "Seen":
-        """Return it with residuals (G, K)."""
-        whole = tally.merged()
-        return Seen(
-            self.sizes.and_of(whole), self.drawn + whole.counts, self.relative + relative_squares(whole)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,31 +98,30 @@ class Score:
         zero = np.zeros(1)
         self.evidence = Evidence(zero, zero, zero, zero)
 
-    def add(
-        self, plans: Whole, tally: Tally, forecast: float, values: Array, seen: Seen | ContrastSequence
-    ) -> None:
-        """Take in residuals (G, K) of G plans from a forecast and values (K,).
+    def add(self, counted: Counted, seen: Seen) -> None:
+        """Take in residuals of some buckets.
 
         Parameters
         ----------
-        plans : (G,) array of int
-        tally : Tally
-        forecast : float
-        values : (K,) array
-        seen : Seen or ContrastSequence
-            What residuals were like, with these rounds.
+        counted : Counted
+        seen : Seen
+            What residuals were like (S,), with those of each bucket.
         """
-        aim, rounds = self._aim, tally.rounds[:, np.newaxis].astype(np.float64)
-        pull, known = aim.pull[plans], aim.known[plans, np.newaxis]
+        aim, plans, steps = self._aim, counted.plans, counted.steps
+        tally, step = steps.tally, steps.step
+        rounds = tally.rounds[:, np.newaxis].astype(np.float64)
+        pull, mix, known = aim.pull[plans], aim.mix[plans], aim.known[plans, np.newaxis]
         weighted = pull**2
-        p = np.divide(aim.mix[plans], pull, out=np.zeros_like(pull), where=pull != 0)
-        shares = expected_shares(p, seen.relative, seen.drawn)
+        p = np.divide(mix, pull, out=np.zeros_like(pull), where=pull != 0)
+        shares = expected_shares(p, seen.relative[step], seen.drawn[step])
         variance = np.sum(weighted * p, axis=1, keepdims=True)
-        base = aim.mix[plans] @ values + (forecast if aim.counts_level else 0.0)
+        base = np.sum(mix * steps.values[step], axis=1) + (
+            counted.forecasts[step] if aim.counts_level else 0.0
+        )
         reach = np.maximum(np.abs(pull).max(axis=1, keepdims=True), LEAST)
         batch = Batch(
             rounds=rounds,
-            excess=seen.sizes.excess,
+            excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(known, 1.0, np.inf),
             reach=reach,
             estimates=rounds * base[:, np.newaxis] + np.sum(pull * tally.sums, axis=1, keepdims=True),
@@ -155,15 +130,13 @@ class Score:
             * np.maximum(variance, np.sum(weighted * shares, axis=1, keepdims=True)),
         )
         open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
-        unseen = hardly_drawn(p, np.zeros(p.shape[1]), seen.drawn, least_draws(self.alpha))
-        hardly = np.where(unseen, p, 0.0)
-        is_hidden = float((rounds * np.sum(weighted * hardly, axis=1, keepdims=True)).sum()) > HIDDEN * float(
-            (rounds * variance).sum()
-        )
-        events = 0.0 if is_hidden else seen.sizes.events
-        self.evidence = replace(
-            self.evidence.and_all(batch, open_weights, self._confidence), events=np.array([events])
-        )
+        evidence = self.evidence.along(batch, np.zeros(1, dtype=np.int64), open_weights, self._confidence)
+        last = slice(steps.first[-1], None)
+        unseen = hardly_drawn(p[last], np.zeros(p.shape[1]), seen.drawn[-1], least_draws(self.alpha))
+        hidden = rounds[last] * np.sum(weighted[last] * np.where(unseen, p[last], 0.0), axis=1, keepdims=True)
+        is_hidden = float(hidden.sum()) > HIDDEN * float((rounds * variance)[last].sum())
+        events = np.zeros(()) if is_hidden else seen.sizes.events[-1]
+        self.evidence = replace(evidence, events=np.full((1, 1), events)).at(0)
         self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))
 
     @property

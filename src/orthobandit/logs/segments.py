@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.effects import Gaps, gaps_of
-from orthobandit.logs.follow import Measure
+from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, followed, metric_result
 from orthobandit.logs.results import Heterogeneity, Interval, SegmentResult
 

@@ -13,7 +13,7 @@ from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import centred_design
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import AutoRegression, Baseline, Centre, Plan
+from orthobandit.estimate import ARMA, Baseline, Centre, Plan
 from orthobandit.estimate.baseline import check_baseline
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy._design_rules import pair_design
@@ -62,7 +62,7 @@ class FixedBudget(PhasedPolicy):
     """
 
     budget: int
-    baseline: Baseline = AutoRegression()  # noqa: RUF009
+    baseline: Baseline = ARMA()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check_whole("budget", self.budget)

@@ -1,6 +1,6 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
-from orthobandit.simulation.adversaries import Adaptive, CancelBest, Past, PushLeader, ReactToLast
+from orthobandit.simulation.adversaries import Adaptive, CancelBest, Known, Past, PushLeader, ReactToLast
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.instances import (
     INSTANCES,
@@ -51,6 +51,7 @@ __all__ = [
     "Formula",
     "Gaussian",
     "Jumps",
+    "Known",
     "Limited",
     "LogAlternating",
     "Misses",

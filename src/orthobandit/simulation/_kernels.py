@@ -9,28 +9,32 @@ from orthobandit._random import DrawTable, Words, next_position, table_arm, tall
 from orthobandit._types import Array, Whole
 from orthobandit.estimate.compiled_forecast import Recipe, forecast, learn, regressor_count
 from orthobandit.estimate.plan import residual_of
-from orthobandit.simulation.adversaries import LEADER, PLAN, PYTHON
+from orthobandit.simulation.adversaries import Known, ShiftStep
 from orthobandit.simulation.noise import add_gaussian, reward_of
 
 SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
 
 
 class Truth(NamedTuple):
-    """What the environment knows: means and gaps (K,), kinds and parameters, checkpoints (C,)."""
+    """What the environment knows: means and gaps (K,), the noise, the adversary and checkpoints (C,).
+
+    The shift is read from a path unless it `is_answered`: asked of a compiled step, with its settings (S,).
+    """
 
     means: Array
     gaps: Array
     noise: int
     noise_parameters: tuple[float, float, float]
-    adversary: int
-    adversary_parameters: tuple[float, float]
+    is_answered: bool
+    settings: Array
     checkpoints: Whole
 
 
 class Memory(NamedTuple):
     """What R replications carry from plan to plan; all arrays lead with R.
 
-    `counts` and `sums` (R, K) are over finished plans, `regret` (R, C) is filled up to `upcoming` (R,).
+    `counts` and `sums` (R, K) are over finished plans, as are the sums of each arm's probability, `chances`
+    (R, K), noted only where the shift is adaptive; `regret` (R, C) is filled up to `upcoming` (R,).
     """
 
     clock: Whole
@@ -38,6 +42,7 @@ class Memory(NamedTuple):
     noise_stream: Words
     counts: Array
     sums: Array
+    chances: Array
     last_arm: Whole
     last_reward: Array
     clipped: Whole
@@ -46,10 +51,14 @@ class Memory(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The plans in force: how to draw, an adversary's answers (R, K), sums in the making (R, K, SUMS)."""
+    """The plans in force: how to draw, probabilities, what they were before, sums in the making (R, K, SUMS).
+
+    Probabilities and shares (R, K) are what an adversary is shown.
+    """
 
     table: DrawTable
-    answers: Array
+    probabilities: Array
+    shares: Array
     sums: Array
 
 
@@ -132,41 +141,49 @@ def end_paths(rows: Whole, truth: Truth, memory: Memory, block: Block) -> None:
 
 @compiled
 def play_rounds(
-    rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window, residuals: Residuals
-) -> None:
-    """Play round by round, with ν read from the window or from the compiled adversary."""
+    rows: Whole,
+    truth: Truth,
+    memory: Memory,
+    block: Block,
+    window: Window,
+    residuals: Residuals,
+    step: ShiftStep | None,
+) -> int:
+    """Play round by round, with ν read from the window or asked of the compiled step.
+
+    Returns the replication whose shift was not a finite number, or −1. Without a step no code asks for one.
+    """
     regressors = np.zeros(regressor_count(residuals.recipe))
-    means, kind, table, (limit, strength) = truth.means, truth.noise, block.table, truth.adversary_parameters
+    means, kind, table = truth.means, truth.noise, block.table
+    counts, totals = np.empty(means.size), np.empty(means.size)
     for r in rows:
         # Rows are taken out here: passing whole batches to a call in every round costs more than the round.
-        path, base, answers, sums = (
-            window.values[window.row[r]],
-            window.base[r],
-            block.answers[r],
-            block.sums[r],
-        )
+        path, base, sums = window.values[window.row[r]], window.base[r], block.sums[r]
+        probabilities, shares, sums_before = block.probabilities[r], block.shares[r], memory.sums[r]
         arm_stream, noise_stream = memory.arm_stream[r], memory.noise_stream[r]
-        counts_before, sums_before = memory.counts[r], memory.sums[r]
         arm, reward, clipped = memory.last_arm[r], memory.last_reward[r], 0
+        if step is not None:
+            counts[:] = memory.counts[r] + sums[:, 0]
+            totals[:] = sums_before + sums[:, 1]
         while memory.clock[r] < window.stop[r]:
             pause = _pause(r, truth, memory, window)
             for clock in range(memory.clock[r], pause):
-                if truth.adversary == PYTHON:
-                    shift = path[clock - base]
-                elif truth.adversary == PLAN:
-                    shift = answers[0]
-                elif clock == 0:
-                    shift = 0.0
-                elif truth.adversary == LEADER:
-                    shift = answers[_leader(counts_before, sums_before, sums)]
+                if step is not None:
+                    known = Known(clock, arm, reward, counts, totals, probabilities, shares, means)
+                    shift = step(truth.settings, known)
+                    if not np.isfinite(shift):
+                        return int(r)
                 else:
-                    shift = min(max(-strength * reward, -limit), limit)
+                    shift = path[clock - base]
                 level = 0.0
                 if residuals.is_used:
                     level = forecast(residuals.recipe, residuals.memory[r], clock, regressors)
                 arm = table_arm(table, r, next_position(arm_stream))
                 reward, is_clipped = reward_of(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
                 _add(sums[arm], reward)
+                if step is not None:
+                    counts[arm] += 1
+                    totals[arm] = sums_before[arm] + sums[arm, 1]
                 clipped += is_clipped
                 if residuals.is_used:
                     _tally_residual(residuals, r, arm, reward, level, clock + 1)
@@ -176,6 +193,7 @@ def play_rounds(
             _move_clock(r, pause, truth, memory, block)
         memory.last_arm[r], memory.last_reward[r] = arm, reward
         memory.clipped[r] += clipped
+    return -1
 
 
 @compiled
@@ -200,16 +218,3 @@ def _add(sums: Array, reward: float) -> None:
         sums[place + 2] = (total - sums[place]) - corrected
         sums[place] = total
     sums[5] = max(sums[5], abs(reward))
-
-
-@compiled
-def _leader(counts_before: Array, sums_before: Array, sums: Array) -> int:
-    """Return the arm with the highest average reward, the first on ties, 0 if none was played."""
-    leader, highest = 0, -np.inf
-    for i in range(counts_before.size):
-        count = counts_before[i] + sums[i, 0]
-        if count > 0:
-            average = (sums_before[i] + sums[i, 1]) / count
-            if average > highest:
-                leader, highest = i, average
-    return leader

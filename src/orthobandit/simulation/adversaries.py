@@ -1,16 +1,15 @@
 """Adaptive shifts: baselines that react to the past, but never see the arm of the current round."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from orthobandit._compile import compiled, takes
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
-
-# What an adaptive shift with a compiled step looks at; any other is asked round by round in Python.
-PYTHON, PLAN, LEADER, LAST_REWARD = range(4)
 
 # A plan favours an arm when it gives it this much more than the plans before.
 FAVOUR = 1e-9
@@ -46,23 +45,55 @@ class Past:
     means: Array
 
 
+class Known(NamedTuple):
+    """What a compiled step is shown: one replication of :class:`Past`, no more and no less.
+
+    `counts`, `sums`, `probabilities`, `shares` and `means` are (K,) arrays of floats; a step must not write
+    to them.
+    """
+
+    rounds: int
+    last_arm: int
+    last_reward: float
+    counts: Array
+    sums: Array
+    probabilities: Array
+    shares: Array
+    means: Array
+
+
+# (settings, known) -> ν of the coming round; below it examples of what a step returns and takes
+ShiftStep = Callable[[Array, Known], float]
+STEP: Any = (0.0, (np.zeros(0), Known(0, 0, 0.0, *(np.zeros(0) for _ in range(5)))))
+
+
+@compiled
+def no_step(_settings: Array, _known: Known) -> float:
+    """Stand where a step is needed that nobody asks."""
+    return 0.0
+
+
 class Adaptive(ABC):
     """A shift ν_t that may depend on the whole past.
 
     Derive from this class and write :meth:`values`; it is called once a round for all replications at
-    hand, and must treat each by itself. The built-in kinds also have a compiled step.
+    hand, and must treat each by itself.
+
+    A shift with a compiled `step` is played without leaving compiled code: a function
+    ``(settings, known) -> float``, compiled by ``numba.njit``, that returns what :meth:`values` would for one
+    replication, `known` being a :class:`Known` and `settings` what :meth:`settings` returned. Declared in
+    the class as ``step = staticmethod(function)``.
     """
 
-    kind: ClassVar[int] = PYTHON
-
-    @property
-    def parameters(self) -> tuple[float, float]:
-        """Limit and strength for the compiled step."""
-        return (0.0, 0.0)
+    step: ClassVar[ShiftStep | None] = None
 
     @abstractmethod
     def values(self, past: Past) -> Array:
         """Return ν of the coming round, (n,)."""
+
+    def settings(self, means: Array) -> Array:  # noqa: ARG002
+        """Return the numbers (S,) that the compiled step reads; `means` (K,) is the truth."""
+        return np.zeros(0)
 
     def within(self, limit: float) -> "Adaptive":
         """Return a shift of the same kind with |ν_t| ≤ limit; needs a dataclass with the field `limit`."""
@@ -72,9 +103,14 @@ class Adaptive(ABC):
         found: Adaptive = replace(own, limit=min(own.limit, limit))
         return found
 
-    def answers(self, probabilities: Array, shares: Array, means: Array) -> Array:  # noqa: ARG002
-        """Return what ν is under each plan while arm i leads, (n, K); arguments as in :class:`Past`."""
-        return np.zeros(probabilities.shape)
+
+@compiled
+def _cancel_best(settings: Array, known: Known) -> float:
+    limit, cancelled, best = float(settings[0]), float(settings[1]), int(settings[2])
+    favour = known.probabilities[best] - known.shares[best]
+    if favour > FAVOUR:
+        return -limit
+    return limit if favour < -FAVOUR else cancelled
 
 
 @dataclass(frozen=True)
@@ -88,20 +124,33 @@ class CancelBest(Adaptive):
     """
 
     limit: float = 1.0
-    kind: ClassVar[int] = PLAN
+    step: ClassVar[ShiftStep | None] = staticmethod(_cancel_best)
 
     def __post_init__(self) -> None:
         _check_limit(self.limit)
 
     def values(self, past: Past) -> Array:  # noqa: D102
-        return self.answers(past.probabilities, past.shares, past.means)[:, 0]
+        limit, cancelled, best = self.settings(past.means)
+        favour = (past.probabilities - past.shares)[:, int(best)]
+        return np.asarray(np.where(favour > FAVOUR, -limit, np.where(favour < -FAVOUR, limit, cancelled)))
 
-    def answers(self, probabilities: Array, shares: Array, means: Array) -> Array:  # noqa: D102
+    def settings(self, means: Array) -> Array:  # noqa: D102
         best = int(np.argmax(means))
-        favour = (probabilities - shares)[:, best, np.newaxis]
-        cancelled = np.clip(-means[best], -self.limit, self.limit)
-        shift = np.where(favour > FAVOUR, -self.limit, np.where(favour < -FAVOUR, self.limit, cancelled))
-        return np.repeat(shift, means.size, axis=1)
+        return np.array([self.limit, np.clip(-means[best], -self.limit, self.limit), best])
+
+
+@compiled
+def _push_leader(settings: Array, known: Known) -> float:
+    if known.rounds == 0:
+        return 0.0
+    leader, highest = 0, -np.inf
+    for i in range(known.counts.size):
+        if known.counts[i] > 0:
+            average = known.sums[i] / known.counts[i]
+            if average > highest:
+                leader, highest = i, average
+    is_behind = known.probabilities[leader] - known.shares[leader] < -FAVOUR
+    return float(settings[0] if is_behind else -settings[0])
 
 
 @dataclass(frozen=True)
@@ -113,7 +162,7 @@ class PushLeader(Adaptive):
     """
 
     limit: float = 1.0
-    kind: ClassVar[int] = LEADER
+    step: ClassVar[ShiftStep | None] = staticmethod(_push_leader)
 
     def __post_init__(self) -> None:
         _check_limit(self.limit)
@@ -122,11 +171,18 @@ class PushLeader(Adaptive):
         average = np.full(past.sums.shape, -np.inf)
         np.divide(past.sums, past.counts, out=average, where=past.counts > 0)
         leader = np.argmax(average, axis=1)[:, np.newaxis]
-        answers = self.answers(past.probabilities, past.shares, past.means)
-        return np.where(past.rounds > 0, np.take_along_axis(answers, leader, axis=1)[:, 0], 0.0)
+        favour = np.take_along_axis(past.probabilities - past.shares, leader, axis=1)[:, 0]
+        answer = np.where(favour < -FAVOUR, self.limit, -self.limit)
+        return np.where(past.rounds > 0, answer, 0.0)
 
-    def answers(self, probabilities: Array, shares: Array, means: Array) -> Array:  # noqa: ARG002, D102
-        return np.where(probabilities - shares < -FAVOUR, self.limit, -self.limit)
+    def settings(self, means: Array) -> Array:  # noqa: ARG002, D102
+        return np.array([float(self.limit)])
+
+
+@compiled
+def _react_to_last(settings: Array, known: Known) -> float:
+    limit, strength = settings[0], settings[1]
+    return float(min(max(-strength * known.last_reward, -limit), limit))
 
 
 @dataclass(frozen=True)
@@ -135,19 +191,36 @@ class ReactToLast(Adaptive):
 
     limit: float = 1.0
     strength: float = 1.0
-    kind: ClassVar[int] = LAST_REWARD
+    step: ClassVar[ShiftStep | None] = staticmethod(_react_to_last)
 
     def __post_init__(self) -> None:
         _check_limit(self.limit)
         if not np.isfinite(self.strength):
             raise ParameterError(f"strength={self.strength} must be finite")
 
-    @property
-    def parameters(self) -> tuple[float, float]:  # noqa: D102
-        return (float(self.limit), float(self.strength))
-
     def values(self, past: Past) -> Array:  # noqa: D102
         return np.clip(-self.strength * past.last_reward, -self.limit, self.limit)
+
+    def settings(self, means: Array) -> Array:  # noqa: ARG002, D102
+        return np.array([float(self.limit), float(self.strength)])
+
+
+def step_of(shift: object, means: Array) -> tuple[ShiftStep, Array] | None:
+    """Return the compiled step of a shift and its settings (S,), or None if it has to be asked in Python."""
+    step = type(shift).step if isinstance(shift, Adaptive) else None
+    if not isinstance(shift, Adaptive) or step is None:
+        return None
+    settings = np.array(shift.settings(means), dtype=np.float64)
+    if settings.ndim != 1:
+        raise ParameterError(
+            f"settings of {shift!r} have shape {settings.shape}; its step reads a row of numbers"
+        )
+    if not takes(step, *STEP):
+        raise ParameterError(
+            f"the step of {shift!r} is not a compiled function (settings, known) -> float;"
+            " compile it by numba.njit, with one number that has a decimal point in every return"
+        )
+    return step, settings
 
 
 def _check_limit(limit: float) -> None:

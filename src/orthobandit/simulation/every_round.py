@@ -13,11 +13,12 @@ from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER
 from orthobandit.policy.every_round import ObserveStep, PlanStep
 from orthobandit.simulation._kernels import SUMS, Memory, Truth, Window, regret_of
+from orthobandit.simulation.adversaries import STEP, Known, ShiftStep
 from orthobandit.simulation.noise import reward_of
 from orthobandit.simulation.player import Player
 
 # What became of a call of :func:`play_plans`.
-FINE, UNSOLVED, REFUSED = range(3)
+FINE, UNSOLVED, REFUSED, NOT_FINITE = range(4)
 
 
 class Plans(NamedTuple):
@@ -44,12 +45,14 @@ def play_plans(
     settings: Any,
     plan_into: PlanStep,
     observe: ObserveStep,
+    step: ShiftStep,
 ) -> int:
     """Play each replication until its stop or its last plan.
 
     Draws the same numbers as plans of one round that are played one by one.
     """
     count = truth.means.size
+    shares = np.empty(count)
     table = DrawTable(np.zeros(1, np.int64), np.ones((1, count)), np.zeros((1, 2 * count), np.int64))
     row, nothing = np.empty((1, count)), np.zeros((count, SUMS))
     for r in rows:
@@ -62,11 +65,18 @@ def play_plans(
                 plans.current[r] = chances
             row[0] = chances
             fill_table(row, table.columns, table.threshold, table.arms)
+            if truth.is_answered:
+                shift = _answer(r, truth, memory, chances, shares, step)
+                if not np.isfinite(shift):
+                    return NOT_FINITE
+            else:
+                shift = path[memory.clock[r] - base]
             arm = table_arm(table, 0, next_position(arm_stream))
-            mean = truth.means[arm] + path[memory.clock[r] - base]
+            mean = truth.means[arm] + shift
             reward, is_clipped = reward_of(mean, truth.noise, truth.noise_parameters, noise_stream)
             memory.counts[r, arm] += 1
             memory.sums[r, arm] += reward
+            memory.last_arm[r], memory.last_reward[r] = arm, reward
             memory.clipped[r] += is_clipped
             memory.clock[r] += 1
             place = memory.upcoming[r]
@@ -79,6 +89,26 @@ def play_plans(
             if plans.rounds[r] < 0:
                 return UNSOLVED
     return FINE
+
+
+@compiled
+def _answer(r: int, truth: Truth, memory: Memory, chances: Array, shares: Array, step: ShiftStep) -> float:
+    """Ask the step for ν under a plan, before its arm is drawn, and count the plan among those before."""
+    clock, total = memory.clock[r], memory.chances[r]
+    for i in range(chances.size):
+        shares[i] = total[i] / clock if clock > 0 else 1.0 / chances.size
+        total[i] += chances[i]
+    known = Known(
+        clock,
+        memory.last_arm[r],
+        memory.last_reward[r],
+        memory.counts[r],
+        memory.sums[r],
+        chances,
+        shares,
+        truth.means,
+    )
+    return step(truth.settings, known)
 
 
 class Learner:
@@ -104,8 +134,10 @@ class Learner:
             window = player.window(rows, end)
             ready = rows[window.stop[rows] > clock[rows]]
             arguments = (ready, player.truth, player.memory, window, plans, steps.settings)
-            kernel = compiled_for(play_plans, arguments, [(0, about), (False, (*about, 0, 0.0))])
-            outcome = kernel(*arguments, steps.plan_into, steps.observe)
+            kernel = compiled_for(play_plans, arguments, [(0, about), (False, (*about, 0, 0.0)), STEP])
+            outcome = kernel(*arguments, steps.plan_into, steps.observe, player.step)
+            if outcome == NOT_FINITE:
+                player.refuse()
             if outcome == UNSOLVED:
                 steps.fail()
             if outcome == REFUSED:

@@ -1,7 +1,10 @@
 """Plays plans for a batch of replications, and tallies rewards or what forecasts leave of them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from orthobandit._compile import compiled_for
 from orthobandit._random import DrawTable, compiled_stream
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
@@ -11,7 +14,7 @@ from orthobandit.estimate.compiled_forecast import GIVEN, NOTHING, Recipe, fresh
 from orthobandit.estimate.forecaster import Forecast
 from orthobandit.simulation import _kernels
 from orthobandit.simulation._kernels import SUMS, Block, Memory, Residuals, Truth, Window
-from orthobandit.simulation.adversaries import PYTHON, Adaptive, Past
+from orthobandit.simulation.adversaries import STEP, Adaptive, Past, no_step, step_of
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
 from orthobandit.simulation.paths import CHUNK, Oblivious, PathWindows, checked_shift
@@ -44,47 +47,55 @@ class Player:
         baseline: Baseline | None = None,
     ) -> None:
         self._shift = shift = environment.shift
-        self.truth = _truth(environment, checkpoints)
+        found = step_of(shift, environment.means)
+        self.step, settings = (no_step, np.zeros(0)) if found is None else found
+        self.truth = _truth(environment, checkpoints, found is not None, settings)
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
-        # Σ over rounds of each arm's probability, for adversaries that compare a plan with those before.
-        self._chances = np.zeros_like(self.memory.sums)
         self._forecasters = Forecasters(baseline, replications.size, len(environment.arms))
+        self._kernel: Callable[..., int] | None = None  # play_rounds, once its arguments are known
         self._seed, self._replications = seed, replications
         self._windows = PathWindows(shift, seed, replications) if isinstance(shift, Oblivious) else None
 
     @property
-    def is_oblivious(self) -> bool:
-        """Whether the shift is fixed before the first round."""
-        return isinstance(self._shift, Oblivious)
+    def is_compiled(self) -> bool:
+        """Whether the shift is played without asking Python: by its path, or by a compiled step."""
+        return self._windows is not None or self.truth.is_answered
 
     def window(self, left: Whole, end: Whole) -> Window:
-        """Return a piece of an oblivious path in which some of `left` can play on towards `end` (R,)."""
-        if self._windows is None:
-            raise ParameterError(f"{self._shift!r} is adaptive; it has no path to look ahead on")
-        return self._windows.next(left, self.memory.clock, end)
+        """Return a piece of the shift in which some of `left` can play on towards `end` (R,)."""
+        if self._windows is not None:
+            return self._windows.next(left, self.memory.clock, end)
+        if not self.truth.is_answered:
+            raise ParameterError(f"{self._shift!r} has no compiled step; it must be asked every round")
+        nowhere = np.zeros(end.size, dtype=np.int64)
+        # Cut into pieces so that Ctrl-C is heard.
+        return Window(np.zeros((1, 1)), nowhere, nowhere, np.minimum(end, self.memory.clock + CHUNK))
+
+    def refuse(self) -> None:
+        """Raise the error that a shift of the compiled step that is not finite stands for."""
+        checked_shift(self._shift, np.array([np.nan]), 1)
 
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
         """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
         memory, shift = self.memory, self._shift
         residuals = self._forecasters.open(centre)
-        chances = np.array(probabilities)  # writable: one compiled version serves every policy
+        chances = np.array(probabilities, order="C")  # writable: one compiled version serves every policy
         rows, end = np.flatnonzero(rounds), memory.clock + rounds
         sums = np.zeros((*chances.shape, _kernels.SUMS))
         if isinstance(shift, Oblivious):
-            block = Block(DrawTable.of(chances), np.zeros_like(chances), sums)
+            block = Block(DrawTable.of(chances), chances, chances, sums)
             self._play_oblivious(rows, end, block, residuals)
         else:
             before = np.maximum(memory.clock, 1)[:, np.newaxis]
-            shares = np.where(memory.clock[:, np.newaxis] > 0, self._chances / before, 1 / chances.shape[1])
-            answers = shift.answers(chances, shares, self.truth.means)
-            block = Block(DrawTable.of(chances), answers, sums)
-            if shift.kind == PYTHON:
-                self._play_asking(shift, rows, end, block, (chances, shares), residuals)
-            else:
+            shares = np.where(memory.clock[:, np.newaxis] > 0, memory.chances / before, 1 / chances.shape[1])
+            block = Block(DrawTable.of(chances), chances, shares, sums)
+            if self.truth.is_answered:
                 self._play_adaptive(rows, end, block, residuals)
+            else:
+                self._play_asking(shift, rows, end, block, residuals)
+            memory.chances[...] += chances * rounds[:, np.newaxis]
         memory.counts[...] += sums[..., 0]
         memory.sums[...] += sums[..., 1]
-        self._chances += chances * rounds[:, np.newaxis]
         return self._forecasters.tally(residuals, sums)
 
     def settle(self, rows: Whole, gap: Array) -> None:
@@ -121,27 +132,24 @@ class Player:
         """Play round by round, with the forecasters asked before and told after where they are Python."""
         memory = self.memory
         self._forecasters.before(residuals, rows, memory.clock)
-        _kernels.play_rounds(rows, self.truth, memory, block, window, residuals)
+        arguments = (rows, self.truth, memory, block, window, residuals)
+        if not self.truth.is_answered:
+            _kernels.play_rounds(*arguments, None)
+        else:
+            if self._kernel is None:
+                self._kernel = compiled_for(_kernels.play_rounds, arguments, [STEP])
+            if self._kernel(*arguments, self.step) >= 0:
+                self.refuse()
         self._forecasters.after(residuals, rows, memory.last_arm, memory.last_reward)
 
     def _play_adaptive(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
-        clock, none = self.memory.clock, np.zeros((1, 1))
-        nowhere = np.zeros(end.size, dtype=np.int64)
-        left = rows
+        clock, left = self.memory.clock, rows
         while left.size:
-            # Cut into pieces so that Ctrl-C is heard.
-            window = self._cut(Window(none, nowhere, nowhere, np.minimum(end, clock + CHUNK)))
-            self._play_rounds(left, block, window, residuals)
+            self._play_rounds(left, block, self._cut(self.window(left, end)), residuals)
             left = left[clock[left] < end[left]]
 
     def _play_asking(
-        self,
-        shift: Adaptive,
-        rows: Whole,
-        end: Whole,
-        block: Block,
-        plans: tuple[Array, Array],
-        residuals: Residuals,
+        self, shift: Adaptive, rows: Whole, end: Whole, block: Block, residuals: Residuals
     ) -> None:
         memory, values = self.memory, np.zeros((end.size, 1))
         left = rows
@@ -152,8 +160,8 @@ class Player:
                 last_reward=memory.last_reward[left],
                 counts=(memory.counts[left] + block.sums[left, :, 0]).astype(np.int64),
                 sums=memory.sums[left] + block.sums[left, :, 1],
-                probabilities=plans[0][left],
-                shares=plans[1][left],
+                probabilities=block.probabilities[left],
+                shares=block.shares[left],
                 means=self.truth.means,
             )
             values[left, 0] = checked_shift(shift, shift.values(past), left.size)
@@ -162,13 +170,9 @@ class Player:
             left = left[memory.clock[left] < end[left]]
 
 
-def _truth(environment: Environment, checkpoints: Whole) -> Truth:
-    shift, noise = environment.shift, environment.noise
-    kind, parameters = PYTHON, (0.0, 0.0)
-    if isinstance(shift, Adaptive):
-        kind, parameters = shift.kind, shift.parameters
-    means, gaps = np.array(environment.means), np.array(environment.gaps)
-    return Truth(means, gaps, noise.kind, noise.parameters, kind, parameters, checkpoints)
+def _truth(environment: Environment, checkpoints: Whole, is_answered: bool, settings: Array) -> Truth:
+    means, gaps, noise = np.array(environment.means), np.array(environment.gaps), environment.noise
+    return Truth(means, gaps, noise.kind, noise.parameters, is_answered, settings, checkpoints)
 
 
 def _fresh_memory(seed: int, replications: Whole, count: int, checkpoints: int) -> Memory:
@@ -183,6 +187,7 @@ def _fresh_memory(seed: int, replications: Whole, count: int, checkpoints: int) 
         noise_stream=noise_stream,
         counts=np.zeros((size, count)),
         sums=np.zeros((size, count)),
+        chances=np.zeros((size, count)),
         last_arm=np.full(size, -1, dtype=np.int64),
         last_reward=np.zeros(size),
         clipped=np.zeros(size, dtype=np.int64),

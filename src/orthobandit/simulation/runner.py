@@ -209,7 +209,7 @@ def play_group(job: Job, replications: Whole) -> RunResult:
         is_running &= ~is_final
         if not is_running.any():
             return _result(job, replications, player, log, decision)
-        if learner is not None and player.is_oblivious and np.all(plan.rounds[is_running] == 1):
+        if learner is not None and player.is_compiled and np.all(plan.rounds[is_running] == 1):
             played = (log.current, log.plans)
             state = learner.play(state, player, np.flatnonzero(is_running), log.next_look(clock), played)
         else:

@@ -19,8 +19,11 @@ path is a function of (seed, replication, round); one that says `is_shared` is t
 
 **Names.** ``repr`` says in one line what it is, the same in every process; a shift survives pickling.
 
-**Compiled.** An adaptive shift whose `kind` has a compiled step plays as its method ``values`` would, bit by
-bit.
+**Compiled.** An adaptive shift may declare a compiled `step`, ``(settings, known) -> float``; its method
+``values`` is what it means. The step is shown one replication of the same past as a
+:class:`~orthobandit.simulation.adversaries.Known`, before the arm is drawn, writes to none of it, and answers
+as ``values`` would, bit by bit. It keeps nothing: all it may remember is in `known`, and its ``settings``
+are made once from the truth. Without a step the method is asked every round, with the same numbers.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,7 @@
 """Pictures of results: as files, and as SVG that follows a page's light or dark theme.
 
-Colours are told apart without colour vision, and lines also by their dashes.
+Colours are told apart without colour vision (:mod:`~orthobandit._plots` has them), and lines also by their
+dashes.
 """
 
 import io

@@ -4,15 +4,28 @@ import pytest
 
 from dashboard_samples import in_words, visiting
 from orthobandit import ArmSet
-from orthobandit.service.dashboard.draft import BLANK, DraftError, arms_in, body_of
+from orthobandit.service import Client
+from orthobandit.service.dashboard.draft import BLANK, arms_in, body_of, fields_of
+from orthobandit.service.dashboard.fields import DraftError
 from orthobandit.service.dashboard.forecast import preview
+from orthobandit.service.dashboard.further import MOST_ROWS, count_of, rows_of
 from orthobandit.simulation import rounds_to_plan
+from service_samples import token_of
 
 PRICES = "label,price\nlow,9\nmiddle,9.5\nhigh,10\n"
 
 
+SECONDS = {"name": "seconds", "low": "0", "high": "4", "values": "first", "worse": "higher", "margin": "0.5"}
+RETURNS = {"name": "returns", "low": "", "high": "", "values": "sum", "worse": "", "margin": ""}
+
+
 def filled_in(**fields):
     return BLANK | {"key": "page", "arms": "old\nnew"} | fields
+
+
+def row(number, fields, **more):
+    """Return the fields of a further metric as a browser sends them."""
+    return {f"metric-{number}-{part}": text for part, text in (fields | more).items()}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +54,8 @@ def test_a_form_becomes_the_request_that_the_api_takes():
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({"key": "Not This"}, "key", "String should match pattern"),
+        ({"key": "Not This"}, "key", "'Not This' has other characters, or too many: use small letters"),
+        ({"key": " "}, "key", "a key is needed"),
         ({"arms": ""}, "arms", "at least 2"),
         ({"arms": "one"}, "arms", "at least 2"),
         ({"arms": "a\na"}, "arms", "labels"),
@@ -50,10 +64,21 @@ def test_a_form_becomes_the_request_that_the_api_takes():
         ({"delta": "2"}, "delta", "delta=2"),
         ({"epsilon": "-1"}, "epsilon", "epsilon=-1"),
         ({"high": ""}, "high", "a number is needed"),
-        ({"low": "1", "high": "0"}, "low", "low=1.0"),
+        ({"low": "1", "high": "0"}, "low", "the lowest is 1 and the highest 0"),
         ({"window": "soon"}, "window", "window='soon'"),
         ({"holdout": "100"}, "holdout", "holdout=1.0"),
         ({"low": "1", "high": "2", "window": "7d"}, "silence", "silence='zero'"),
+        (row(1, SECONDS, name=" "), "metric-1-name", "a name is needed"),
+        (row(1, SECONDS, name="reward"), "metric-1-name", "'reward' is the name of another metric"),
+        (row(1, SECONDS) | row(2, SECONDS), "metric-2-name", "'seconds' is the name of another metric"),
+        (row(1, SECONDS, name="a\tb"), "metric-1-name", "String should match pattern"),
+        (row(1, SECONDS, low="5"), "metric-1-low", "the lowest is 5 and the highest 4"),
+        (row(1, SECONDS, high=""), "metric-1-high", "a number is needed"),
+        (row(1, SECONDS, margin="-1"), "metric-1-margin", "margin=-1"),
+        (row(1, SECONDS, margin="some"), "metric-1-margin", "'some' is not a number"),
+        (row(1, SECONDS, worse=""), "metric-1-worse", "say which side is worse"),
+        (row(1, SECONDS, worse="left"), "metric-1-worse", "worse='left'"),
+        (row(1, RETURNS), "window", "values that add up are final at the end of the window"),
     ],
 )
 def test_what_is_wrong_is_said_where_it_is(fields, field, words):
@@ -65,8 +90,30 @@ def test_what_is_wrong_is_said_where_it_is(fields, field, words):
 
 def test_several_wrong_fields_are_named_at_once():
     with pytest.raises(DraftError) as caught:
-        body_of(filled_in(delta="x", epsilon="y", arms="label,x\na,?"))
-    assert set(caught.value.wrong) == {"arms", "delta", "epsilon"}
+        body_of(filled_in(delta="x", epsilon="y", arms="label,x\na,?", key="?"))
+    assert set(caught.value.wrong) == {"arms", "delta", "epsilon", "key"}
+
+
+def test_further_metrics_and_guardrails_are_what_the_api_takes():
+    body, _ = body_of(filled_in(window="7d", delta="0.1", **row(1, SECONDS), **row(2, RETURNS)))
+    assert [one.model_dump() for one in body.metrics] == [
+        {"name": "seconds", "rewards": [0.0, 4.0], "add": False, "delta": 0.1},
+        {"name": "returns", "rewards": None, "add": True, "delta": 0.1},
+    ]
+    assert [one.model_dump() for one in body.guardrails] == [
+        {"metric": "seconds", "margin": 0.5, "worse": "higher"}
+    ]
+
+
+def test_rows_are_added_and_removed_and_blank_ones_are_left_out():
+    given = row(1, RETURNS, name="") | row(3, SECONDS) | row(12, RETURNS) | {"key": "page"}
+    assert rows_of(given) == row(1, SECONDS) | row(2, RETURNS)
+    assert rows_of(given, "remove-3") == row(1, RETURNS)
+    assert rows_of(given, "add")["metric-3-name"] == ""
+    fields = fields_of(given)
+    assert list(fields).index("metric-1-name") == list(fields).index("silence") + 1  # as on the form
+    many = {name: text for number in range(20) for name, text in row(number, SECONDS).items()}
+    assert count_of(rows_of(many, "add")) == MOST_ROWS
 
 
 def test_the_forecast_is_that_of_the_library():
@@ -112,6 +159,30 @@ def test_a_table_is_previewed_and_begun(tmp_path):
         assert other.status_code == 422
         assert "there is already an experiment" in in_words(other)
         assert 'aria-invalid="true"' in other.text
+
+
+def test_metrics_and_guardrails_are_previewed_and_begun(tmp_path):
+    where = tmp_path / "all.db"
+    with visiting(where) as visitor:
+        visitor.get("/new")
+        blank = visitor.post("/new", do="add", **filled_in())
+        assert blank.status_code == 200
+        assert 'name="metric-1-name"' in blank.text
+        assert "Preview of" not in blank.text
+        rows = row(1, SECONDS) | row(2, RETURNS, values="first")
+        assert 'value="seconds"' in visitor.post("/new", do="add", **filled_in(**rows)).text
+        assert 'value="seconds"' not in visitor.post("/new", do="remove-1", **filled_in(**rows)).text
+        shown = in_words(visitor.post("/new", do="preview", **filled_in(**rows)))
+        assert "seconds 0 to 4; the first value of a visitor counts; an arm is retired once" in shown
+        wrong = visitor.post("/new", do="preview", **filled_in(**row(1, SECONDS, low="5", name="")))
+        assert "Metric 1, name : a name is needed here" in in_words(wrong)
+        assert 'id="metric-1-low-wrong"' in wrong.text
+        begun = in_words(visitor.post("/new", do="begin", **filled_in(**rows)))
+        assert "Also watched: seconds" in begun
+        assert "Guardrail on seconds an arm is retired once it is proven above the reference arm" in begun
+        assert '"reward": {&#34;reward&#34;: 1, &#34;seconds&#34;: 1, &#34;returns&#34;: 1}' in begun
+        with Client(str(visitor.http.base_url), token_of(where)) as client:
+            assert client.experiment("page")["metrics"] == ["reward", "seconds", "returns"]
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):

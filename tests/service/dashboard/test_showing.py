@@ -35,7 +35,7 @@ def visitor(tmp_path_factory):
 
 def test_the_list_says_what_to_do(visitor):
     words = in_words(visitor.get(""))
-    assert "page winner declared Show &#39;new&#39;: it is the best" in words
+    assert "page winner declared guardrail Show &#39;new&#39;: it is the best" in words
     assert "1,000 of 1,020" in words
 
 
@@ -47,10 +47,13 @@ def test_the_page_says_what_the_report_says(visitor):
     assert "Settled 1,000 Awaited 20 Proposals 1,020" in words
     for arm in report["arms"]:
         assert f"{arm['settled']:,} settled" in words
-    assert f"+{report['arms'][1]['gap']:.3g}" in words
+    assert f"+{report['arms'][1]['gap']:.2f}" in words
     assert "told, not settled: 1 in the mean" in words
     assert "Sample ratio arms are drawn as the plans say" in words
-    assert "Guardrail seconds: an arm is retired once it is proven above the reference arm" in words
+    assert "Guardrail on seconds an arm is retired once it is proven above the reference arm" in words
+    assert "by more than 0.5; it has retired &#39;odd&#39;" in words
+    assert "odd retired by the guardrail" in words
+    assert page.text.count('class="limit"') == 2  # one for each arm but the reference
     assert "Holdout reward" in words
     assert "was retired by the guardrail on &#39;seconds&#39;" in words
     assert "seconds" in words

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
-from orthobandit.estimate.boundaries import gamma_mixture, normal_mixture
+from orthobandit.estimate.boundaries import NEAR, gamma_boundary, normal_boundary
 
 MODES = [Asymptotic(), Bounded(0.0, 1.0), SubGaussian(-1.0, 1.0, sigma=0.5)]
 
@@ -26,12 +26,13 @@ def tuning(shape, alpha=0.05, rho=20.0, scale=2.0):
 
 
 def test_the_asymptotic_width_by_hand():
-    # 90 % of α belong to the guessed ρ; V = (50 + 2·80)/3, l = log(1 + √(90/20)/(2·0.045)), peak 1.5.
+    # V = (50 + 2·80)/3; 90 % of α belong to the guessed ρ, l = log(1 + √(90/20)/(2·0.045)); peak 1.5.
     given = replace(evidence([0.0]), pooled=np.full(1, 80.0), peaks=np.full(1, 1.5))
     level = np.log1p(np.sqrt(90.0 / 20.0) / 0.09)
     width = Asymptotic().width(given, tuning((1,)))
-    assert width[0] == pytest.approx((np.sqrt(2.0 * 90.0 * level) + 1.5 * level) / 100)
-    assert width[0] == pytest.approx((normal_mixture(70.0, 0.045, 20.0) + 1.5 * level) / 100)
+    assert width[0] == pytest.approx((normal_boundary(70.0, 0.05, 20.0, NEAR) + 1.5 * level) / 100)
+    # Near what that component alone would give, and never above it.
+    assert 0.99 < width[0] * 100 / (np.sqrt(2.0 * 90.0 * level) + 1.5 * level) < 1
 
 
 def test_the_asymptotic_mode_says_nothing_while_one_round_may_carry_it_all():
@@ -52,7 +53,7 @@ def test_a_guess_that_is_wrong_by_orders_costs_less_than_three_times(mode, facto
 
 def test_the_exact_width_by_hand():
     width = Bounded(0.0, 1.0).width(evidence([0.0], slack=3.0), tuning((1,)))
-    assert width[0] == pytest.approx((2.0 * gamma_mixture(50.0 / 4, 0.045, 20.0 / 4) + 3.0) / 100)
+    assert width[0] == pytest.approx((2.0 * gamma_boundary(50.0 / 4, 0.05, 20.0 / 4, NEAR) + 3.0) / 100)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

@@ -132,7 +132,7 @@ def test_plans_side_by_side_count_as_one_after_the_other(mode):
         apart = apart.add(Plan(row, 80, known.centre()), tally)
     for name in ("totals", "weights", "variances"):
         assert getattr(together.evidence, name) == pytest.approx(getattr(apart.evidence, name), rel=1e-12)
-    assert together.drawn.tolist() == apart.drawn.tolist()
+    assert together.seen.drawn.tolist() == apart.seen.drawn.tolist()
     # What the second plan should have drawn is judged with the first one's rounds known or not.
     assert together.intervals()[0] == pytest.approx(apart.intervals()[0], rel=0.02)
 

@@ -47,10 +47,14 @@ def test_health_and_guardrails_are_in_words(pages):
     assert [check.name for check in glance.checks] == ["Sample ratio", "Silence", "Constancy of gaps"]
     assert not any(check.is_alarm for check in glance.checks)
     assert glance.checks[0].words == "arms are drawn as the plans say, p = 1"
-    assert glance.guardrails == (
-        "seconds: an arm is retired once it is proven above the reference arm by more than 0.5",
-        "seconds: an arm is retired once it is proven below the reference arm",
-    )
+    assert [(rail.name, rail.words) for rail in glance.guardrails] == [
+        (
+            "Guardrail on seconds",
+            "an arm is retired once it is proven above the reference arm by more than 0.5",
+        ),
+        ("Guardrail on seconds", "an arm is retired once it is proven below the reference arm"),
+    ]
+    assert not any(rail.is_alarm for rail in glance.guardrails)
 
 
 def test_an_alarm_is_one(pages):

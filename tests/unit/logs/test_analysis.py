@@ -87,6 +87,12 @@ def test_metrics_share_the_level_and_each_has_its_mode():
     low, high = effects(found, 2)["new"].interval
     assert low < 0.3 < high < 0.35
     assert ratio.summaries[1].mean == pytest.approx(1.3, abs=0.03)
+    assert {(one.arm, one.over) for one in ratio.against_best} == {("old", "new"), ("video", "new")}
+    low, high = ratio.against_best[0].interval
+    assert low < -0.3 < high < 0.0
+    assert ratio.against_best[0].verdict == "worse"
+    # All pairs are in it, so that it is wider than against the reference arm alone.
+    assert high - low > np.diff(effects(found, 2)["new"].interval)[0]
     assert {one.verdict for one in guard.effects} == {"reference", "safe"}
     assert all(one.more_rows is None for one in guard.effects)
 

@@ -8,7 +8,8 @@ import pytest
 from cells_by_hand import cells_of, drawn
 from orthobandit import Asymptotic
 from orthobandit.logs.effects import NOTHING, effect, gaps_of, lift_of, more_rows, verdict_of
-from orthobandit.logs.follow import Follower, Measure
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.measure import Measure
 
 
 def follower(gap, rows=4000, seed=1):

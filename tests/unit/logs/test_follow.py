@@ -8,7 +8,9 @@ import pytest
 from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet, Asymptotic, Bounded, ContrastSequence, Plan, Tally
 from orthobandit.logs.effects import gaps_of
-from orthobandit.logs.follow import MOST_PAIRED, Follower, Measure, pairs_of
+from orthobandit.logs.follow import MOST_PAIRED, Follower, pairs_of
+from orthobandit.logs.measure import Measure
+from orthobandit.logs.values import ArmValues
 
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
 
@@ -144,3 +146,37 @@ def test_rewards_without_scatter_say_nothing_in_any_units():
     for scale in (1e-6, 1.0, 1e6):
         still = replace(rows, reward=np.full(2000, scale))
         assert Follower(cells_of(still), measure()).run().sequence is None
+
+
+@pytest.mark.parametrize(
+    ("plans", "confidence"),
+    [
+        (PLANS, Asymptotic()),
+        (PLANS, Bounded(0.0, 1.0)),
+        (np.array([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3]]), Bounded(0.0, 1.0)),
+    ],
+)
+def test_blocks_give_what_one_bucket_after_another_gives(plans, confidence, monkeypatch):
+    monkeypatch.setattr("orthobandit.logs.blocks.MOST", 200)  # a few buckets each
+    rng, rows = np.random.default_rng(11), 3000
+    bucket = np.sort(rng.integers(0, 60, rows))
+    plan = rng.integers(0, 2, rows) * (bucket > 20)  # an arm may come late
+    found = drawn(rng, plans, plan, bucket)
+    found = replace(found, reward=(rng.random(rows) < np.array([0.2, 0.3, 0.5])[found.arm]).astype(float))
+    follower = Follower(cells_of(found), measure(confidence=confidence, is_recorded=True)).run()
+    first = Follower(cells_of(found), measure(confidence=confidence))
+    first._begin(follower.sequence.tightest[0], np.array([0]))
+    sequence, values = first.sequence, ArmValues(first.sequence, 0)
+    for numbers, now, tally in follower.feeds:
+        assert now == pytest.approx(values.now, rel=1e-9, abs=1e-12)
+        centre = confidence.centre(now, np.ones(3, dtype=bool))
+        sequence = sequence.add(Plan(plans[numbers], tally.rounds, centre), tally)
+        values.learn_from(sequence.evidence)
+    for name in ("totals", "weights", "variances", "pooled", "peaks", "events"):
+        one, other = (getattr(some.evidence, name) for some in (follower.sequence, sequence))
+        assert one == pytest.approx(other, rel=1e-9)
+    assert follower.sequence.tuning.rho == pytest.approx(sequence.tuning.rho)
+    assert follower.sequence.tuning.scale == pytest.approx(sequence.tuning.scale)
+    assert follower.sequence.seen.drawn.tolist() == sequence.seen.drawn.tolist()
+    assert follower.sequence.seen.sizes.excess == pytest.approx(sequence.seen.sizes.excess)
+    assert np.all(sequence.evidence.weights > 0)

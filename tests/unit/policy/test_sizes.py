@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
+from orthobandit.design import contrast_design
 from orthobandit.errors import ParameterError
-from orthobandit.policy import BOSE, RAGE, FarthestPair, LinUCB, StratifiedMeans, UniformAllocation
+from orthobandit.policy import (
+    BOSE,
+    P1RAGE,
+    RAGE,
+    FarthestPair,
+    FixedBudget,
+    LinUCB,
+    StratifiedMeans,
+    UniformAllocation,
+)
 from orthobandit.policy._design_rules import pairs_of
 
 ARMS = ArmSet(np.linspace(0.0, 1.0, 1_000_000)[:, np.newaxis])
@@ -32,6 +42,21 @@ def test_a_square_of_a_million_is_refused_before_it_is_made(policy):
     tracemalloc.stop()
     assert "pairs='leader'" in str(error.value) or "AnytimeElimination" in str(error.value)
     assert most < 2**20
+
+
+SLOW = {
+    "fixed budget": lambda: FixedBudget(budget=10_000).start(ARMS),
+    "p1-rage": lambda: P1RAGE(budget=10_000).start(ARMS),
+    "design": lambda: contrast_design(ARMS),
+}
+
+
+@pytest.mark.parametrize("ask", SLOW.values(), ids=SLOW)
+def test_what_would_take_hours_is_refused_before_it_begins(ask):
+    with pytest.raises(ParameterError, match=r"499,999,500,000 pairs .* about 8\.9 hours") as error:
+        ask()
+    assert "centred_design" in str(error.value)
+    assert "AnytimeElimination" in str(error.value)
 
 
 def test_designs_for_all_pairs_and_live_experiments_are_refused_too(tmp_path):

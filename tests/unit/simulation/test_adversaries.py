@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 from tests.unit.simulation.toys import DropWorst, FixedPolicy, TakeTurns
 
+from orthobandit._compile import compiled
 from orthobandit.errors import ParameterError
+from orthobandit.policy import UCB1, LinTS
 from orthobandit.simulation import (
     Adaptive,
     CancelBest,
+    Known,
     Past,
     PushLeader,
     ReactToLast,
@@ -128,3 +131,107 @@ def test_a_learner_blind_to_shifts_is_misled(adversary, share):
     assert np.all(simulate(TakeTurns(), environment, **run).decision.leader == 0)
     misled = simulate(TakeTurns(), environment.moved(adversary), **run)
     assert np.mean(misled.decision.leader == 0) <= share
+
+
+@compiled
+def _everything(settings, known):
+    """Read every field of what is known, and cut the result."""
+    total = settings[0] * known.rounds + 0.5 * known.last_arm - 0.3 * known.last_reward
+    for i in range(known.means.size):
+        total += (i + 1) * (0.01 * known.counts[i] - 0.02 * known.sums[i])
+        total += (i + 1) * (known.probabilities[i] - 0.7 * known.shares[i]) + known.means[i]
+    return min(max(total, -1.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Everything(Adaptive):
+    """Answers from all that it may know."""
+
+    step = staticmethod(_everything)
+
+    def settings(self, means):
+        return np.array([means[0] / 7])
+
+    def values(self, past):
+        def known(r):
+            names = ("rounds", "last_arm", "last_reward", "counts", "sums", "probabilities", "shares")
+            return Known(*(getattr(past, name)[r] for name in names), past.means)
+
+        settings = self.settings(past.means)
+        return np.array([_everything.py_func(settings, known(r)) for r in range(past.rounds.size)])
+
+
+@pytest.mark.parametrize("policy", [DropWorst(first=20), LinTS(), UCB1()], ids=repr)
+def test_a_compiled_step_knows_what_the_method_knows(policy):
+    settings = {"horizon": 300, "replications": 3, "seed": 8, "checkpoints": [1, 50, 300]}
+    environment = one_hot([0.1, 0.4, 0.2], shift=Everything())
+    fast = simulate(policy, environment, **settings)
+    slow = simulate(policy, environment.moved(Interpreted(Everything())), **settings)
+    assert np.array_equal(fast.regret, slow.regret)
+    assert np.array_equal(fast.stop_times, slow.stop_times)
+    assert not np.array_equal(
+        fast.regret, simulate(policy, environment.moved(ReactToLast()), **settings).regret
+    )
+
+
+@compiled
+def _nowhere(settings, known):
+    return np.nan
+
+
+@compiled
+def _whole(settings, known):
+    return 1
+
+
+@compiled
+def _greedy(settings, known):
+    return known.current_arm * 1.0
+
+
+@dataclass(frozen=True)
+class WithStep(Adaptive):
+    def values(self, past):
+        return np.zeros(past.rounds.size)
+
+
+class Nowhere(WithStep):
+    step = staticmethod(_nowhere)
+
+
+class Whole(WithStep):
+    step = staticmethod(_whole)
+
+
+class Greedy(WithStep):
+    """Asks for the arm of the coming round, which nobody tells."""
+
+    step = staticmethod(_greedy)
+
+
+class Plain(WithStep):
+    @staticmethod
+    def step(settings, known):  # noqa: ARG004
+        return 0.0
+
+
+class Square(Nowhere):
+    def settings(self, means):  # noqa: ARG002
+        return np.zeros((2, 2))
+
+
+@pytest.mark.parametrize("policy", [FixedPolicy(), LinTS()], ids=repr)
+@pytest.mark.parametrize(
+    ("adversary", "message"),
+    [
+        (Nowhere(), "not finite"),
+        (Whole(), r"not a compiled function .*decimal point"),
+        (Greedy(), "not a compiled function"),
+        (Plain(), r"numba\.njit"),
+        (Square(), r"settings of .* shape \(2, 2\)"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_broken_step_is_named(adversary, message, policy):
+    with pytest.raises(ParameterError, match=message):
+        simulate(policy, one_hot([0.0, 1.0], shift=adversary), horizon=5, replications=2, seed=0)

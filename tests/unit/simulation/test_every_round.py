@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import DesignError, RewardError
+from orthobandit.policy import SemiparametricTS
 from orthobandit.policy.bose import BOSE
 from orthobandit.simulation import (
     Bernoulli,
+    CancelBest,
     Gaussian,
     PushLeader,
     RandomWalk,
+    ReactToLast,
     Sine,
     StudentT,
     exact_gap,
@@ -58,6 +61,8 @@ CASES = [
     (BOSE(horizon=900), instance(Sine(), Bernoulli())),
     (BOSE(horizon=900), instance(Sine(), StudentT())),
     (BOSE(horizon=300), instance(PushLeader())),
+    (BOSE(horizon=2500, scale=0.15), instance(ReactToLast(strength=0.3), Gaussian(0.5))),
+    (SemiparametricTS(horizon=300, draws=20), instance(CancelBest(0.7))),
 ]
 
 

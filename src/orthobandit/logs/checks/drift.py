@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from orthobandit._types import Array
-from orthobandit.estimate import ContrastSequence, Tuning
+from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.boundaries import tightest_rho
 from orthobandit.estimate.evidence import SUMMED, Evidence, events
-from orthobandit.experiment.constancy import FIRST, Drift
+from orthobandit.experiment.constancy import FIRST, Drift, ends_of, evidence_since, level_of
 from orthobandit.logs.follow import Snapshot
 
 ALPHA = 1e-3  # chance of a false alarm
@@ -31,8 +31,7 @@ def find_drift(
 
     As :class:`~orthobandit.experiment.constancy.Constancy`: after 64 rounds and each time that their number
     has doubled, at a snapshot, the intervals so far are compared with those of what follows, at every later
-    snapshot. Evidence of what follows is a difference of sums. For the j-th split both have
-    α/(j(j+1)(K−1)), in four one-sided parts; the largest residual is that of the whole log.
+    snapshot, all at once; the largest residual is that of the whole log.
 
     Parameters
     ----------
@@ -47,10 +46,10 @@ def find_drift(
     splits = _splits(snapshots)
     found: tuple[int, float, DriftFound] | None = None
     whole = _Whole.of(snapshots, len(others)) if splits else None
-    for number, place in enumerate(splits, start=1):
+    for number, place in enumerate(splits):
         if whole is None:
             break
-        level = np.full(len(others), alpha / (number * (number + 1) * len(others) * 4.0))
+        level = level_of(alpha, number, len(others))
         low, high = whole.before(place, level)
         after_low, after_high = whole.after(place, level)
         apart = np.maximum(after_low - high, low - after_high)
@@ -104,27 +103,19 @@ class _Whole:
             for part in fields(Evidence)
         }
         scattered, largest = (
-            np.array([getattr(one.sizes, name) for one in sequences]) for name in ("scattered", "largest")
+            np.array([getattr(one.seen.sizes, name) for one in sequences])
+            for name in ("scattered", "largest")
         )
         return cls(Evidence(**parts), scattered, largest, sequences[0])
 
     def before(self, place: int, level: Array) -> tuple[Array, Array]:
         """Return the ends (m,) up to a snapshot."""
-        now = Evidence(**{name: part[place] for name, part in vars(self.evidence).items()})
-        return self._ends(now, self.sequence.tuning.rho[: len(level)], level)
+        rho = self.sequence.tuning.rho[: len(level)]
+        return ends_of(self.sequence, self.evidence.at(place), level, rho)
 
     def after(self, place: int, level: Array) -> tuple[Array, Array]:
         """Return the ends (S − place − 1, m) from a snapshot up to each later one."""
-        now = {name: part[place + 1 :] for name, part in vars(self.evidence).items()}
-        for name in SUMMED:
-            now[name] = now[name] - getattr(self.evidence, name)[place]
+        split, later = self.evidence.at(place), self.evidence.at(slice(place + 1, None))
         seen = events(self.scattered[place + 1 :] - self.scattered[place], self.largest[place + 1 :])
-        # Where the whole sequence may not speak yet, a part of it may not either.
-        now["events"] = np.where(now["events"] > 0, seen[:, np.newaxis], 0.0)
-        return self._ends(Evidence(**now), tightest_rho(self.evidence.variances[place], level), level)
-
-    def _ends(self, evidence: Evidence, rho: Array, level: Array) -> tuple[Array, Array]:
-        scale = self.sequence.tuning.scale[: len(level)]
-        tuning = Tuning(level, np.where(rho > 0, rho, 1.0), np.where(scale > 0, scale, 1.0))
-        width, estimates = self.sequence.confidence.width(evidence, tuning), evidence.estimates
-        return estimates - width, estimates + width
+        since = evidence_since(later, {name: getattr(split, name) for name in SUMMED}, seen)
+        return ends_of(self.sequence, since, level, tightest_rho(split.variances, level))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthobandit._types import Array, Whole
-from orthobandit.logs.cells import Cells
+from orthobandit.logs.cells import Cells, totals_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,6 @@ class Strata:
     def probability(self, arm: int) -> Array:
         """Return the probability (N,) of an arm in every stratum."""
         return np.asarray(self.plans[self.plan, arm])
-
-
-def totals_at(index: Whole, values: Array, length: int) -> Array:
-    """Return the sums (length,) of values (n,) that have the same index."""
-    return np.asarray(np.bincount(index, values, minlength=length), dtype=np.float64)
 
 
 def earlier(counts: Array, sums: Array) -> Array:

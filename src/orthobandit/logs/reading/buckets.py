@@ -70,6 +70,10 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     clock = clock_of(opened, question)
     offset, guessed = offsets(opened, question), slopes(opened, question)
     groups, rows = _grouped(opened, question, clock, (offset, guessed))
+    if clock.is_guess:
+        guess, clock = clock, clock.settled(groups)
+        if clock.width < guess.width:  # hours are too long for it
+            groups, rows = _grouped(opened, question, clock, (offset, guessed))
     found = moments(groups, rows, question)
     _check_groups(opened, question, groups)
     origin = drawn(opened, question, groups, found.rows)
@@ -98,10 +102,12 @@ def _grouped(
     rows = rows_of(opened, question, clock, is_masked=is_masked)
     if question.unit is not None:
         rows = units_of(rows, question.window)
-    table, keys = rows.table, list(rows.attributes)
+    table, keys, ends = rows.table, list(rows.attributes), {}
     if clock.column is not None:
+        ends = clock.ends(table.when)
         table, keys = table.mutate(bucket=clock.bucket(table.when)), ["bucket", *keys]
-    return opened.fetch(table.group_by(keys).aggregate(**aggregates(table, rows, question, *guesses))), rows
+    wanted = aggregates(table, rows, question, *guesses) | ends
+    return opened.fetch(table.group_by(keys).aggregate(**wanted)), rows
 
 
 def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
@@ -151,9 +157,10 @@ def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin
     segments, segment = _segments(question, groups)
     buckets, bucket = np.zeros(1, dtype=np.int64), np.zeros(size, dtype=np.int64)
     if clock.column is not None:
-        buckets, bucket = np.unique(groups["bucket"].to_numpy().astype(np.int64), return_inverse=True)
+        parts = groups["bucket"].to_numpy().astype(np.int64)
+        buckets, bucket = np.unique(parts // clock.parts, return_inverse=True)
     order = np.lexsort((segment, origin.arm, origin.plan, bucket))
-    return Cells(
+    cells = Cells(
         arms=origin.arms,
         plans=origin.plans,
         times=clock.begins(buckets) if clock.column else np.zeros(1),
@@ -177,6 +184,7 @@ def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin
         rest_low=None if found.rest_low is None else found.rest_low[order],
         rest_high=None if found.rest_high is None else found.rest_high[order],
     )
+    return cells.merged() if clock.parts > 1 else cells
 
 
 def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:

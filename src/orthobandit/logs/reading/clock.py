@@ -1,7 +1,7 @@
 """Time of a log: read from timestamps, dates, text or numbers, and cut into buckets."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,18 +31,35 @@ class Clock:
     is_clock : bool
         Whether times are seconds since 1970.
     width, origin : float
+    parts : int
+        Into which the engine cuts each bucket; they are put together afterwards.
+    is_guess : bool
+        Whether the width is hours until the first and the last time are known, which come with the counts.
     """
 
     column: str | None
     is_clock: bool = False
     width: float = 0.0
     origin: float = 0.0
+    parts: int = 1
+    is_guess: bool = False
 
     def bucket(self, when: Any) -> Any:
         """Return the expression of the number of the bucket of times (see :func:`when_of`)."""
         seconds = seconds_of(when, is_clock=self.is_clock)
         moved = seconds - self.origin if self.origin else seconds
-        return (moved / self.width).floor().cast("int64")
+        return (moved / (self.width / self.parts)).floor().cast("int64")
+
+    def ends(self, when: Any) -> dict[str, Any]:
+        """Return the expressions of the first and the last time, if the width is a guess."""
+        seconds = seconds_of(when, is_clock=self.is_clock)
+        return {"begin": seconds.min(), "end": seconds.max()} if self.is_guess else {}
+
+    def settled(self, groups: Any) -> "Clock":
+        """Return the clock once :meth:`ends` of all groups (a pyarrow table) are known."""
+        low, high = (groups[name].drop_null().to_numpy() for name in ("begin", "end"))
+        width = _clock_width(float(high.max() - low.min())) if len(low) else self.width
+        return replace(self, width=width, parts=max(round(width / self.width), 1), is_guess=False)
 
     def begins(self, buckets: Whole) -> Array:
         """Return when buckets (B,) begin."""
@@ -82,7 +99,10 @@ def seconds_of(when: Any, *, is_clock: bool) -> Any:
 
 
 def clock_of(opened: Opened, question: Question) -> Clock:
-    """Return how the times of a log are cut; asks for the first and last if no width is given."""
+    """Return how the times of a log are cut; asks for the first and last if no width is given.
+
+    Of text they come with the counts: it would be parsed twice.
+    """
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)
@@ -91,6 +111,8 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
+    if is_clock and opened.is_text and question.unit is None:
+        return Clock(question.time, True, HOUR, is_guess=True)
     times = opened.table.select(when=when)
     # Of the times as they are stored: Parquet files state the first and the last.
     ends = times.aggregate(low=times.when.min(), high=times.when.max())

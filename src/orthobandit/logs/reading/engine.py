@@ -61,6 +61,8 @@ class Opened:
         For messages.
     is_ordered : bool
         Whether rows have numbers that a user can look up: those of files and frames.
+    is_text : bool
+        Whether every question parses text anew, so that one question less is half the time.
     fields : dict
         Fields of a Question that the source itself knows, e.g. which columns an export has.
     """
@@ -68,6 +70,7 @@ class Opened:
     table: Any
     name: str
     is_ordered: bool = False
+    is_text: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
     closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
 

@@ -14,6 +14,7 @@ from orthobandit.logs.question import Question
 from orthobandit.logs.reading.engine import Opened
 from orthobandit.logs.reading.keys import Coded, coded, first_row, how_many
 from orthobandit.logs.reading.labels import arm_numbers, arms_of, columns_of_arms, laws_of
+from orthobandit.logs.reading.rows import key_of
 
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
 ROUNDING = 1e-9  # from how far on it is worth a note
@@ -34,7 +35,8 @@ def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Dra
     """Return arms and distributions of groups (a pyarrow table of G rows), each of `counts` rows."""
     keys = coded(groups["arm"])
     if np.any(keys.codes < 0):
-        where = first_row(opened, opened.table[question.arm].isnull())
+        own = key_of(opened.table[question.arm], opened.schema[question.arm])
+        where = first_row(opened, own.isnull())
         rows = how_many(question, int(counts[keys.codes < 0].sum()))
         raise InputError(f"arm={question.arm!r} is empty in {rows}{where}; leave these out or name their arm")
     laws = laws_of(question)

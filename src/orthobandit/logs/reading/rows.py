@@ -42,9 +42,7 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     for key in ("arm", "segment", "plan"):
         name = getattr(question, key)
         if name is not None:
-            kind = opened.schema[name]
-            is_plain = kind.is_string() or kind.is_numeric()
-            parts[key] = table[name] if is_plain and not kind.is_boolean() else table[name].cast("string")
+            parts[key] = key_of(table[name], opened.schema[name])
     for place, name in enumerate(question.probabilities):
         parts[f"p{place}"] = table[name].cast("float64")
     attributes = tuple(parts)
@@ -61,6 +59,14 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     return Rows(
         table.select(**parts), clock, attributes, len(question.measured), len(question.columns), is_masked
     )
+
+
+def key_of(column: Any, kind: Any) -> Any:
+    """Return a column as a key to group by; what is no number in a column of numbers is NULL."""
+    if kind.is_floating():
+        return ibis().ifelse(is_there(column), column, None)
+    is_plain = kind.is_string() or kind.is_numeric()
+    return column if is_plain and not kind.is_boolean() else column.cast("string")
 
 
 def number(column: Any, kind: Any) -> Any:

@@ -76,7 +76,7 @@ def _from_files(path: str) -> Opened:
         if Path(file).stat().st_size == 0:
             raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
     backend, closers = _duckdb()
-    opened = Opened(None, path, is_ordered=True, closers=closers)
+    opened = Opened(None, path, is_ordered=True, is_text=not is_parquet, closers=closers)
     read = backend.read_parquet if is_parquet else backend.read_csv
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
         opened.table = read(files, union_by_name=True)

@@ -1,44 +1,12 @@
 """Numbers for people: digits that mean something, ends that are not known, shares, rows and times."""
 
 import math
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TypeGuard
 
-from orthobandit._text import span
+from orthobandit._text import is_known, places_of, span
 from orthobandit.logs.results import Interval
 
-FINEST = 7  # decimal places beyond which powers of ten are easier to read
-LARGE = 1e9  # as are numbers from here on
 HOUR, DAY = 3600.0, 86400.0
-
-
-def places_of(values: Iterable[float | None]) -> int | None:
-    """Return the decimal places that show two digits of how far numbers are apart; None for powers of ten.
-
-    Examples
-    --------
-    >>> places_of([0.0112, 0.0593]), places_of([100.0, 900.0]), places_of([1e-12, 3e-12])
-    (3, 0, None)
-
-    An end that is not 0 does not look like 0, if two more places help:
-
-    >>> places_of([-0.0002, 0.0593])
-    4
-    """
-    known = [value for value in values if is_known(value)]
-    apart = (max(known) - min(known) or max(map(abs, known))) if known else 0.0
-    if not apart or not math.isfinite(apart):
-        return None if apart else 0
-    places = max(1 - int(f"{apart:.1e}".partition("e")[2]), 0)
-    least = min(abs(value) for value in known if value)
-    places = next((more for more in range(places, places + 3) if round(least, more)), places)
-    return None if places > FINEST or max(map(abs, known)) >= LARGE else places
-
-
-def is_known(value: float | None) -> TypeGuard[float]:
-    """Whether a number is there and finite."""
-    return value is not None and math.isfinite(value)
 
 
 def number(value: float | None, places: int | None = None, sign: str = "") -> str:

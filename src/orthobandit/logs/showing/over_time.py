@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from orthobandit._text import is_known
 from orthobandit._types import Array
 from orthobandit.logs.results import Analysis, MetricResult, Moment
 from orthobandit.logs.showing.charts import Scale, Series, band, line, plot, shown, stack
-from orthobandit.logs.showing.numbers import is_known, time_words
+from orthobandit.logs.showing.numbers import time_words
 from orthobandit.logs.showing.words import gap_words, interval_words
 
 MARKS = 400  # points of a picture

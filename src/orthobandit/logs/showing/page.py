@@ -5,12 +5,12 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from orthobandit._text import is_known
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.showing.charts import Bar, forest, shown
 from orthobandit.logs.showing.numbers import (
     estimate_words,
     half_width,
-    is_known,
     lift_words,
     more_words,
     number,

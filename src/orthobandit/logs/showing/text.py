@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from textwrap import fill
 
-from orthobandit._text import text_table
+from orthobandit._text import is_known, text_table
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
 from orthobandit.logs.showing.numbers import (
     estimate_words,
     half_width,
-    is_known,
     lift_words,
     more_words,
     number,

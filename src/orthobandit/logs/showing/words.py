@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from orthobandit._text import is_known, places_of
 from orthobandit.logs.results import (
     Analysis,
     Diagnostic,
@@ -11,7 +12,7 @@ from orthobandit.logs.results import (
     MetricResult,
     Rival,
 )
-from orthobandit.logs.showing.numbers import estimate_words, is_known, number, places_of, span_words
+from orthobandit.logs.showing.numbers import estimate_words, number, span_words
 
 NAMED = 12  # arms that are named in a line
 

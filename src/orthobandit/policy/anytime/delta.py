@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._types import Array
 from orthobandit.estimate.augmented import with_diagonal
-from orthobandit.estimate.boundaries import tightest_rho
+from orthobandit.estimate.boundaries import WIDE, tightest_rho
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
 from orthobandit.policy.anytime.settings import Settings
@@ -111,4 +111,4 @@ def tuned(
     scale = np.ones_like(rho)
     if confidence.is_exact:
         scale = confidence.limit * np.maximum(reach, 1e-12) / variance
-    return Tuning(alpha, rho, scale)
+    return Tuning(alpha, rho, scale, grid=WIDE)

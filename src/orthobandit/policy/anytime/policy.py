@@ -11,7 +11,8 @@ from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.baseline import AutoRegression, Baseline, check_baseline
+from orthobandit.estimate.baseline import ARMA, Baseline, check_baseline
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
@@ -101,7 +102,7 @@ class AnytimeElimination:
     goal: str = "identify"
     rewards: tuple[float, float] | None = None
     confidence: Confidence = None  # type: ignore[assignment]  # never None once made
-    baseline: Baseline = AutoRegression()  # noqa: RUF009
+    baseline: Baseline = ARMA()  # noqa: RUF009
     growth: float = 0.03
     mixing: float = 0.05
     pilot: int | None = None
@@ -249,7 +250,7 @@ class AnytimeElimination:
         seen = events(state.scattered, state.largest)
         evidence = Evidence(**parts, events=seen[..., np.newaxis, np.newaxis])
         bounds = evidence.estimates + self.confidence.width(
-            evidence, Tuning(state.alpha, state.rho, state.scale)
+            evidence, Tuning(state.alpha, state.rho, state.scale, grid=WIDE)
         )
         out = np.asarray(np.where(np.eye(len(state.arms), dtype=np.bool_), 0.0, bounds))
         return out if of is None and over is None else out[..., of, :] if over is None else out[..., over]

@@ -12,6 +12,7 @@ from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import (
     HIDDEN,
@@ -260,7 +261,7 @@ class Rounds:
 
     def tuning(self) -> Tuning:
         """Return the tuning of all entries."""
-        return Tuning(self.alpha, self.rho, self.scale)
+        return Tuning(self.alpha, self.rho, self.scale, grid=WIDE)
 
 
 def rivals_of(active: Mask, leader: ArrayLike, values: Array) -> Whole:

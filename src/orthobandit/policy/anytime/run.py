@@ -9,7 +9,7 @@ from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
-from orthobandit.estimate.boundaries import normal_mixture
+from orthobandit.estimate.boundaries import WIDE, normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
 from orthobandit.policy.anytime.delta import cautious_gaps, shares, split_delta, tuned
@@ -164,7 +164,7 @@ class Run(Rounds):
         evidence = self.evidence()
         parts = {name: column(getattr(evidence, name)) for name in EVIDENCE}
         part = replace(evidence, **parts, events=evidence.events[..., 0])
-        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale))
+        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=WIDE)
         return np.asarray(part.estimates + confidence.width(part, tuning))
 
     def _leads(self, others: Whole) -> Array:

@@ -21,7 +21,7 @@ def anytime_elimination(
     low: float | None = None,
     high: float | None = None,
     sigma: float | None = None,
-    baseline: str = "autoregressive",
+    baseline: str = "arma",
     rate: float | None = None,
     lags: int | None = None,
     period: float | None = None,
@@ -39,8 +39,8 @@ def anytime_elimination(
     confidence : {"asymptotic", "bounded", "sub-gaussian"}, optional
         The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian". By default
         "bounded" where `low` and `high` are given, "sub-gaussian" where `sigma` is too.
-    baseline : {"none", "mean", "exponential", "autoregressive", "seasonal"}
-        `rate` belongs to "exponential", `lags` to "autoregressive" and "seasonal", `period` to "seasonal".
+    baseline : {"none", "mean", "exponential", "arma", "autoregressive", "seasonal"}
+        `rate` belongs to "exponential", `lags` to the last three, `period` to "seasonal".
 
     Examples
     --------

@@ -12,40 +12,49 @@ from pydantic import ValidationError
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, InputWarning
 from orthobandit.experiment.arguments import settings_of as chosen_settings
+from orthobandit.service.dashboard.fields import DraftError, bounds, number
+from orthobandit.service.dashboard.further import metrics_in, place, rows_of
 from orthobandit.service.making import arms_of, policy_of, settings_of
 from orthobandit.service.models import CreateBody
 
 HEADERS = {"arm", "arms", "label", "labels", "name"}  # what a column of labels alone may be headed by
-BLANK = {
-    "key": "",
-    "arms": "",
-    "low": "0",
-    "high": "1",
-    "window": "",
-    "silence": "zero",
-    "epsilon": "",
-    "delta": "0.05",
-    "goal": "identify",
-    "holdout": "",
-    "spread": "",
-    "daily": "",
+# Fields in the order of the form: what a blank one holds, and what the field is called.
+FIELDS = {
+    "key": ("", "Key"),
+    "arms": ("", "Arms"),
+    "low": ("0", "Lowest reward"),
+    "high": ("1", "Highest reward"),
+    "window": ("", "How long rewards may take"),
+    "silence": ("zero", "If none comes by then"),
+    "epsilon": ("", "Difference that matters"),
+    "delta": ("0.05", "Chance of a wrong claim"),
+    "goal": ("identify", "Until then"),
+    "holdout": ("", "Holdout, in per cent"),
+    "daily": ("", "Visitors a day"),
+    "spread": ("", "Spread of one reward"),
 }
+BLANK = {name: blank for name, (blank, _) in FIELDS.items()}
 # Fields of the form by the names that errors give them.
 PLACES = {"rewards": "low", "file": "arms", "labels": "arms", "features": "arms"}
 
 
-class DraftError(Exception):
-    """Fields that cannot be used.
+def fields_of(given: dict[str, str], do: str = "") -> dict[str, str]:
+    """Return the fields of a form that was sent, those of further metrics included.
 
     Parameters
     ----------
-    wrong : dict
-        What is wrong, by field; the key "" is for what belongs to none.
+    given : dict
+    do : str
+        Which button was pressed: see :func:`~orthobandit.service.dashboard.further.rows_of`.
     """
-
-    def __init__(self, wrong: dict[str, str]) -> None:
-        super().__init__("; ".join(wrong.values()))
-        self.wrong = wrong
+    fields: dict[str, str] = {}
+    for name in BLANK:
+        if name == "epsilon":
+            fields |= rows_of(given, do)
+        fields[name] = given.get(name, "")
+    if given.get("file", "").strip():
+        fields["arms"] = given["file"]
+    return fields
 
 
 def body_of(fields: dict[str, str]) -> tuple[CreateBody, list[str]]:
@@ -69,41 +78,50 @@ def body_of(fields: dict[str, str]) -> tuple[CreateBody, list[str]]:
     if fields["holdout"].strip():
         data["holdout"] = number(fields, "holdout", wrong) / 100
     if fields["low"].strip() or fields["high"].strip():
-        data["rewards"] = [number(fields, "low", wrong), number(fields, "high", wrong)]
+        data["rewards"] = bounds(fields, "low", "high", wrong)
     if fields["window"].strip():
         data["window"] = fields["window"].strip()
-    if wrong:
-        raise DraftError(wrong)
-    return _checked(data), notes
+    data["metrics"], data["guardrails"] = metrics_in(fields, data.get("delta"), wrong)
+    return _checked(data, wrong), notes
 
 
-def _checked(data: dict[str, Any]) -> CreateBody:
+def _checked(data: dict[str, Any], wrong: dict[str, str]) -> CreateBody:
     """Return the request, checked as the API would check it, and as the experiment would."""
     try:
-        body = CreateBody.model_validate_json(json.dumps(data))
-        chosen_settings(arms_of(body.arms), policy_of(body), settings_of(body))
+        body = CreateBody.model_validate_json(json.dumps({"arms": ["any", "other"]} | data))
     except ValidationError as error:
-        found = {str(one["loc"][0]) if one["loc"] else "": one["msg"] for one in reversed(error.errors())}
-        raise DraftError({_place(name): text for name, text in found.items()}) from None
+        found = {_place(*one["loc"]): _words(one) for one in reversed(error.errors())}
+        all_found = found | wrong
+        # A guardrail repeats what is wrong with the name of its metric, and has no field for it.
+        raise DraftError({name: text for name, text in all_found.items() if name} or all_found) from None
+    if wrong:
+        raise DraftError(wrong)
+    try:
+        chosen_settings(arms_of(body.arms), policy_of(body), settings_of(body))
     except InputError as error:
         named = re.match(r"(\w+)(?==| )", str(error))
         raise DraftError({_place(named[1] if named else ""): str(error)}) from None
     return body
 
 
-def _place(name: str) -> str:
-    place = PLACES.get(name, name)
-    return place if place in BLANK else ""
+def _place(name: int | str = "", row: int | str = 0, part: int | str = "", *_: int | str) -> str:
+    """Return the field of what an error names."""
+    if name == "metrics" and isinstance(row, int):
+        return place(row + 1, "low" if part == "rewards" else str(part))
+    field = PLACES.get(str(name), str(name))
+    return field if field in BLANK else ""
 
 
-def number(fields: dict[str, str], name: str, wrong: dict[str, str]) -> float:
-    """Return a field as a number; what is none is added to what is wrong."""
-    try:
-        return float(fields[name].strip().replace("−", "-"))
-    except ValueError:
-        given = fields[name].strip()
-        wrong[name] = f"{given!r} is not a number; write it as 0.05" if given else "a number is needed here"
-        return 0.0
+def _words(error: Any) -> str:
+    """Return what is wrong, for those who know nothing of patterns and lists."""
+    if error["loc"] == ("key",) and error["type"] == "string_pattern_mismatch":
+        given = (
+            f"{error['input']!r} has other characters, or too many" if error["input"] else "a key is needed"
+        )
+        return f"{given}: use small letters, digits, -, _ and ., such as signup-page"
+    if error["loc"][:1] == ("arms",) and error["type"] == "too_short":
+        return "at least 2 arms are needed, one label a line"
+    return str(error["msg"])
 
 
 def arms_in(text: str) -> tuple[list[Any], list[str]]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthobandit.arms import ArmSet
-from orthobandit.service.dashboard.draft import DraftError, number
+from orthobandit.service.dashboard.fields import DraftError, number
+from orthobandit.service.dashboard.further import said_of
 from orthobandit.service.making import arms_of, policy_of
 from orthobandit.service.models import CreateBody
 
@@ -56,6 +57,7 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
         "most_arms": MOST_ARMS,
         "sigma": sigma,
         "daily": daily,
+        "metrics": list(said_of(body)),
     }
 
 

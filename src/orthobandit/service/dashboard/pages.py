@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
+from math import ceil
 from typing import Any
 
 from fastapi import Request
@@ -44,7 +45,30 @@ def templates() -> Environment:
     found.filters["briefly"] = lambda at: f"{datetime.fromtimestamp(at, UTC):%d %b %H:%M:%S}"
     found.filters["share"] = lambda value: f"{100 * value:.3g} %"
     found.filters["number"] = lambda value: f"{value:,}"
+    found.filters["about"], found.filters["days"] = about, days
     return found
+
+
+def about(count: int) -> str:
+    """Return a count as it is known of a forecast, to two digits.
+
+    Examples
+    --------
+    >>> about(1692), about(70)
+    ('1,700', '70')
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def days(count: float) -> str:
+    """Return a length of time in words.
+
+    Examples
+    --------
+    >>> days(0.85), days(1.2), days(5.4), days(61.2)
+    ('less than a day', '2 days', '6 days', '62 days')
+    """
+    return "less than a day" if count < 1 else f"{ceil(count):,} days"
 
 
 def moment(at: float) -> str:

@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pyarrow
 import pytest
+from pyarrow import csv
 
-from logs_samples import gathered
+from logs_samples import by_key, gathered, same
 
 BEGIN = datetime(2024, 3, 1, 10, 30, tzinfo=UTC)
 
@@ -94,3 +95,30 @@ def test_infinite_times_are_refused():
         ValueError, match=r"time='at' cannot be read in 1 rows .*first in row 2, such as inf; finite"
     ):
         cells([1.0, np.inf])
+
+
+@pytest.mark.parametrize(("hours", "width"), [(5, 60.0), (200, 3600.0), (11_000, 86400.0)])
+@pytest.mark.parametrize("holes", [False, True])
+def test_text_is_cut_as_other_sources_are(tmp_path, hours, width, holes):
+    rng, rows = np.random.default_rng(4), 3000
+    values = rng.normal(5.0, 1.0, rows)
+    values[:5] = np.nan if holes else 1.0
+    log = pyarrow.table(
+        {
+            "at": [
+                (BEGIN + timedelta(seconds=int(one))).replace(tzinfo=None)
+                for one in rng.integers(0, 3600 * hours, rows)
+            ],
+            "arm": rng.choice(["a", "b"], rows),
+            "bought": values,
+            "before": rng.normal(size=rows),
+            "country": rng.choice(["de", "fr"], rows),
+        }
+    )
+    csv.write_csv(log, tmp_path / "log.csv")
+    asked = {"split": "equal", "covariates": ("before",), "segment": "country", "missing": "drop"}
+    one, other = (gathered(source, time="at", **asked) for source in (log, str(tmp_path / "log.csv")))
+    assert one.cells.width == other.cells.width == width
+    same(by_key(one), by_key(other))
+    for name in ("rest_low", "rest_high"):
+        assert getattr(other.cells, name) == pytest.approx(getattr(one.cells, name), rel=1e-9)

@@ -348,3 +348,16 @@ def test_a_database_that_goes_away_half_way(postgres):
                 SourceError, match=r"table 'gone' of postgresql://.* cannot be read: .*terminat"
             ):
                 cells_of(opened, Question("arm", "bought", split="equal"))
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_arm_that_is_no_number_is_no_arm(kind, bad, tmp_path):
+    arms = np.array([0.0, 1.0] * 10)
+    arms[[6, 11]] = bad
+    log = pyarrow.table({"arm": arms, "bought": np.ones(20)})
+    if kind == "parquet":
+        pyarrow.parquet.write_table(log, tmp_path / "log.parquet")
+        log = str(tmp_path / "log.parquet")
+    with pytest.raises(InputError, match=r"arm='arm' is empty in 2 rows, first in row 7; leave these out"):
+        gathered(log, split="equal")

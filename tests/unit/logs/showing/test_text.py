@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from tests.unit.logs.found import NOTHING, effect, everything, found, metric, unknown
 
+from orthobandit._text import places_of
 from orthobandit.logs.results import Diagnostic
 from orthobandit.logs.showing.numbers import (
     half_width,
     lift_words,
     more_words,
     number,
-    places_of,
     rows_words,
     share_words,
     span_words,

@@ -9,6 +9,7 @@ import pytest
 from orthobandit import ArmSet, Environment, Experiment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.policy import AnytimeElimination
 from orthobandit.policy.anytime.leading.against import Against
@@ -292,9 +293,29 @@ def test_arms_that_are_not_looked_at_could_not_have_lost(confidence):
     names = ("weights", "variances", "slack", "pooled", "peaks")
     parts = {name: getattr(one, name) for name in names}
     evidence = Evidence(totals=-one.totals, **parts, events=np.asarray(50.0))
-    exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale))
+    exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale, WIDE))
     assert np.array_equal(one.lost(confidence, 50.0), exact)
     assert 100 < np.count_nonzero(exact) < 3900
     bounds = one.upper_bounds(confidence, 50.0)
     some = rng.random(n) < 0.5
     assert one.highest(confidence, 50.0, some) == pytest.approx(max(bounds[some].max(), 0.0), rel=1e-8)
+
+
+def test_only_arms_that_cannot_lose_are_left_out_of_the_closer_look():
+    rng = np.random.default_rng(3)
+    count, confidence = 4000, Bounded(0.0, 1.0)
+    variances = 10.0 ** rng.uniform(-2, 5, count)
+    rho, scale = variances * 10.0 ** rng.uniform(-8, 8, count), 10.0 ** rng.uniform(-1, 1, count)
+    bare = dict.fromkeys(("slack", "pooled", "peaks"), np.zeros(count))
+    sums = {"weights": np.ones(count), "variances": variances * scale**2, **bare}
+    tuning = {"rho": rho * scale**2, "scale": scale}
+    # Sums a little below, at and above the boundary of each arm.
+    flat = Against(0, 0.01, 0, totals=np.zeros(count), **sums, **tuning)
+    boundary = flat.upper_bounds(confidence, np.inf)
+    for factor in (0.9, 1.0 - 1e-6, 1.0 + 1e-6, 1.1):
+        near = Against(0, 0.01, 0, totals=-factor * boundary, **sums, **tuning)
+        evidence = replace(near._evidence(slice(None), np.inf), totals=factor * boundary)
+        assert np.array_equal(
+            near.lost(confidence, np.inf), confidence.exceeds(evidence, near._tuning(slice(None)))
+        )
+    assert near.lost(confidence, np.inf).all()

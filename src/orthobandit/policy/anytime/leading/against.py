@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Tuning
 from orthobandit.policy.anytime.rounds import EVIDENCE
@@ -152,4 +153,4 @@ class Against:
         return Evidence(**parts, events=np.asarray(events))
 
     def _tuning(self, some: Any) -> Tuning:
-        return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some])
+        return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some], grid=WIDE)

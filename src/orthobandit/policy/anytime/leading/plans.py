@@ -9,7 +9,7 @@ from orthobandit._linalg import inverse_root
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, earning_design
-from orthobandit.design.leader import Request, leader_design, playable_arms
+from orthobandit.design.leader import Request, leader_probabilities, playable_arms
 from orthobandit.policy.anytime.plans import FAINT, GAP, Wanted, least_cost, wide_plan
 
 ROWS = 4096  # arms that are looked at at a time
@@ -32,7 +32,9 @@ def linear_values(arms: ArmSet, some: Whole, coefficients: Array) -> Array:
     slope, out = arms.basis.T @ coefficients, np.empty(len(some))
     for start in range(0, len(some), ROWS):
         rows = some[start : start + ROWS]
-        out[start : start + len(rows)] = (arms.features[rows] - arms.frame.origin) @ slope
+        y = arms.features.take(rows, axis=0)
+        y -= arms.frame.origin
+        out[start : start + len(rows)] = y @ slope
     return out
 
 
@@ -62,7 +64,9 @@ class Race:
         root, errors = arms.basis.T @ inverse_root(information), np.empty(len(others))
         for start in range(0, len(errors), ROWS):
             rows = others[start : start + ROWS]
-            seen = (arms.features[rows] - arms.features[leader]) @ root
+            y = arms.features.take(rows, axis=0)
+            y -= arms.features[leader]
+            seen = y @ root
             errors[start : start + len(rows)] = np.sqrt(np.einsum("ij,ij->i", seen, seen))
         return cls(arms, leader, others, gaps, errors)
 
@@ -78,7 +82,7 @@ def identifying(race: Race, mixing: float, now: Array) -> Array:
     wide = wide_plan(race.arms)[pool]
     request = Request(race.leader, race.others, race.weights, pool, wide, mixing)
     start = now[pool] if now[pool].any() else wide
-    return np.array(leader_design(race.arms, request, start).probabilities)
+    return leader_probabilities(race.arms, request, start)
 
 
 def earning(race: Race) -> Array:
@@ -108,7 +112,7 @@ def earning(race: Race) -> Array:
     request = Request(
         race.leader, others, race.weights, kept[played], guard[played], GUARD, costs / costs.max()
     )
-    return np.array(leader_design(arms, request, guard[played]).probabilities)
+    return leader_probabilities(arms, request, guard[played])
 
 
 def _spread(count: int, kept: Whole, probabilities: Array) -> Array:

@@ -12,7 +12,6 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import RivalGeometry
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Tuning
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import cautious, shares, tuned
 from orthobandit.policy.anytime.leading.against import Against
@@ -294,15 +293,17 @@ class LeadingRun(Rounds):
         place = int(np.searchsorted(kept, rival))
         geometry, before = RivalGeometry.of(arms, self.probabilities), RivalGeometry.of(arms, seen)
         gap = np.abs(self.values[kept] - self.values[rival])
-        parts = [geometry.variances(kept, rival), before.variances(kept, rival)]
-        reach = geometry.reaches(kept, rival) if confidence.is_exact else np.ones(len(kept))
+        forms, _, reach = geometry.measured(kept, rival, wants_reach=confidence.is_exact)
+        parts = [forms[0], before.variances(kept, rival)]
         if second is not None:
             own = kept[[place]]
             gap[place] = abs(self.values[rival] - self.values[second])
             for part, one in zip(parts, (geometry, before), strict=True):
                 part[place] = one.variances(own, second)[0]
-            reach[place] = geometry.reaches(own, second)[0] if confidence.is_exact else 1.0
+            reach[place] = geometry.measured(own, second, wants_reach=confidence.is_exact)[2][0]
         gaps = cautious(gap, parts[1], self.noise, self.watched)
         tuning = tuned(np.asarray(alpha), gaps, parts[0], reach, confidence, (self.noise, self.rounds))
-        tuning = Tuning(tuning.alpha, tuning.rho.reshape(-1), tuning.scale.reshape(-1))  # of one replication
+        tuning = replace(
+            tuning, rho=tuning.rho.reshape(-1), scale=tuning.scale.reshape(-1)
+        )  # of one replication
         return Against.fresh(rival, alpha, int(self.plans), tuning)

@@ -97,11 +97,12 @@ class Seen:
         )
 
     def _parts(self, kept: Whole, rival: int) -> tuple[Array, Array, Array, Array, Array]:
-        forms, estimates = self.geometry.measured(kept, rival, self.squares, self.sums)
+        forms, estimates, reach = self.geometry.measured(
+            kept, rival, self.squares, self.sums, wants_reach=self.wants_reach
+        )
         estimates += self.rounds * (self.values[kept] - self.values[rival])
         factor, pooled = forms[0], np.zeros(len(kept))
         if len(forms) > 2:
             pooled = self.total * np.maximum(np.where(np.isfinite(factor), factor, 0.0), forms[2])
             factor = np.where(is_doubtful(factor, forms[3]), np.inf, factor)
-        reach = self.geometry.reaches(kept, rival) if self.wants_reach else np.ones(len(kept))
         return factor, reach, estimates, forms[1], pooled

@@ -7,9 +7,11 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from orthobandit.errors import ExperimentExistsError
-from orthobandit.service.dashboard.draft import BLANK, DraftError, body_of
+from orthobandit.service.dashboard.draft import BLANK, FIELDS, body_of, fields_of
+from orthobandit.service.dashboard.fields import DraftError
 from orthobandit.service.dashboard.forecast import preview
 from orthobandit.service.dashboard.forms import Filled
+from orthobandit.service.dashboard.further import MOST_ROWS, PARTS, count_of, label_of
 from orthobandit.service.dashboard.pages import page, see
 from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Acts, Viewer
@@ -27,13 +29,14 @@ def blank(request: Request, viewer: Acts) -> Response:
 
 @router.post("")
 def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
-    """Show a preview of what the form describes, or begin it."""
-    fields = {name: given.get(name, "") for name in BLANK}
-    if given.get("file", "").strip():
-        fields["arms"] = given["file"]
+    """Show a preview of what the form describes, or begin it; or add and remove a row of it."""
+    do = given.get("do", "")
+    fields = fields_of(given, do)
+    if do.startswith(("add", "remove")):
+        return _form(request, viewer, fields)
     try:
         body, notes = body_of(fields)
-        if given.get("do") == "begin":
+        if do == "begin":
             # Again, as it is: somebody has pressed the button twice.
             at = time()
             begin(registry_of(request), body, is_repeatable=True)
@@ -47,5 +50,9 @@ def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
 
 
 def _form(request: Request, viewer: Viewer, fields: dict[str, str], **more: Any) -> Response:
-    values = {"wrong": {}, "notes": [], "shown": None} | more
-    return page(request, "new.html", viewer, 422 if values["wrong"] else 200, fields=fields, **values)
+    labels = {name: FIELDS[name][1] if name in FIELDS else label_of(name) for name in fields}
+    given: dict[str, str] = more.pop("wrong", {})
+    wrong = {name: given[name] for name in [*fields, ""] if name in given}  # in the order of the form
+    values = {"notes": [], "shown": None} | more
+    values |= {"labels": labels, "parts": PARTS, "rows": count_of(fields), "most": MOST_ROWS}
+    return page(request, "new.html", viewer, 422 if wrong else 200, fields=fields, wrong=wrong, **values)

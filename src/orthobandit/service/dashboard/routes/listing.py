@@ -50,5 +50,6 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
         "proposals": report.proposals,
         "settled": report.settled,
         "advice": advice_of(report),
+        "is_guarded": any(rail.is_alarm for rail in sight.glance.guardrails),
         "alarms": sum(text.startswith("ALARM") for text in report.warnings),
     }

@@ -10,7 +10,15 @@ from orthobandit.service.dashboard.live import Sight
 from orthobandit.service.dashboard.pages import HEADERS, page
 from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Looks
-from orthobandit.service.dashboard.words import advice_of, arms_of, interval, metrics_of, some, state_of
+from orthobandit.service.dashboard.words import (
+    advice_of,
+    arms_of,
+    example_of,
+    interval,
+    metrics_of,
+    some,
+    state_of,
+)
 from orthobandit.service.routes.base import Key, experiment_of
 
 router = pages("/experiments")
@@ -45,7 +53,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "state": state_of(report),
         "advice": advice_of(report),
         "rows": arms_of(sight.glance),
-        "metrics": metrics_of(report),
+        "metrics": metrics_of(report, settings.guardrails),
         "window": settings.window,
         "silence": settings.silence,
         "waiting": dashboard.actions.waiting(key),
@@ -53,7 +61,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "interval": interval,
         "some": some,
         "origin": str(request.base_url).rstrip("/"),
-        "example": min(1.0, settings.metrics[0].confidence.reward_range[1]),
+        "example": example_of(settings.metrics),
     }
 
 

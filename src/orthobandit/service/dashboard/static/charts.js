@@ -16,7 +16,8 @@ window.orthobanditCharts = (() => {
     const form = wide < 600 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
       : wide < 2 * 86400 ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
     const words = new Intl.DateTimeFormat("en-GB", form);
-    return splits.map((at) => words.format(1000 * at));
+    const texts = splits.map((at) => words.format(1000 * at));
+    return texts.map((text, i) => text === texts[i - 1] ? "" : text);  // of parts of a second
   };
 
   const axis = (more) => ({
@@ -59,8 +60,9 @@ window.orthobanditCharts = (() => {
       const [middle, low, high] = [0, 1, 2].map((part) => rows.map((row) => row[part]));
       table.push(high, low, middle);
       ends.push(low, high);
-      const edge = { stroke: faint(stroke, "80"), width: 1, points: { show: false } };
-      series.push({ ...edge }, { ...edge }, { stroke, width: 2, points: { show: at.length < 2 } });
+      const points = { show: at.length < 2, fill: stroke };
+      const edge = { stroke: faint(stroke, "80"), width: 1, points };
+      series.push({ ...edge }, { ...edge }, { stroke, width: 2, points: { ...points, size: 8 } });
       bands.push({ series: [first, first + 1], fill: faint(stroke) });
     }
     const [low, high] = range(ends);
@@ -105,7 +107,7 @@ window.orthobanditCharts = (() => {
 
   const all = () => { if (last) for (const one of [intervals, allocation, baseline]) one(last); };
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  for (const what of ["(prefers-color-scheme: dark)", "print"]) matchMedia(what).addEventListener("change", all);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
 
