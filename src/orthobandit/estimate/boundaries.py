@@ -38,8 +38,8 @@ class Grid(NamedTuple):
 # Around a ρ that is known well, as where the number of rounds is: a good guess costs log(1/0.9) in log(1/α),
 # a bad one a few units and never more.
 NEAR = Grid(1e3 ** np.arange(-2.0, 3.0), np.array([0.025, 0.025, 0.9, 0.025, 0.025]))
-# Around a guess that may be off by a factor of 400 either way: three that are 20 apart carry the mixture.
-WIDE = Grid(np.array([1.0 / 8000.0, 1.0 / 20.0, 1.0, 20.0, 8000.0]), np.array([0.02, 0.32, 0.32, 0.32, 0.02]))
+# Around a guess that may be off by orders of magnitude either way.
+WIDE = Grid(np.array([1.0 / 8000.0, 1.0 / 20.0, 1.0, 20.0, 8000.0]), np.array([0.02, 0.13, 0.7, 0.13, 0.02]))
 
 
 def tightest_rho(variance: ArrayLike, alpha: ArrayLike) -> Array:
