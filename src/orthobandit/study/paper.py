@@ -22,8 +22,8 @@ THEOREMS = "The theorems, one by one"
 BEYOND = "Beyond the paper"
 
 SIZES = (
-    Size(5, 10, sets=(10, 30), rounds=(20_000, 40_000)),
-    Size(20, 30, sets=(4, 20), rounds=(20_000, 40_000)),
+    Size(5, 10, sets=(10, 20), rounds=(20_000, 40_000)),
+    Size(20, 30, sets=(4, 12), rounds=(20_000, 40_000)),
 )
 CONTENDERS = {
     "SBE": Contender("sbe", {"delta": 0.05}, runs=(8, 10), is_peer=True),
