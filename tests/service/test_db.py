@@ -259,3 +259,9 @@ def test_a_token_is_made_in_no_other_place_and_roles_are_for_tokens(filled, tmp_
     assert not (tmp_path / "slip.db").exists()
     assert main(["db", "check", "--db", str(filled), "--role", "read"]) == 2
     assert "--role is for `orthobandit db token`" in capsys.readouterr().err
+
+
+def test_a_restored_file_is_for_its_owner_alone(filled, tmp_path):
+    back_up(filled, tmp_path / "copy.gz")
+    restore(tmp_path / "copy.gz", tmp_path / "new.db")
+    assert stat.S_IMODE((tmp_path / "new.db").stat().st_mode) == 0o600

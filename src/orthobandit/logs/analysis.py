@@ -249,5 +249,5 @@ def _notes(question: Question, cells: Cells, measures: Sequence[Measure]) -> lis
     if question.covariates and question.ratios:
         out.append("covariates are not taken from ratios")
     if question.bounds is None and any(one.confidence.is_exact for one in measures):
-        out.append("columns that hold only 0 and 1 are taken as bounded; asymptotic=True to do without")
+        out.append("columns that hold only 0 and 1 are taken as bounded; say `asymptotic` to do without")
     return out

@@ -16,6 +16,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.experiment.store.dialects import address, file_of
 from orthobandit.service.app import create_app
 from orthobandit.service.auth import Tokens
+from orthobandit.service.backup.database import make_private
 from orthobandit.service.preparing import prepare
 from orthobandit.service.registry import Registry
 from orthobandit.service.request_log import configure
@@ -67,6 +68,7 @@ def serve(
             " --no-auth out, or listen on 127.0.0.1"
         )
     with _listening(host, port) as listener:
+        make_private(where)
         first = _first_token(where, host) if with_tokens else None
         shown = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         words = [f"orthobandit serves {_named(where)} at http://{shown}"]

@@ -125,6 +125,6 @@ def test_the_login_leads_nowhere_else(where, to):
 
 def test_without_tokens_everybody_here_is_an_admin(where):
     with visiting(where, role=None, with_tokens=False) as visitor:
-        assert "no tokens: somebody on this machine is an admin" in in_words(visitor.get(""))
+        assert "no tokens: everybody on this machine is an admin" in in_words(visitor.get(""))
         assert visitor.get("/login").url.path == "/dashboard"
         assert visitor.http.get("/").url.path == "/dashboard"

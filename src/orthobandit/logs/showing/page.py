@@ -113,15 +113,16 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     title = f"{title_words(metric)}, gap to {analysis.reference}"
     out = [forest(title, _bars(metric.effects), marks), _said(certainty_words(metric))]
     if is_held_against_best(analysis, metric):
-        out.append(_against_best(metric))
+        out.append(_against_best(metric, bool(analysis.alarms)))
     out.append(_folded("Rows, means and lifts by arm", _arms(metric)))
     return "".join(out)
 
 
-def _against_best(metric: MetricResult) -> str:
+def _against_best(metric: MetricResult, is_doubtful: bool) -> str:
     rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
     dropped = names_words(metric.droppable)
     said = _said(f"Can be dropped, worse for sure: {dropped}" if dropped else "No arm can be dropped yet")
+    said = "" if is_doubtful else said  # nothing is to be dropped by a log that raised an alarm
     best = metric.against_best[0].over
     picture = forest(f"{metric.name}, gap to {best}, which looks best (all pairs at once)", _bars(rivals))
     return said + _folded("Against the best", picture)

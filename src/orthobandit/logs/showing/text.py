@@ -82,7 +82,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     if counts:
         out += ["", counts]
     if is_held_against_best(analysis, metric):
-        out += ["", *_against_best(metric)]
+        out += ["", *_against_best(metric, bool(analysis.alarms))]
     out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
     return "\n".join(out)
 
@@ -129,7 +129,7 @@ def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
     return text_table([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
 
 
-def _against_best(metric: MetricResult) -> list[str]:
+def _against_best(metric: MetricResult, is_doubtful: bool) -> list[str]:
     best = next((effect.over for effect in metric.against_best), "")
     columns: list[Column] = [
         ("arm", lambda effect: printable(effect.arm)),
@@ -139,6 +139,8 @@ def _against_best(metric: MetricResult) -> list[str]:
     ]
     rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
     out = [f"against {printable(best)!r}, which looks best (all pairs at once)", _table(rivals, columns)]
+    if is_doubtful:
+        return out  # what an alarm says of the log comes first: nothing is to be dropped by it
     if metric.droppable:
         return [*out, _wrapped(f"can be dropped, worse for sure: {names_words(metric.droppable)}")]
     return [*out, "no arm can be dropped yet"]

@@ -40,6 +40,13 @@ def opened(where: str | Path) -> Iterator[Database]:
         engine.dispose()
 
 
+def make_private(where: str | Path) -> None:
+    """Make the file of a new database, if it is one, so that only its owner can read what is put there."""
+    file = file_of(address(where))
+    if file is not None and not file.exists() and file.parent.is_dir():
+        file.touch(mode=0o600)
+
+
 def check_there(database: Database) -> str:
     """Return the version of a database's tables.
 

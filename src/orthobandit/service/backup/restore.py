@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from orthobandit.errors import ParameterError, StorageError
 from orthobandit.experiment.store.dialects import lock_tables, writing
 from orthobandit.experiment.store.upgrade import is_ready
-from orthobandit.service.backup.database import TABLES, Database, opened
+from orthobandit.service.backup.database import TABLES, Database, make_private, opened
 from orthobandit.service.backup.read import Kept
 
 ROWS = 1000  # inserted at once
@@ -40,6 +40,7 @@ def restore(path: str | Path, where: str | Path) -> dict[str, int]:
     with opened(where) as database:
         is_new = database.file is not None and not database.file.exists()
         try:
+            make_private(where)
             return _filled(database, Kept(Path(path)))
         except BaseException:
             if is_new and database.file is not None:
