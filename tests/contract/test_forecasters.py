@@ -5,6 +5,7 @@ import pytest
 
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import (
+    ARMA,
     AutoRegression,
     CovariateRegression,
     ExponentialMean,
@@ -34,6 +35,7 @@ BASELINES = {
     "none": NoBaseline(),
     "mean": RunningMean(),
     "exponential": ExponentialMean(0.2),
+    "arma": ARMA(2),
     "autoregressive": AutoRegression(4),
     "seasonal": SeasonalRegression((21.0, 50.0), lags=2),
     "covariates": CovariateRegression(("heat", "hour")),

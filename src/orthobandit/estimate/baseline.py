@@ -133,7 +133,7 @@ class AutoRegression(CompiledBaseline):
 
 
 @dataclass(frozen=True)
-class ARMA(CompiledBaseline):
+class ARMA(AutoRegression):
     """An autoregressive moving average: an autoregression that also looks at the levels it has fitted.
 
     Residuals are noisy; the level that was fitted to each, with what it taught, is much less so. A wave obeys
@@ -151,11 +151,6 @@ class ARMA(CompiledBaseline):
     """
 
     lags: int = 8
-    ridge: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_whole("lags", self.lags)
-        check_positive("ridge", self.ridge)
 
     @property
     def recipe(self) -> Recipe:  # noqa: D102
