@@ -144,7 +144,7 @@ def table(stored: Mapping[str, Any]) -> str:
         f"From `{stored['command']}`, version {stored['version']}, which measures it again:"
         f" {in_words(stored['tally'])}. Rounds to the best arm are geometric means, and {OURS} is in its"
         f" asymptotic mode; the report has the exact one ({EXACT}) and every other number."
-        f" {_less(stored['below'])}",
+        f" {_less(stored['below'])}{_refuted(stored['refuted'])}",
     ]
     return "\n".join(lines)
 
@@ -153,6 +153,11 @@ def _less(below: list[str]) -> str:
     if not below:
         return "No peer tuned in hindsight has less regret than ours."
     return f"Tuned in hindsight, some have less regret than ours: {'; '.join(below)}."
+
+
+def _refuted(claims: list[str]) -> str:
+    """Name what is refuted, each claim once."""
+    return f" Refuted: {'; '.join(dict.fromkeys(claims))}." if claims else ""
 
 
 def rewritten(text: str, stored: Mapping[str, Any]) -> str:
