@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.cli import main
+from orthobandit.cli import service as commands
 from orthobandit.errors import FileFormatError, ParameterError, StorageError, VersionError
+from orthobandit.service import auth
 from orthobandit.service.backup import Kept, back_up, check, restore
 from orthobandit.service.registry import Registry
 from service_samples import served, token_of
@@ -265,3 +267,7 @@ def test_a_restored_file_is_for_its_owner_alone(filled, tmp_path):
     back_up(filled, tmp_path / "copy.gz")
     restore(tmp_path / "copy.gz", tmp_path / "new.db")
     assert stat.S_IMODE((tmp_path / "new.db").stat().st_mode) == 0o600
+
+
+def test_the_command_offers_the_roles_that_there_are():
+    assert set(commands.ROLES) == set(auth.ROLES)

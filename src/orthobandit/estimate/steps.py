@@ -11,6 +11,11 @@ from orthobandit.estimate.evidence import Sizes, relative_squares
 from orthobandit.estimate.tally import Tally
 
 
+def owners(first: Whole, count: int) -> Whole:
+    """Return which step each of so many rows is of, from the first row of each step."""
+    return np.repeat(np.arange(len(first)), np.diff(np.append(first, count)))
+
+
 @dataclass(frozen=True, eq=False)
 class Steps:
     """G plans with their tallies, in S steps; those of one step are taken to be of one time.
@@ -37,8 +42,7 @@ class Steps:
     @cached_property
     def step(self) -> Whole:
         """Which step each plan (G,) is of."""
-        ends = np.append(self.first, len(self.probabilities))
-        return np.repeat(np.arange(len(self.first)), np.diff(ends))
+        return owners(self.first, len(self.probabilities))
 
     @cached_property
     def whole(self) -> Tally:

@@ -8,7 +8,7 @@ import numpy as np
 
 from orthobandit._types import Array, Whole
 from orthobandit.estimate import Tally
-from orthobandit.estimate.steps import Steps
+from orthobandit.estimate.steps import Steps, owners
 from orthobandit.logs.cells import Cells, totals_at
 from orthobandit.logs.residuals import Series
 
@@ -50,7 +50,7 @@ class Block:
     @cached_property
     def step(self) -> Whole:
         """Which of its steps each pair (T,) is of."""
-        return np.repeat(np.arange(len(self.first)), np.diff(np.append(self.first, len(self.plans))))
+        return owners(self.first, len(self.plans))
 
     @cached_property
     def arms(self) -> Array:
