@@ -11,13 +11,8 @@ import scipy
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate.boundaries import (
-    gamma_boundary,
-    normal_boundary,
-    normal_level,
-    reaches_gamma,
-    reaches_normal,
-)
+from orthobandit.estimate.bets import Spent, Stakes, bets_boundary, reaches_bets
+from orthobandit.estimate.boundaries import normal_boundary, normal_level, reaches_normal
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
@@ -131,20 +126,23 @@ class Asymptotic(Confidence):
 
 @dataclass(frozen=True)
 class _Exact(Confidence):
-    """Empirical Bernstein with the gamma-exponential mixture, for residuals within ± `limit`."""
+    """Bets against the claim, none so high that a residual within ± `limit` could ruin it."""
 
     is_exact: ClassVar[bool] = True
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
-        c = tuning.scale
-        variance, rho = evidence.variances / c**2, tuning.rho / c**2
-        return _per_weight(evidence, c * gamma_boundary(variance, tuning.alpha, rho, tuning.grid))
+        return _per_weight(evidence, bets_boundary(*_bets(evidence, tuning), tuning.grid))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         # Asking whether the mixture has reached 1/α needs no root.
-        c, total = tuning.scale, evidence.totals - evidence.slack
-        variance, rho = evidence.variances / c**2, tuning.rho / c**2
-        return reaches_gamma(total / c, variance, tuning.alpha, rho, tuning.grid)
+        return reaches_bets(evidence.totals - evidence.slack, *_bets(evidence, tuning), tuning.grid)
+
+
+def _bets(evidence: Evidence, tuning: Tuning) -> tuple[Spent, Stakes]:
+    return (
+        Spent(evidence.variances, evidence.pooled, evidence.peaks),
+        Stakes(tuning.alpha, tuning.rho, tuning.scale),
+    )
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class AnytimeElimination:
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
+        Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 10(r + 1) to earn.
         The pilot goes on by itself until it has seen enough to tune by.
     pairs : {"auto", "all", "leader"}
         On which pairs evidence is kept: on all, which takes memory and time in K², or on those with arms that
@@ -103,8 +103,8 @@ class AnytimeElimination:
     rewards: tuple[float, float] | None = None
     confidence: Confidence = None  # type: ignore[assignment]  # never None once made
     baseline: Baseline = ARMA()  # noqa: RUF009
-    growth: float = 0.03
-    mixing: float = 0.05
+    growth: float = 0.02
+    mixing: float = 0.02
     pilot: int | None = None
     pairs: str = "auto"
 
@@ -259,7 +259,7 @@ class AnytimeElimination:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
-        arm took part in start again, with half of what is left of the 5 % of δ kept in reserve, and arms
+        arm took part in start again, with half of what is left of the 2 % of δ kept in reserve, and arms
         that only they had dropped come back. From now on the claims are about the best of
         the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
         on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
@@ -288,7 +288,7 @@ class AnytimeElimination:
         """Add arms to the race; all that is known about the others stays.
 
         Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
-        Failure probability for bounds of old arms on new ones comes from the 5 % of δ kept in reserve, half
+        Failure probability for bounds of old arms on new ones comes from the 2 % of δ kept in reserve, half
         of what is left at each extension. So the claims are about the best of all arms, new
         ones included, with probability 1 − δ; see :meth:`retire` if the choice depends on rewards.
 
