@@ -13,7 +13,7 @@ mixture of Howard et al. (2021) from below, by Φ(x) ≥ 1 − exp(−x²/2)/2, 
 special function of S is needed. Where increments are bounded, see :mod:`orthobandit.estimate.bets`.
 """
 
-from math import exp, log, sqrt
+from math import exp, log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from orthobandit._types import Array, Mask
 
 STEPS = 200  # of Newton's method between two sides, which takes about six
 TOLERANCE = 1e-10  # of a boundary
+LOG_TWO = log(2.0)
 
 
 class Grid(NamedTuple):
@@ -51,11 +52,8 @@ def tightest_rho(variance: ArrayLike, alpha: ArrayLike) -> Array:
 
 def normal_level(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike, grid: Grid) -> Array:
     """Return the exponent of the component that alone has the lowest boundary at V, at its share of α."""
-    v, a, r = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (variance, alpha, rho)))
-    multiples, shares = (one.reshape(-1, *[1] * v.ndim) for one in grid)
-    levels = normal_exponent(v, shares * a, multiples * r)
-    best = np.argmin((v + multiples * r) * levels, axis=0)[np.newaxis]
-    return np.asarray(np.take_along_axis(levels, best, axis=0)[0])
+    shape, (v, a, r) = flat(variance, alpha, rho)
+    return _levels(v, a, r, grid.multiples, grid.shares).reshape(shape)
 
 
 def normal_exponent(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
@@ -98,6 +96,22 @@ def flat(*arrays: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
 
 
 @compiled
+def _levels(v: Array, alpha: Array, rho: Array, multiples: Array, shares: Array) -> Array:
+    out = np.empty(v.size)
+    for i in range(v.size):
+        lowest = np.inf
+        for k in range(multiples.size):
+            one = rho[i] * multiples[k]
+            a = v[i] + one
+            # log(1 + √(a/ρ)/2α), whose second part may be beyond all numbers
+            level = 0.5 * log(a / one) - log(2.0 * alpha[i] * shares[k])
+            level = level + log1p(exp(-level)) if level > 0.0 else log1p(exp(level))
+            if a * level < lowest:
+                lowest, out[i] = a * level, level
+    return out
+
+
+@compiled
 def _mixture(total: float, v: float, rho: float, offsets: Array, multiples: Array) -> tuple[float, float]:
     """Return the logarithm of the mixture at S > 0, and its slope in S."""
     most, summed, slope = -np.inf, 0.0, 0.0
@@ -119,7 +133,8 @@ def _mixture(total: float, v: float, rho: float, offsets: Array, multiples: Arra
 def _reaches(total: Array, v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) -> Mask:
     out = np.zeros(v.size, dtype=np.bool_)
     for i in range(v.size):
-        if total[i] > 0.0:
+        # No mixture is above 2·exp(S²/2V).
+        if total[i] > 0.0 and total[i] * total[i] >= 2.0 * v[i] * (goal[i] - LOG_TWO):
             out[i] = _mixture(total[i], v[i], rho[i], offsets, multiples)[0] >= goal[i]
     return out
 

@@ -103,13 +103,15 @@ class Asymptotic(Confidence):
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
         variance = self._variance(evidence)
         boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
-        boundary = boundary + self._for_events(evidence, variance, tuning)
+        boundary = boundary + self._for_events(evidence, variance, tuning, np.ones((), dtype=np.bool_))
         return _per_weight(evidence, np.where(evidence.events >= EVENTS, boundary, np.inf))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
-        variance = self._variance(evidence)
-        total = evidence.totals - evidence.slack - self._for_events(evidence, variance, tuning)
+        variance, total = self._variance(evidence), evidence.totals - evidence.slack
         found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
+        widened = self._for_events(evidence, variance, tuning, found)
+        if np.any(widened > 0):
+            found = reaches_normal(total - widened, variance, tuning.alpha, tuning.rho, tuning.grid)
         return np.asarray(found & (evidence.events >= EVENTS))
 
     @staticmethod
@@ -117,11 +119,15 @@ class Asymptotic(Confidence):
         return np.asarray((evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0)
 
     @staticmethod
-    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning) -> Array:
-        """Return what boundaries are widened by for rare events; arms may have different numbers of them."""
-        if not np.any(evidence.peaks > 0):
-            return np.zeros(())
-        return evidence.peaks * normal_level(variance, tuning.alpha, tuning.rho, tuning.grid)
+    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning, asked: Mask) -> Array:
+        """Return what boundaries are widened by for rare events, where asked: arms may differ in them."""
+        peaks, v, alpha, rho, asked = np.broadcast_arrays(
+            evidence.peaks, variance, tuning.alpha, tuning.rho, asked & (evidence.peaks > 0)
+        )
+        out = np.zeros(peaks.shape)
+        if asked.any():
+            out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
+        return out
 
 
 @dataclass(frozen=True)

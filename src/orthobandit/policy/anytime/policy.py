@@ -103,7 +103,7 @@ class AnytimeElimination:
     rewards: tuple[float, float] | None = None
     confidence: Confidence = None  # type: ignore[assignment]  # never None once made
     baseline: Baseline = ARMA()  # noqa: RUF009
-    growth: float = 0.02
+    growth: float = 0.01
     mixing: float = 0.02
     pilot: int | None = None
     pairs: str = "auto"
@@ -212,7 +212,7 @@ class AnytimeElimination:
         The best arm is ever dropped with probability at most δ, and on the same event the leader is within
         `epsilon` of it: the largest upper bound on what a survivor could be better by. Where evidence is on
         pairs with leaders alone, it rests on rounds since the present one first led, and is infinite until
-        there are some, and while more than 20,000 arms are left if no `epsilon` is set.
+        there are some, and while more than 5,000 arms are left if no `epsilon` is set.
         """
         return Decision(
             active=state.active,

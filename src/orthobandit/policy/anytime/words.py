@@ -25,7 +25,7 @@ def anytime_elimination(
     rate: float | None = None,
     lags: int | None = None,
     period: float | None = None,
-    growth: float = 0.02,
+    growth: float = 0.01,
     mixing: float = 0.02,
     pilot: int | None = None,
     pairs: str = "auto",
