@@ -78,7 +78,8 @@ class AnytimeElimination:
         Forecast of the moving level. A good one narrows intervals, a bad one widens them, none biases them;
         autoregressive by default.
     growth : float
-        Each batch adds this share of the rounds so far.
+        Each batch adds this share of the rounds so far, and up to a tenth while no arm is near its end. With
+        evidence against leaders alone six times this share, up to a tenth.
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional

@@ -18,7 +18,7 @@ from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of, with_
 from orthobandit.policy.anytime.settings import Settings, warm_up
 
 SHORTEST = 10  # rounds of a batch
-CALM = 10.0  # times longer batches are while no arm is near its end
+CALM = 0.1  # share of the rounds so far that a batch adds while no arm is near its end
 INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
@@ -241,8 +241,8 @@ def pace(policy: Settings, against: Array, variances: Array, alpha: ArrayLike) -
     goal = np.sqrt(np.maximum(1.0 - np.log(alpha), 1.0))
     reached = np.maximum(against, 0.0) / np.sqrt(2.0 * np.where(variances > 0, variances, np.inf))
     away = np.min(np.maximum(goal - reached, 0.0), axis=-1)
-    calm = 1.0 if policy.epsilon > 0 else CALM
-    return np.asarray(np.clip(away**2, policy.growth, calm * policy.growth))
+    most = policy.growth if policy.epsilon > 0 else max(policy.growth, CALM)
+    return np.asarray(np.clip(away**2, policy.growth, most))
 
 
 def _differ(arms: ArmSet, leader: Whole) -> Mask:
