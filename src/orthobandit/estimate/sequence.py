@@ -255,7 +255,7 @@ class ContrastSequence:
         tuning = self.tuning
         return {
             "evidence": self.evidence.to_json(),
-            "sizes": "seen",
+            "bets": True,
             "alpha": tuning.alpha.tolist(),
             "rho": tuning.rho.tolist(),
             "scale": tuning.scale.tolist(),
@@ -266,7 +266,7 @@ class ContrastSequence:
         """Return the sequence, started with the same contrasts, with what :meth:`to_json` returned."""
         alpha, rho, scale = (np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))
         evidence = Evidence.from_json(data["evidence"])
-        if self.confidence.is_exact and "sizes" not in data:  # 0.2 did not look
+        if self.confidence.is_exact and "bets" not in data:  # 0.2 did not look
             evidence = evidence.of_unknown_sizes(scale)
         return replace(
             self,

@@ -204,7 +204,7 @@ def test_a_stored_sequence_that_does_not_say_how_large_rounds_were_stays_valid()
     now = start.add(plan, Tally.of(drawn, plan.residuals(drawn, rng.random(300), 0.5), 2))
     data = now.to_json()
     assert start.resumed(data).intervals() == now.intervals()
-    old = start.resumed({name: part for name, part in data.items() if name != "sizes"})
+    old = start.resumed({name: part for name, part in data.items() if name != "bets"})
     assert old.intervals()[0] < now.intervals()[0]
     assert old.intervals()[1] > now.intervals()[1]
 

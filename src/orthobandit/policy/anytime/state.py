@@ -164,7 +164,7 @@ def dump(state: AnytimeState) -> dict[str, Any]:
     # JSON has no infinity: an epsilon that is not yet known is null.
     known = state.epsilon.astype(np.object_)
     known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
-    return {**dump_state(state), "epsilon": known, "sizes": "seen"}
+    return {**dump_state(state), "epsilon": known, "bets": True}
 
 
 def load(arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> AnytimeState:
@@ -175,7 +175,7 @@ def load(arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> AnytimeState:
         name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in _shapes(arms).items()
     }
     arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
-    if is_exact and "sizes" not in data:  # 0.2 did not look
+    if is_exact and "bets" not in data:  # 0.2 did not look
         evidence = Evidence(**{name: arrays[name] for name in EVIDENCE}).of_unknown_sizes(arrays["scale"])
         arrays |= {name: getattr(evidence, name) for name in EVIDENCE}
     return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)

@@ -141,7 +141,7 @@ def test_exact_states_that_do_not_say_how_large_rounds_were_stay_valid():
     state = play(rule, rule.start(THREE), rng, 400)
     data = rule.dump(state)
     # As 0.2 wrote it: nothing is known of sizes but what the scale allows.
-    del data["sizes"]
+    del data["bets"]
     data["pooled"], data["peaks"] = (np.zeros((3, 3)).tolist() for _ in range(2))
     old = rule.load(THREE, data)
     some = state.variances > 0
