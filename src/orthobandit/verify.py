@@ -137,7 +137,7 @@ class Replay:
         parts[:, each, each] = parts[:, each, f["rivals"]]
         ideal, (_, reach, totals, squares, pooled) = np.where(counted, 1 / parts[0], 0.0), parts
         w, e = np.minimum(ideal, self.scale / (self.limit * reach) if self.exact else np.inf), self.entries
-        peak = w * reach * (f["largest"].max() if self.exact else self.excess)
+        peak = w * reach * (min(f["largest"].max(), self.limit) if self.exact else self.excess)
         pooled, slack = peak * squares if self.exact else pooled, w / np.sqrt(np.maximum(ideal, 1e-300))
         added = [w * totals, w * n, w**2 * squares, self.bias * n * slack, w**2 * pooled]
         self.entries = np.stack([*(e[:5] + added), np.maximum(e[5], peak)])

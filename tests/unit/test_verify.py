@@ -269,6 +269,19 @@ def test_scales_of_exact_modes_bind(documents):
     assert not alone.verify(document).valid
 
 
+def test_sizes_beyond_the_limit_buy_nothing(documents):
+    # √squares, all that a tally may know of its largest residual: bets above 1/c would pay for themselves.
+    document = deepcopy(documents["bounded"])
+    for feed in document["feeds"]:
+        feed["largest"] = np.sqrt(feed["squares"]).tolist()
+    assert max(max(feed["largest"]) for feed in document["feeds"]) > document["confidence"]["limit"]
+    verdict = alone.Verdict()
+    with np.errstate(all="ignore"):
+        entries, _ = alone.replay(document, verdict)[-1]
+    assert verdict.valid
+    assert np.all(entries[5] <= np.array(document["tuning"]["scale"]) * (1 + 1e-12))
+
+
 def test_a_problem_names_the_claimed_and_the_recomputed_number():
     document = fed("asymptotic", means=(0.4, 0.4), rounds=400).certificate().to_json()
     other = 1 - document["claim"]["leader"]

@@ -294,7 +294,9 @@ class Evidence:
         """Return the evidence with a batch of rounds, weighted by :func:`weights_of`."""
         factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
         weight = weights_of(batch.factor, batch.reach, tuning, mode)
-        peak = weight * batch.reach * (batch.largest if mode.is_exact else batch.excess)
+        # A tally may know of its largest residual no more than √squares, which is beyond the limit.
+        largest = np.minimum(batch.largest, mode.limit) if mode.is_exact else batch.excess
+        peak = weight * batch.reach * largest
         variance = weight**2 * batch.squares
         return replace(
             self,

@@ -5,8 +5,8 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from orthobandit import Tally
-from orthobandit.estimate import Asymptotic, Bounded, Evidence, Tuning
+from orthobandit import ArmSet, ContrastSequence, Plan, Tally
+from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
 from orthobandit.estimate.evidence import Batch, Sizes, expected_shares, hardly_drawn, relative_squares
 
 
@@ -80,6 +80,19 @@ def test_a_batch_by_hand(mode):
     assert found.peaks == pytest.approx(peak)
     # What is expected of the squares; or, in exact modes, at least the sum of the cubes.
     assert found.pooled == pytest.approx(w**2 * (24.0 if mode == Asymptotic() else peak * 32.0))
+
+
+@pytest.mark.parametrize("mode", [Bounded(0.0, 1.0), SubGaussian(0.0, 1.0, 0.1)])
+def test_a_tally_that_does_not_know_its_largest_never_narrows_exact_intervals(mode):
+    # √squares of 400 rounds is far beyond the limit; a bet must not be paid for having lost more than all.
+    start, rng = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]], mode), np.random.default_rng(3)
+    plan = Plan([0.5, 0.5], 400, start.centre())
+    arms, rewards = plan.draw(rng), (rng.random(400) < 0.5).astype(float)
+    known = Tally.of(arms, plan.residuals(arms, rewards, np.full(400, 0.5)), 2)
+    unknown = Tally(known.counts, known.sums, known.squares)
+    assert unknown.largest.max() > mode.limit
+    (low, high), (lower, higher) = (start.add(plan, tally).intervals() for tally in (known, unknown))
+    assert lower <= low < 0 < high <= higher
 
 
 def test_arms_that_scatter_alike_have_shares_like_their_probabilities():
