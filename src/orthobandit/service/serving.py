@@ -17,6 +17,7 @@ from orthobandit.experiment.store.dialects import address, file_of
 from orthobandit.service.app import create_app
 from orthobandit.service.auth import Tokens
 from orthobandit.service.backup.database import make_private
+from orthobandit.service.collecting import spare_collector
 from orthobandit.service.preparing import prepare
 from orthobandit.service.registry import Registry
 from orthobandit.service.request_log import configure
@@ -102,6 +103,7 @@ class _Server(uvicorn.Server):
         """Begin, and say so."""
         await super().startup(sockets)
         if self.started:
+            spare_collector()
             self._say()
 
 
