@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.entries import Noted
+from orthobandit.experiment.joint import Asking, groups
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
-from orthobandit.experiment.turn import Asking, Request, Turn
+from orthobandit.experiment.turn import Request, Turn
 
 SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
@@ -185,9 +186,10 @@ class SharedLedger:
         try:
             with self.store.exclusive() as writer:
                 turn = self._caught_up(writer)
-                turn.look_up(_units(jobs))
-                for job in jobs:
-                    self._attempt(job, turn)
+                if self.settings.sticky:
+                    turn.look_up(_units(jobs))
+                for places in groups(job.request for job in jobs):
+                    self._attempt_all([jobs[place] for place in places], turn)
                 self._append(turn, writer)
         except BaseException as error:
             self._turn = None  # what was done is not in the store; the next request reads what is
@@ -201,15 +203,29 @@ class SharedLedger:
         for job in jobs:
             job.is_done = True
 
+    def _attempt_all(self, jobs: list[_Job], turn: Turn) -> None:
+        """Do requests together, or one by one if one of them is refused: the others do not suffer for it."""
+        if len(jobs) > 1:
+            requests: Any = [job.request for job in jobs]
+            try:
+                values = requests[0].together(turn, requests)
+            except OrthobanditError:
+                pass  # nothing was done, and each will hear what is wrong with its own
+            else:
+                for job, value in zip(jobs, values, strict=True):
+                    job.value = value
+                _tick(turn)
+                return
+        for job in jobs:
+            self._attempt(job, turn)
+
     def _attempt(self, job: _Job, turn: Turn) -> None:
         """Do one request; one that is refused, or has nothing new to tell, moves the clock and no more."""
-        ledger = turn.ledger
         try:
             job.value = job.request(turn)
         except OrthobanditError as error:
             job.error = error
-        if ledger.at > (ledger.outbox[-1].at if ledger.outbox else turn.logged_at):
-            ledger.outbox.append(Noted(ledger.at, "tick", {}))
+        _tick(turn)
 
     def _append(self, turn: Turn, writer: Writer) -> None:
         entries = turn.ledger.outbox
@@ -249,10 +265,17 @@ class SharedLedger:
         return Turn(ledger, seq=seq, kept=seq, logged_at=ledger.at)
 
 
+def _tick(turn: Turn) -> None:
+    """Log that the clock has moved, if no entry says so."""
+    ledger = turn.ledger
+    if ledger.at > (ledger.outbox[-1].at if ledger.outbox else turn.logged_at):
+        ledger.outbox.append(Noted(ledger.at, "tick", {}))
+
+
 def _units(jobs: list[_Job]) -> list[str]:
     """Return the units that requests will look up."""
     asking = (job.request for job in jobs if isinstance(job.request, Asking))
-    return [unit for one in asking for unit in one.units if unit is not None]
+    return [unit for one in asking for unit in one.names if unit is not None]
 
 
 def _wake(jobs: list[_Job]) -> None:
