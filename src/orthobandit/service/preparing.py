@@ -11,6 +11,7 @@ from orthobandit.service.models import Arm, CreateBody
 SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
 STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plans on
 WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
+KEY = "0" * 64  # of their draws: every start does the same
 _LOCK, _IS_DONE = Lock(), Event()
 
 
@@ -55,7 +56,8 @@ def samples() -> list[CreateBody]:
 
 def _run(body: CreateBody) -> None:
     """Ask and tell one by one and in batches, draw at the edge, and look."""
-    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **settings_of(body))
+    chosen = settings_of(body) | {"key": KEY}
+    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **chosen)
     hour = {"hour": 1.0} if body.covariates else None
     names = [body.objective, *(metric.name for metric in body.metrics)]
     for count in STEPS:
