@@ -62,10 +62,12 @@ class Jobs:
     ----------
     commit : function
         Does jobs, marks each as done, and may raise what was in its way.
+    rest : function
+        Called after each commit, when those who waited for it go on, and before the next begins.
     """
 
-    def __init__(self, commit: Callable[[list[Job]], None]) -> None:
-        self._commit = commit
+    def __init__(self, commit: Callable[[list[Job]], None], rest: Callable[[], None]) -> None:
+        self._commit, self._rest = commit, rest
         self._waiting, self._changed = deque[Job](), Condition(Lock())
         self._is_busy, self._is_gathering, self._last = False, False, _Commit(0, 0.0)
         self._gathering = set[asyncio.AbstractEventLoop]()
@@ -145,8 +147,7 @@ class Jobs:
             jobs = self._gathered()
             self._committed(jobs)
         finally:
-            self._hand_over()
-            _wake(jobs)
+            self._end(jobs)
 
     def _lead_for_loops(self) -> None:
         """Do as :meth:`_lead`, in a thread that nobody waits for."""
@@ -155,7 +156,13 @@ class Jobs:
             with suppress(Exception):  # those who wait are told, and the next commit may be well
                 self._committed(jobs)
         finally:
-            _wake(jobs)
+            self._end(jobs)
+
+    def _end(self, jobs: list[Job]) -> None:
+        _wake(jobs)
+        try:
+            self._rest()
+        finally:
             self._hand_over()
 
     def _committed(self, jobs: list[Job]) -> None:

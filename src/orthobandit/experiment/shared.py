@@ -1,19 +1,32 @@
 """A ledger that threads and processes share: requests are done in turns, and in common commits."""
 
-from typing import Any
+import logging
+from threading import Thread
+from typing import Any, NamedTuple
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.entries import Noted
 from orthobandit.experiment.jobs import Job, Jobs
 from orthobandit.experiment.joint import Asking, groups
 from orthobandit.experiment.ledger import Ledger
+from orthobandit.experiment.picture import taken, written_out
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
 from orthobandit.experiment.turn import Turn
 
 REMEMBERED = 7 * 86_400.0  # seconds for which requests with a key are remembered
 # Entries after which the state is kept, so that opening need not begin at the first; later, a tenth of all.
-SNAPSHOT = 10_000
+SNAPSHOT = 2_000
+
+LOG = logging.getLogger("orthobandit.experiment")
+
+
+class Picture(NamedTuple):
+    """The state after an entry, and when that was."""
+
+    seq: int
+    at: float
+    state: dict[str, Any]
 
 
 class SharedLedger:
@@ -32,8 +45,9 @@ class SharedLedger:
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store, self.settings = store, settings
         self._turn: Turn | None = None
-        self._jobs = Jobs(lambda jobs: self._commit(jobs))
+        self._jobs = Jobs(lambda jobs: self._commit(jobs), self._rest)
         self.do, self.soon = self._jobs.do, self._jobs.soon
+        self._keeping: Thread | None = None
 
     def _commit(self, jobs: list[Job]) -> None:
         try:
@@ -86,16 +100,54 @@ class SharedLedger:
         turn.logged_at = entries[-1].at
         turn.seq = writer.append(entries)
         turn.ledger.outbox = []
-        if turn.seq - turn.kept >= max(SNAPSHOT, turn.seq // 10):
-            self.keep(turn)
-            writer.forget(turn.logged_at - REMEMBERED)
 
-    def keep(self, turn: Turn) -> None:
-        """Keep a snapshot of the ledger, unless nothing is new or the store ends with the process."""
-        is_kept = turn.kept == turn.seq or isinstance(self.store, MemoryStore)
-        if turn.writer is not None and not is_kept and not turn.ledger.outbox:
-            turn.writer.keep(turn.seq, turn.ledger.to_json())
-            turn.kept = turn.seq
+    def _rest(self) -> None:
+        """Take a picture of the state from time to time, and let another thread keep it.
+
+        The state follows from the log: a picture is a short cut for those who open it, and nobody waits for
+        it to be written.
+        """
+        turn = self._turn
+        if turn is None or turn.seq - turn.kept < max(SNAPSHOT, turn.seq // 10):
+            return
+        if self._keeping is not None and self._keeping.is_alive():
+            return
+        try:
+            picture = self._picture(turn)
+        except Exception as error:  # what was requested is done, whatever comes of this
+            LOG.error("no picture could be taken after entry %d", turn.seq, exc_info=error)
+            return
+        if picture is not None:
+            # Not of the pool: its threads would be lost if this process were forked.
+            self._keeping = Thread(target=self._keep_later, args=(picture,), name="orthobandit-keeping")
+            self._keeping.start()
+
+    def keep(self) -> None:
+        """Keep the state as it is now, before its store is closed."""
+        if self._keeping is not None:
+            self._keeping.join()
+        picture = self.do(self._picture)
+        if picture is not None:
+            self._keep(picture)
+
+    def _picture(self, turn: Turn) -> Picture | None:
+        """Return the state, unless nothing is new or the store ends with the process."""
+        if turn.kept == turn.seq or isinstance(self.store, MemoryStore) or turn.ledger.outbox:
+            return None
+        turn.kept = turn.seq
+        return Picture(turn.seq, turn.logged_at, taken(turn.ledger))
+
+    def _keep(self, picture: Picture) -> None:
+        state = written_out(picture.state)
+        with self.store.exclusive() as writer:
+            writer.keep(picture.seq, state)
+            writer.forget(picture.at - REMEMBERED)
+
+    def _keep_later(self, picture: Picture) -> None:
+        try:
+            self._keep(picture)
+        except OrthobanditError as error:  # all that was told is in the log, and the next picture may be kept
+            LOG.warning("the state after entry %d was not kept: %s", picture.seq, error)
 
     def _caught_up(self, writer: Writer) -> Turn:
         """Return the turn after all that anybody has written."""
