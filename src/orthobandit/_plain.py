@@ -121,10 +121,10 @@ def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
     ['shape', 'type', 'zlib']
     """
     kind = array.dtype.newbyteorder("<")
-    data, name = np.ascontiguousarray(array, dtype=kind).tobytes(), "bytes"
-    if compressed and len(data) >= PAGE:
-        data, name = compress(data, FASTEST), "zlib"
-    return {"type": kind.str, "shape": list(array.shape), name: b64encode(data).decode("ascii")}
+    data = np.ascontiguousarray(array, dtype=kind)
+    is_short = not compressed or data.nbytes < PAGE
+    text = b64encode(data.tobytes() if is_short else compress(data.data, FASTEST)).decode("ascii")
+    return {"type": kind.str, "shape": list(array.shape), "bytes" if is_short else "zlib": text}
 
 
 def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ...]) -> NDArray[Any]:

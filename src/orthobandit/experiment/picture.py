@@ -1,11 +1,12 @@
 """A state as it is at one moment, taken in a blink and written out later, while the experiment goes on.
 
-All of a state that changes in place is short, but for what waits for rewards: that is copied at once and
-packed later.
+What is long in a state is what waits for rewards. It is written once and then only taken away, but for the
+rewards themselves, of which a copy is made; so that it can be packed later, from where it is.
 """
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -21,11 +22,11 @@ def pack(array: NDArray[Any]) -> dict[str, Any]:
     return packed(array, compressed=True)
 
 
+@dataclass(frozen=True, eq=False)
 class Later:
-    """A copy of an array, to be packed later."""
+    """An array that stays as it is, to be packed later."""
 
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array.copy()
+    array: NDArray[Any]
 
 
 def taken(ledger: "Ledger") -> dict[str, Any]:

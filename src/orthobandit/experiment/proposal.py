@@ -211,9 +211,14 @@ class Waiting:
         return self._arms[rows][told], self._values[metric, rows][told]
 
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
-        """Return what survives JSON exactly: there may be very many, so columns become what `pack` makes."""
+        """Return what survives JSON exactly: there may be very many, so columns become what `pack` makes.
+
+        It may be given arrays that share memory with the columns: rows are never changed, but for values.
+        """
         rows = slice(self._head, self._end)
-        return {"first": self.first} | {name: pack(getattr(self, f"_{name}")[..., rows]) for name in COLUMNS}
+        columns = {name: getattr(self, f"_{name}")[..., rows] for name in COLUMNS}
+        columns["values"] = columns["values"].copy()
+        return {"first": self.first} | {name: pack(column) for name, column in columns.items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], metrics: int) -> "Waiting":

@@ -27,7 +27,7 @@ class Rows:
 
     @property
     def array(self) -> Array:
-        """All of them (n, m), as long as nothing is added."""
+        """All of them (n, m), as they are now: what is there is never written to again."""
         return self._kept[self._head : self._end]
 
     def add(self, rows: Array) -> None:
