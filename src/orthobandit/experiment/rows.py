@@ -4,7 +4,7 @@ import numpy as np
 
 from orthobandit._types import Array
 
-LEAST = 64  # rows that there is room for
+LEAST = 256  # rows that there is room for
 
 
 class Rows:
