@@ -78,6 +78,20 @@ def wait_for(port: int) -> None:
     raise TimeoutError(f"nobody listens on {port}")
 
 
+def wait_until_ready(port: int) -> None:
+    """Wait until the service says that it is ready: it listens before it has compiled all it needs."""
+    for _ in range(600):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        try:
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return
+        finally:
+            connection.close()
+        time.sleep(0.1)
+    raise TimeoutError(f"the service on {port} does not become ready")
+
+
 def free_port() -> int:
     """Return a port that nobody uses."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -90,6 +104,7 @@ def serving(where: str) -> Iterator[Server]:
     port = free_port()
     options = ("--db", where, "--port", str(port), "--no-auth")
     with process("-c", SERVE, "serve", *options, port=port) as server:
+        wait_until_ready(port)
         yield server
 
 
