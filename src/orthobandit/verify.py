@@ -8,19 +8,17 @@ against the rival of i in each. Row i spends Σ_j α_ij ≤ δ, and arm i goes o
 import json
 import sys
 from hashlib import blake2b
-from itertools import pairwise
-from math import erfc, lgamma, log, pi, sqrt
+from math import erfc, log, pi, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FORMAT = "orthobandit certificate 2"
+FORMAT = "orthobandit certificate 3"
 USES = ("warm-up", "pilot", "evidence")  # of feeds, in this order
 ARRAYS = ("p", "values", "counts", "sums", "squares", "largest")  # of a feed
 GRID, SHARE = np.array([1 / 8000, 1 / 20, 1, 20, 8000]), np.array([0.02, 0.13, 0.7, 0.13, 0.02])  # of ρ
 CLOSE = 1e-6  # of its width: what a claimed bound may differ from the recomputed one by
-NODES, HEIGHTS = np.polynomial.legendre.leggauss(60)
 
 
 class Verdict:
@@ -50,42 +48,42 @@ def digest(document: dict[str, Any]) -> str:
     return blake2b(json.dumps(document | {"digest": ""}, sort_keys=True).encode()).hexdigest()
 
 
-def log_area(a: Any) -> Any:
-    """Return log ∫ exp(−a(s − 1 + e⁻ˢ)) ds from 0 on, cut at e⁻⁴⁰."""
-    a, area = a[..., np.newaxis], 0 * a
-    for begin, end in pairwise([0, *8.0 ** np.arange(-12, 1)]):
-        s = (40 / a + np.sqrt(80 / a)) * (begin + (end - begin) / 2 * (1 + NODES))
-        area = area + np.sum((end - begin) / 2 * HEIGHTS * np.exp(-a * (s + np.expm1(-s))), axis=-1)
-    return np.log(area * (40 / a + np.sqrt(80 / a))[..., 0])
-
-
-def whole_area(a: Any) -> Any:
-    """Return the same from −∞ on: log Γ(a) + a − a·log a, by Stirling's series where a is large."""
-    small, large = np.minimum(a, 20.0), np.maximum(a, 20.0)
-    series = (1 / 12 - (1 / 360 - 1 / (1260 * large**2)) / large**2) / large + np.log(2 * pi / large) / 2
-    return np.where(a < 20, np.vectorize(lgamma)(small) + small - small * np.log(small), series)
+def bets_boundary(e: Any, tuning: Any, grid: Any, share: Any) -> Any:
+    """Return where a mixture of bets exp(λS − λ²V/2 − λ³H/3(1 − λh)), none above 0.95/c, reaches 1/α."""
+    bets, goal = 2.0 ** (np.arange(-80, 41) / 2), -np.log(tuning[0])  # bets in units of 1/√ρ
+    edges = np.sqrt(grid / 2) * np.append(0.0, bets[:-1] * 2**0.25)[:, np.newaxis]
+    left = np.vectorize(erfc)(edges) @ share  # of |N(0, 1/ρ)|, mixed over ρ, from each bet on
+    rho, c, v, third, peak = (one[..., np.newaxis] for one in (*tuning[1:], e[2], e[4], e[5]))
+    cut, bet = bets / np.sqrt(rho) >= 0.95 / c, np.minimum(bets / np.sqrt(rho), 0.95 / c)
+    weight = np.where(cut, left, left - np.append(left[1:], 0.0)) * (np.cumsum(cut, axis=-1) <= 1)
+    cost = np.log(np.maximum(weight, 1e-300)) - bet**2 * (v / 2 + bet * third / (3 * (1 - bet * peak)))
+    low, high = 0 * goal, np.min((goal[..., np.newaxis] - cost) / bet, axis=-1)
+    for _ in range(64):
+        short = np.logaddexp.reduce(cost + bet * ((low + high) / 2)[..., np.newaxis], axis=-1) < goal
+        low, high = np.where(short, (low + high) / 2, low), np.where(short, high, (low + high) / 2)
+    return high
 
 
 def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Any = GRID, share: Any = SHARE) -> Any:
     """Return how far totals of entries (6, ...) may stray: where a mixture over a grid of ρ reaches 1/α."""
-    alpha, rho, c = (one[..., np.newaxis] for one in tuning)
-    v = e[2] / tuning[2] ** 2 if is_exact else (e[2] + 2 * np.maximum(e[2], e[4])) / 3  # Delyon (2009)
-    a = v[..., np.newaxis] + (rho := rho * grid / (c**2 if is_exact else 1))
+    if is_exact:
+        return bets_boundary(e, tuning, grid, share)
+    alpha, rho = (one[..., np.newaxis] for one in tuning[:2])
+    v = (e[2] + 2 * np.maximum(e[2], e[4])) / 3  # Delyon (2009)
+    a = v[..., np.newaxis] + (rho := rho * grid)
     levels = np.logaddexp(0, np.log(a / rho) / 2 - np.log(2 * alpha * share))
     level = np.take_along_axis(levels, np.argmin(a * levels, -1, keepdims=True), -1)[..., 0]
-    offset = np.log(share) + (whole_area(a) - log_area(rho) if is_exact else np.log(rho / a) / 2)
     low, high = 0 * level, 100 * np.min(np.sqrt(2 * a * levels) + levels, axis=-1)
     for _ in range(64):
         s = ((low + high) / 2)[..., np.newaxis]
-        far = s - a * np.log1p(s / a) if is_exact else s**2 / (2 * a)
-        parts = offset + far + np.log(-np.expm1(-far) if is_exact else 2 - np.exp(-far))
+        parts = np.log(share) + np.log(rho / a) / 2 + s**2 / (2 * a) + np.log(2 - np.exp(-(s**2) / (2 * a)))
         short = np.logaddexp.reduce(parts, axis=-1) < -np.log(tuning[0])
         low, high = np.where(short, s[..., 0], low), np.where(short, high, s[..., 0])
-    return tuning[2] * high if is_exact else np.where(events >= 10, high + e[5] * level, np.inf)
+    return np.where(events >= 10, high + e[5] * level, np.inf)
 
 
-def geometry(x: Any, p: Any) -> tuple[Any, Any]:
-    """Return g[i, j, a] (K, K, K) and E g² (K, K), infinite for pairs that p cannot estimate."""
+def geometry(x: Any, p: Any) -> tuple[Any, Any, Any]:
+    """Return g[i, j, a] (K, K, K), E g² (K, K), infinite where p cannot estimate a pair, and ‖h_a‖² (K,)."""
     centred = x - p @ x
     values, vectors = np.linalg.eigh((centred * p[:, np.newaxis]).T @ centred)
     inside, rotated = values > 1e-15 * len(values) * values.max(), centred @ vectors
@@ -94,7 +92,7 @@ def geometry(x: Any, p: Any) -> tuple[Any, Any]:
     apart = white[:, np.newaxis] - white
     v = (apart**2).sum(-1)
     unknown = outside | outside[:, np.newaxis] | (v <= 1e-20 * (white**2).sum(-1).max())
-    return apart @ white.T, np.where(unknown, np.inf, v)
+    return apart @ white.T, np.where(unknown, np.inf, v), (white**2).sum(-1)
 
 
 class Replay:
@@ -128,17 +126,19 @@ class Replay:
 
     def count(self, f: dict[str, Any], counted: Any) -> None:
         """Add a feed to entries that count it, weighted by 1/E g² or, if exact, by what the scale allows."""
-        p, n, (g, v), each = f["p"], f["counts"].sum(), geometry(self.x, f["p"]), np.arange(len(self.x))
+        p, n, (g, v, size), each = f["p"], f["counts"].sum(), geometry(self.x, f["p"]), np.arange(len(self.x))
         share = np.divide(self.relative, self.drawn, out=np.ones_like(p), where=self.drawn > 0)
         pooled = f["squares"].sum() * np.maximum(np.where(np.isfinite(v), v, 0.0), g**2 @ (p * share))
-        hardly = (p > 0) & (self.drawn - f["counts"] + f["length"] * p < 10) & (not self.exact)
-        seen = np.where(g**2 @ np.where(hardly, p, 0.0) > 0.25 * v, np.inf, v)
+        draws = np.maximum(self.drawn - f["counts"] + f["length"] * p, 1e-300)  # by the end of the plan
+        doubt = 10 * g**2 @ (p * np.minimum(p * size, 1) / draws) * (not self.exact)
+        seen = np.where(doubt > v, np.inf, v)
         totals = n * (f["values"][:, np.newaxis] - f["values"]) + g @ f["sums"]
         parts = np.stack([seen, np.abs(g[:, :, p > 0]).max(-1), totals, g**2 @ f["squares"], pooled])
         parts[:, each, each] = parts[:, each, f["rivals"]]
         ideal, (_, reach, totals, squares, pooled) = np.where(counted, 1 / parts[0], 0.0), parts
         w, e = np.minimum(ideal, self.scale / (self.limit * reach) if self.exact else np.inf), self.entries
-        slack, peak = w / np.sqrt(np.maximum(ideal, 1e-300)), w * reach * self.excess
+        peak = w * reach * (f["largest"].max() if self.exact else self.excess)
+        pooled, slack = peak * squares if self.exact else pooled, w / np.sqrt(np.maximum(ideal, 1e-300))
         added = [w * totals, w * n, w**2 * squares, self.bias * n * slack, w**2 * pooled]
         self.entries = np.stack([*(e[:5] + added), np.maximum(e[5], peak)])
 

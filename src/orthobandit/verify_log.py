@@ -17,7 +17,7 @@ try:
 except ImportError:  # the two files side by side, without the package
     import verify as decision  # type: ignore[import-not-found, no-redef]
 
-FORMAT = "orthobandit certificate of a log 2"
+FORMAT = "orthobandit certificate of a log 3"
 ARRAYS = ("counts", "sums", "squares", "largest")  # of a feed
 EACH = "gmk,gk->gm"  # matrices (G, m, K) times one vector (G, K) each
 NAMED = 12  # gaps that the claim names
@@ -63,13 +63,13 @@ class Gaps(decision.Replay):
         share = np.divide(self.relative, self.drawn, out=np.ones(len(self.x)), where=self.drawn > 0)
         usual = np.maximum(np.where(np.isfinite(v), v, 0.0), np.einsum(EACH, squared, p * share))
         totals = n * (values[self.others] - values[self.arm]) + np.einsum(EACH, g, s)
-        slack, pooled = w / np.sqrt(np.maximum(ideal, 1e-300)), w**2 * q.sum(1, keepdims=True) * usual
-        parts = [w * totals, w * n, w**2 * np.einsum(EACH, squared, q), self.bias * n * slack, pooled]
-        peaks = np.max(w * reach * self.excess, axis=0)
-        self.entries = np.vstack([e[:5] + np.sum(parts, axis=1), np.maximum(e[5], peaks)])
+        slack, squares = w / np.sqrt(np.maximum(ideal, 1e-300)), w**2 * np.einsum(EACH, squared, q)
+        peaks = w * reach * (largest.max(1, keepdims=True) if self.exact else self.excess)
+        pooled = peaks * squares if self.exact else w**2 * q.sum(1, keepdims=True) * usual
+        parts = [w * totals, w * n, squares, self.bias * n * slack, pooled]
+        self.entries = np.vstack([e[:5] + np.sum(parts, axis=1), np.maximum(e[5], peaks.max(0))])
         hardly = (p > 0) & (self.drawn - c.sum(0) + n[:, 0] @ p < self.least)
-        carried = np.sum(n * ideal**2 * np.einsum(EACH, squared, p * hardly), axis=0)
-        total = np.sum(n * ideal, axis=0)
+        carried, total = np.sum([n * ideal**2 * np.einsum(EACH, squared, p * hardly), n * ideal], axis=1)
         hidden = np.where(total > 0, carried > 0.25 * total, self.events == 0)
         self.events = np.where(hidden | (self.largest == 0), 0.0, self.scattered / np.square(self.largest))
 

@@ -70,7 +70,7 @@ def test_certificates_of_decision_are_verified_too(tmp_path):
 @pytest.mark.parametrize("text", ['{"format": "other"}', '{"format": ["a"]}', "[1, 2]", "no json", "{}", ""])
 def test_other_files_are_refused(text, tmp_path):
     (tmp_path / "other.json").write_text(text)
-    with pytest.raises(ValueError, match=r"it is neither an 'orthobandit certificate 2'|line 1 column 1"):
+    with pytest.raises(ValueError, match=r"it is neither an 'orthobandit certificate 3'|line 1 column 1"):
         alone.verify_file(tmp_path / "other.json")
 
 

@@ -47,7 +47,7 @@ EXTRAS = {
 }
 LITTLE = 2**29  # bytes of memory or disk below which something will fail
 TIGHT = 2**31  # below which long work may
-INTERVALS = ((Asymptotic(), 0.373819811), (Bounded(0.0, 1.0), 0.401683728))  # half widths, by mode
+INTERVALS = ((Asymptotic(), 0.373819811), (Bounded(0.0, 1.0), 0.392938735))  # half widths, by mode
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -67,6 +67,11 @@ class PairGeometry:
         """Return Σ_a g(a)²·q_a of every pair (..., K, K) for squares q (..., K) of the arms."""
         return _for_each(_squares, self.inner, squares)
 
+    def are_doubtful(self, probabilities: Array, draws: Array) -> Mask:
+        """Tell which pairs (..., K, K) wait: see :func:`doubts`."""
+        lengths = np.diagonal(self.inner, axis1=-2, axis2=-1)
+        return is_doubtful(self.variance, self.carried(doubts(probabilities, lengths, draws)))
+
     def sums(self, counts: Array, sums: Array, squares: Array, values: Array) -> tuple[Array, Array]:
         """Return Σψ, and Σ(ψ − predicted)², (..., K, K), of rounds tallied as residuals per arm (..., K)."""
         pushed = (self.inner @ sums[..., np.newaxis])[..., 0]
@@ -291,19 +296,25 @@ class RivalGeometry:
         return forms, pushes, reaches
 
     def doubts(self, draws: Array) -> Array:
-        """Return squares q (m,) whose form, divided by v, is the doubt about a contrast's variance.
+        """Return squares (m,) of the support whose form is the doubt about a contrast: see :func:`doubts`."""
+        lengths = np.einsum("ij,ij->i", self.white, self.white)
+        return doubts(self.probabilities, lengths, draws)
 
-        Arm a carries the share s_a = p_a·g(a)²/v of the variance of a contrast, and what it returns is known
-        from its n_a draws. The relative error of the whole is about √(Σ s_a²/n_a), and s_a ≤ p_a‖h_a‖². So
-        Σ_a s_a·min(p_a‖h_a‖², 1)/n_a bounds its square: the form of these squares over v.
 
-        Parameters
-        ----------
-        draws : (m,) array
-            n_a, how often each arm of the support will have been drawn.
-        """
-        most = np.minimum(self.probabilities * np.einsum("ij,ij->i", self.white, self.white), 1.0)
-        return np.asarray(self.probabilities * most / np.maximum(draws, 1e-300))
+def doubts(probabilities: Array, lengths: Array, draws: Array) -> Array:
+    """Return squares q (..., m) whose form Σ_a g(a)²·q_a, divided by v, is the doubt about its variance.
+
+    Arm a carries the share s_a = p_a·g(a)²/v of the variance of a contrast, and what it returns is known from
+    its n_a draws. The relative error of the whole is about √(Σ s_a²/n_a), and s_a ≤ p_a‖h_a‖², h_a being the
+    arm in coordinates in which Σ is the identity. So Σ_a s_a·min(p_a‖h_a‖², 1)/n_a bounds its square.
+
+    Parameters
+    ----------
+    probabilities, lengths, draws : (..., m) arrays
+        p_a, ‖h_a‖², and n_a: how often each arm will have been drawn.
+    """
+    most = np.minimum(probabilities * lengths, 1.0)
+    return np.asarray(probabilities * most / np.maximum(draws, 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,12 +350,12 @@ def _largest_into(pulls: Singles, out: Array) -> None:
     out[:] = largest
 
 
-def is_doubtful(variance: Array, doubt: Array) -> Array:
+def is_doubtful(variance: Array, doubt: Array) -> Mask:
     """Tell which contrasts wait: their variance will be known less well than from ten draws of one arm.
 
     Parameters
     ----------
     variance, doubt : (n,) arrays
-        v and the form of :meth:`RivalGeometry.doubts`.
+        v and the form of :func:`doubts`.
     """
     return np.asarray(doubt * DRAWN > variance)

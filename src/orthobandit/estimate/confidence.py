@@ -11,13 +11,8 @@ import scipy
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate.boundaries import (
-    gamma_boundary,
-    normal_boundary,
-    normal_level,
-    reaches_gamma,
-    reaches_normal,
-)
+from orthobandit.estimate.bets import Spent, Stakes, bets_boundary, reaches_bets
+from orthobandit.estimate.boundaries import normal_boundary, normal_level, reaches_normal
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
@@ -108,13 +103,15 @@ class Asymptotic(Confidence):
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
         variance = self._variance(evidence)
         boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
-        boundary = boundary + self._for_events(evidence, variance, tuning)
+        boundary = boundary + self._for_events(evidence, variance, tuning, np.ones((), dtype=np.bool_))
         return _per_weight(evidence, np.where(evidence.events >= EVENTS, boundary, np.inf))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
-        variance = self._variance(evidence)
-        total = evidence.totals - evidence.slack - self._for_events(evidence, variance, tuning)
+        variance, total = self._variance(evidence), evidence.totals - evidence.slack
         found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
+        widened = self._for_events(evidence, variance, tuning, found)
+        if np.any(widened > 0):
+            found = reaches_normal(total - widened, variance, tuning.alpha, tuning.rho, tuning.grid)
         return np.asarray(found & (evidence.events >= EVENTS))
 
     @staticmethod
@@ -122,29 +119,36 @@ class Asymptotic(Confidence):
         return np.asarray((evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0)
 
     @staticmethod
-    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning) -> Array:
-        """Return what boundaries are widened by for rare events; arms may have different numbers of them."""
-        if not np.any(evidence.peaks > 0):
-            return np.zeros(())
-        return evidence.peaks * normal_level(variance, tuning.alpha, tuning.rho, tuning.grid)
+    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning, asked: Mask) -> Array:
+        """Return what boundaries are widened by for rare events, where asked: arms may differ in them."""
+        peaks, v, alpha, rho, asked = np.broadcast_arrays(
+            evidence.peaks, variance, tuning.alpha, tuning.rho, asked & (evidence.peaks > 0)
+        )
+        out = np.zeros(peaks.shape)
+        if asked.any():
+            out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
+        return out
 
 
 @dataclass(frozen=True)
 class _Exact(Confidence):
-    """Empirical Bernstein with the gamma-exponential mixture, for residuals within ± `limit`."""
+    """Bets against the claim, none so high that a residual within ± `limit` could ruin it."""
 
     is_exact: ClassVar[bool] = True
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
-        c = tuning.scale
-        variance, rho = evidence.variances / c**2, tuning.rho / c**2
-        return _per_weight(evidence, c * gamma_boundary(variance, tuning.alpha, rho, tuning.grid))
+        return _per_weight(evidence, bets_boundary(*_bets(evidence, tuning), tuning.grid))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         # Asking whether the mixture has reached 1/α needs no root.
-        c, total = tuning.scale, evidence.totals - evidence.slack
-        variance, rho = evidence.variances / c**2, tuning.rho / c**2
-        return reaches_gamma(total / c, variance, tuning.alpha, rho, tuning.grid)
+        return reaches_bets(evidence.totals - evidence.slack, *_bets(evidence, tuning), tuning.grid)
+
+
+def _bets(evidence: Evidence, tuning: Tuning) -> tuple[Spent, Stakes]:
+    return (
+        Spent(evidence.variances, evidence.pooled, evidence.peaks),
+        Stakes(tuning.alpha, tuning.rho, tuning.scale),
+    )
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,8 @@ class Batch:
     Attributes
     ----------
     rounds : float or array
+    largest : float or array
+        Largest magnitude of a residual.
     excess : float or array
         As in :class:`Sizes`, up to and with these rounds.
     factor : array
@@ -206,6 +208,7 @@ class Batch:
     """
 
     rounds: float | Array
+    largest: float | Array
     excess: float | Array
     factor: Array
     reach: Array
@@ -231,9 +234,9 @@ class Evidence:
     pooled : array
         What `variances` should be on average over the draws: Σ w²·v·residual² if residuals are alike for all
         arms, Σ_a w²·p_a·g(a)²·(squared residuals of arm a as they were so far) if they are not; in each batch
-        the larger.
+        the larger. In exact modes at least Σ|w·ψ − predicted|³.
     peaks : array
-        Largest w·|g(a)|·(excess of a residual) that a round may have had.
+        Largest w·|g(a)|·(excess of a residual) that a round may have had; in exact modes, of the residual.
     events : array
         See :attr:`Sizes.events`.
     """
@@ -287,14 +290,16 @@ class Evidence:
         """Return the evidence with a batch of rounds, weighted by :func:`weights_of`."""
         factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
         weight = weights_of(batch.factor, batch.reach, tuning, mode)
+        peak = weight * batch.reach * (batch.largest if mode.is_exact else batch.excess)
+        variance = weight**2 * batch.squares
         return replace(
             self,
             totals=self.totals + weight * batch.estimates,
             weights=self.weights + weight * batch.rounds,
-            variances=self.variances + weight**2 * batch.squares,
+            variances=self.variances + variance,
             slack=self.slack + mode.bias * batch.rounds * weight * np.sqrt(factor),
-            pooled=self.pooled + weight**2 * batch.pooled,
-            peaks=np.maximum(self.peaks, weight * batch.reach * batch.excess),
+            pooled=self.pooled + (peak * variance if mode.is_exact else weight**2 * batch.pooled),
+            peaks=np.maximum(self.peaks, peak),
         )
 
 

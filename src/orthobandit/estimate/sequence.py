@@ -183,6 +183,7 @@ class ContrastSequence:
         rounds, weighted = tally.rounds[:, np.newaxis].astype(np.float64), pulls.pull**2
         batch = Batch(
             rounds=rounds,
+            largest=tally.largest.max(axis=-1, keepdims=True),
             excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(pulls.known, pulls.variance, np.inf),
             reach=pulls.reach,

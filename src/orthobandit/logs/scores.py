@@ -121,6 +121,7 @@ class Score:
         reach = np.maximum(np.abs(pull).max(axis=1, keepdims=True), LEAST)
         batch = Batch(
             rounds=rounds,
+            largest=tally.largest.max(axis=1, keepdims=True),
             excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(known, 1.0, np.inf),
             reach=reach,

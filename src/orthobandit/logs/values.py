@@ -84,13 +84,17 @@ class ArmValues:
         self._relative += by_arm * (float(arms.sum()) / total) if total > 0 else arms
         loudness = self._relative * self._per_draw[step] + self._undrawn[step]
         self._pooled += squares.sum(axis=1) @ np.maximum(self._least[some], self._shares[some] @ loudness)
-        self._estimate(self._totals, self._weight[step], np.maximum(self._variances, self._pooled))
+        self._estimate(self._totals, self._weight[step], self._larger(self._variances, self._pooled))
 
     def learn_from(self, evidence: Evidence) -> None:
         """Take the values from evidence alone."""
         m = len(self._others)
-        variance = np.maximum(evidence.variances, evidence.pooled)[:m]
+        variance = self._larger(evidence.variances, evidence.pooled)[:m]
         self._estimate(evidence.totals[:m], evidence.weights[:m], variance)
+
+    def _larger(self, variances: Array, pooled: Array) -> Array:
+        """Return variances, or what was pooled where that is larger; exact modes need no second opinion."""
+        return variances if self._mode.is_exact else np.maximum(variances, pooled)
 
     def _estimate(self, totals: Array, weights: Array, variance: Array) -> None:
         """Shrink each gap by how much of its square is noise, and make the values linear in the features."""

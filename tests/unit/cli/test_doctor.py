@@ -38,7 +38,7 @@ def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
     assert code == 1
     status, words = found["a known interval"]
     assert status == "problem"
-    assert words == "bounded rewards: -0.201684 to 0.601684 instead of -0.100000 to 0.500000"
+    assert words == "bounded rewards: -0.192939 to 0.592939 instead of -0.100000 to 0.500000"
 
 
 def test_too_little_room_is_a_problem(capsys, monkeypatch):

@@ -146,7 +146,7 @@ def test_what_does_not_give_the_claim_is_refused():
 
 def test_files_that_hold_something_else_are_named(tmp_path):
     (tmp_path / "other.json").write_text('{"format": "something"}')
-    with pytest.raises(FileFormatError, match=r"other\.json is not an 'orthobandit certificate 2'"):
+    with pytest.raises(FileFormatError, match=r"other\.json is not an 'orthobandit certificate 3'"):
         Certificate.read(tmp_path / "other.json")
     with pytest.raises(FileFormatError, match=r"none\.json cannot be read"):
         Certificate.read(tmp_path / "none.json")

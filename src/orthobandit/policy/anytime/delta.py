@@ -10,16 +10,16 @@ from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Tuning
 from orthobandit.policy.anytime.settings import Settings
 
-RESERVE = 0.05  # of δ that is kept for arms that come and go
+RESERVE = 0.02  # of δ that is kept for arms that come and go
 # Shares of δ for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can end the
 # experiment, bounds decide when; where it cannot, they are for the reader.
-BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.1
+BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.05
 TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
-CAUTION = 1.0  # standard errors that gaps of the pilot are shrunk by
+CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
-EARLY, LEAST, MOST = 0.1, 3.0, 200.0
+EARLY, LEAST, MOST = 0.2, 3.0, 400.0
 
 
 def shares(policy: Settings) -> tuple[float, float]:

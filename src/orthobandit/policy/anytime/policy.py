@@ -78,11 +78,12 @@ class AnytimeElimination:
         Forecast of the moving level. A good one narrows intervals, a bad one widens them, none biases them;
         autoregressive by default.
     growth : float
-        Each batch adds this share of the rounds so far.
+        Each batch adds this share of the rounds so far, and up to a tenth while no arm is near its end. With
+        evidence against leaders alone six times this share, up to a tenth.
     mixing : float
         Share of the exact centred design in plans that identify.
     pilot : int, optional
-        Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 14(r + 1) to earn.
+        Fewest rounds of the warm-up and of the pilot together; by default 20(r + 1), and 10(r + 1) to earn.
         The pilot goes on by itself until it has seen enough to tune by.
     pairs : {"auto", "all", "leader"}
         On which pairs evidence is kept: on all, which takes memory and time in K², or on those with arms that
@@ -103,8 +104,8 @@ class AnytimeElimination:
     rewards: tuple[float, float] | None = None
     confidence: Confidence = None  # type: ignore[assignment]  # never None once made
     baseline: Baseline = ARMA()  # noqa: RUF009
-    growth: float = 0.03
-    mixing: float = 0.05
+    growth: float = 0.01
+    mixing: float = 0.02
     pilot: int | None = None
     pairs: str = "auto"
 
@@ -212,7 +213,7 @@ class AnytimeElimination:
         The best arm is ever dropped with probability at most δ, and on the same event the leader is within
         `epsilon` of it: the largest upper bound on what a survivor could be better by. Where evidence is on
         pairs with leaders alone, it rests on rounds since the present one first led, and is infinite until
-        there are some, and while more than 20,000 arms are left if no `epsilon` is set.
+        there are some, and while more than 5,000 arms are left if no `epsilon` is set.
         """
         return Decision(
             active=state.active,
@@ -259,7 +260,7 @@ class AnytimeElimination:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
-        arm took part in start again, with half of what is left of the 5 % of δ kept in reserve, and arms
+        arm took part in start again, with half of what is left of the 2 % of δ kept in reserve, and arms
         that only they had dropped come back. From now on the claims are about the best of
         the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
         on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
@@ -288,7 +289,7 @@ class AnytimeElimination:
         """Add arms to the race; all that is known about the others stays.
 
         Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
-        Failure probability for bounds of old arms on new ones comes from the 5 % of δ kept in reserve, half
+        Failure probability for bounds of old arms on new ones comes from the 2 % of δ kept in reserve, half
         of what is left at each extension. So the claims are about the best of all arms, new
         ones included, with probability 1 − δ; see :meth:`retire` if the choice depends on rewards.
 

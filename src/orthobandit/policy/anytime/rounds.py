@@ -15,13 +15,11 @@ from orthobandit.estimate.augmented import PairGeometry, with_diagonal
 from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import (
-    HIDDEN,
     Batch,
     Evidence,
     Sizes,
     Tuning,
     expected_shares,
-    hardly_drawn,
     relative_squares,
 )
 from orthobandit.estimate.orthogonal import centred_sums
@@ -187,10 +185,8 @@ class Rounds:
         if not confidence.is_exact:
             pooled = _of_pairs(tally.squares.sum(axis=-1)) * self._expected_factor(geometry)
             # Decided by the plan and what came before it, so that no draw can choose what is counted.
-            expected = self.length[..., np.newaxis] * self.probabilities
-            unseen = hardly_drawn(self.probabilities, expected, self.drawn - counts)
-            hidden = geometry.carried(np.where(unseen, self.probabilities, 0.0)) > HIDDEN * variance
-            variance = np.where(hidden, np.inf, variance)
+            draws = self.drawn - counts + self.length[..., np.newaxis] * self.probabilities
+            variance = np.where(geometry.are_doubtful(self.probabilities, draws), np.inf, variance)
         factor, reach, estimates, squares, pooled = (
             with_rivals(pairs, rivals)
             for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
@@ -200,6 +196,7 @@ class Rounds:
         tests = np.diagonal(factor, axis1=-2, axis2=-1)
         batch = Batch(
             rounds=_of_pairs(counts.sum(axis=-1)),
+            largest=_of_pairs(tally.largest.max(axis=-1)),
             excess=_of_pairs(self.excess),
             factor=with_diagonal(factor, np.where(kept, tests, np.inf)),
             reach=reach,

@@ -11,13 +11,14 @@ from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
 from orthobandit.estimate.boundaries import WIDE, normal_mixture
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Tuning
+from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.policy.anytime.delta import cautious_gaps, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of, with_rivals
 from orthobandit.policy.anytime.settings import Settings, warm_up
 
 SHORTEST = 10  # rounds of a batch
+CALM = 0.1  # share of the rounds so far that a batch adds while no arm is near its end
 INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
@@ -143,7 +144,7 @@ class Run(Rounds):
         values = self.estimates(arms)
         leader = np.asarray(np.argmax(np.where(self.active, values, -np.inf), axis=-1))
         others = self.active & _differ(arms, leader)
-        bounds = np.where(others, self._upper_bounds(policy.confidence, leader), 0.0)
+        bounds = self._upper_bounds(policy.confidence, leader, others)
         run = replace(
             self,
             leader=leader,
@@ -154,18 +155,19 @@ class Run(Rounds):
         first = np.where(alike, np.argmax(self.active, axis=-1), leader)
         return run._settled(first, alike | (run.epsilon <= policy.epsilon))
 
-    def _upper_bounds(self, confidence: Confidence, leader: Whole) -> Array:
-        """Return the most that each arm (..., K) can be better than the leader."""
+    def _upper_bounds(self, confidence: Confidence, leader: Whole, others: Mask) -> Array:
+        """Return the most that each of the others (..., K) can be better than the leader; 0 for the rest."""
+        out, index = np.zeros(others.shape), np.asarray(leader)[..., np.newaxis, np.newaxis]
 
         def column(pairs: Array) -> Array:
-            index = np.asarray(leader)[..., np.newaxis, np.newaxis]
-            return np.asarray(np.take_along_axis(pairs, index, axis=-1)[..., 0])
+            every = np.broadcast_to(pairs, (*others.shape, others.shape[-1]))
+            return np.asarray(np.take_along_axis(every, index, axis=-1)[..., 0][others])
 
-        evidence = self.evidence()
-        parts = {name: column(getattr(evidence, name)) for name in EVIDENCE}
-        part = replace(evidence, **parts, events=evidence.events[..., 0])
+        whole = self.evidence()
+        part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events")})
         tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=WIDE)
-        return np.asarray(part.estimates + confidence.width(part, tuning))
+        out[others] = part.estimates + confidence.width(part, tuning)
+        return out
 
     def _leads(self, others: Whole) -> Array:
         """Return what each of the others may lead the leader by, as far as plans care: no claim is made.
@@ -199,7 +201,11 @@ class Run(Rounds):
 
     def _planned(self, policy: Settings, arms: ArmSet, before: "Run") -> "Run":
         """Plan the next batch; a distribution stays while survivors, leader and data are much the same."""
-        run = self._lasting(np.maximum(np.ceil(policy.growth * self.rounds), SHORTEST))
+        totals, variances, alpha = (
+            np.diagonal(one, axis1=-2, axis2=-1) for one in (self.totals, self.variances, self.alpha)
+        )
+        share = pace(policy, np.where(self.active, -totals, 0.0), variances, alpha)
+        run = self._lasting(np.maximum(np.ceil(share * self.rounds), SHORTEST))
         same = (self.leader == before.leader) & np.all(self.active == before.active, axis=-1)
         stays = (same & (self.rounds < REDESIGN * self.designed)) | (self.declared >= 0)
         length = np.where(self.declared >= 0, self.length, run.length)
@@ -217,6 +223,26 @@ class Run(Rounds):
         variance, reach, gaps = (with_rivals(pairs, rivals) for pairs in (geometry.variance, reach, gaps))
         tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
         return replace(self, rho=tuning.rho, scale=tuning.scale)
+
+
+def pace(policy: Settings, against: Array, variances: Array, alpha: ArrayLike) -> Array:
+    """Return the share (...) of the rounds so far that a batch adds: more while no arm is near its end.
+
+    A test ends where S/√2V is about √(log(1/α) + 1), and in a share g of the rounds so far S/√V moves by √g.
+
+    Parameters
+    ----------
+    policy : Settings
+    against, variances : (..., K) arrays
+        S, by how much tests speak against arms, and V.
+    alpha : array
+        Levels of the tests.
+    """
+    goal = np.sqrt(np.maximum(1.0 - np.log(alpha), 1.0))
+    reached = np.maximum(against, 0.0) / np.sqrt(2.0 * np.where(variances > 0, variances, np.inf))
+    away = np.min(np.maximum(goal - reached, 0.0), axis=-1)
+    most = policy.growth if policy.epsilon > 0 else max(policy.growth, CALM)
+    return np.asarray(np.clip(away**2, policy.growth, most))
 
 
 def _differ(arms: ArmSet, leader: Whole) -> Mask:

@@ -6,7 +6,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate.confidence import Confidence
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
-PILOT = {"identify": 10, "earn": 7}
+PILOT = {"identify": 10, "earn": 5}
 
 
 class Settings(Protocol):

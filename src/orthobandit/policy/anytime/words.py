@@ -25,8 +25,8 @@ def anytime_elimination(
     rate: float | None = None,
     lags: int | None = None,
     period: float | None = None,
-    growth: float = 0.03,
-    mixing: float = 0.05,
+    growth: float = 0.01,
+    mixing: float = 0.02,
     pilot: int | None = None,
     pairs: str = "auto",
 ) -> AnytimeElimination:

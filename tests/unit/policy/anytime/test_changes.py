@@ -58,9 +58,11 @@ def test_tests_that_a_retired_arm_took_part_in_start_again_and_the_others_go_on(
     rule, rng = policy(), np.random.default_rng(2)
     state = play(rule, rule.start(THREE), rng, 150)
     assert state.stage == 2
-    met, spent = state.met[:, 0], np.diag(state.alpha)
+    arm = int(np.argmax(state.met.any(axis=0)))
+    met, spent = state.met[:, arm], np.diag(state.alpha)
     assert met.any()
-    after = rule.retire(state, 0)
+    assert not met.all()
+    after = rule.retire(state, arm)
     assert np.all(np.diag(after.weights)[met] == 0)
     assert np.all(np.diag(after.weights)[~met] >= np.diag(state.weights)[~met])
     # Both the tests that ended and the new ones are paid for.

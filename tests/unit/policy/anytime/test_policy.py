@@ -9,7 +9,7 @@ from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
-from orthobandit.policy.anytime.run import Run
+from orthobandit.policy.anytime.run import Run, pace
 from orthobandit.simulation import Gaussian, Sine
 from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
 from orthobandit.simulation.noise import Uniform
@@ -114,11 +114,11 @@ def test_an_arm_is_tested_against_the_leader_of_before_the_batch(goal):
         totals, variances = geometry.sums(
             tally.counts[0].astype(float), tally.sums[0], tally.squares[0], before.values[0]
         )
-        # A pair waits while arms that were to be drawn less than ten times in all carry much of it.
+        # A pair waits while its variance is known less well than from ten draws of one arm.
         p = plan.probabilities[0]
-        unseen = (before.drawn[0] + before.length[0] * p < 10) & (p > 0)
-        carried = geometry.carried(np.where(unseen, p, 0.0))
-        counts = np.isfinite(geometry.variance) & (carried <= 0.25 * geometry.variance)
+        share = np.minimum(p * np.diagonal(geometry.inner), 1.0)
+        doubt = geometry.carried(p * share / np.maximum(before.drawn[0] + before.length[0] * p, 1e-300))
+        counts = np.isfinite(geometry.variance) & (10.0 * doubt <= geometry.variance)
         weight = np.where(counts, 1.0 / geometry.variance, 0.0)[every, rival]
         gained = np.diag(after.totals[0]) - np.diag(before.totals[0])
         assert gained == pytest.approx(weight * totals[every, rival], rel=1e-9, abs=1e-9)
@@ -205,7 +205,7 @@ def test_equal_arms_take_no_share_of_delta():
     for _, _, _, after in steps(policy, environment(ARMS["repeated"], Sine(), Gaussian(1e6)), 1, 400):
         if after.stage[0] == 2:
             alpha = after.alpha[0]
-            assert alpha[1, 2] == pytest.approx(0.2 * 0.1 * 0.95 * 0.1 / 4, rel=1e-6)
+            assert alpha[1, 2] == pytest.approx(0.2 * 0.05 * 0.98 * 0.1 / 4, rel=1e-6)
             assert np.all(alpha.sum(axis=1) <= 0.1)
 
 
@@ -279,3 +279,27 @@ def test_late_rewards_of_an_ended_plan_are_refused_by_its_number():
     with pytest.raises(TallyError, match="these rounds are of plan number 2, and number 3 is in force"):
         policy.observe(state, early, Tally.of([0], [0.1], 2))
     policy.observe(state, now, Tally.of([0], [0.1], 2))
+
+
+@pytest.mark.parametrize(
+    ("against", "settings", "share"),
+    [
+        (0.0, {}, 0.1),  # nothing speaks against any arm
+        (-50.0, {}, 0.1),  # all speaks for it
+        (19.5, {}, 0.01),  # S/√2V is 1.95 of the 2.0 at which an arm goes
+        (30.0, {}, 0.01),
+        (18.0, {}, 0.04),  # (2.0 − 1.8)²
+        (0.0, {"epsilon": 0.1}, 0.01),  # bounds may end it at any time
+        (0.0, {"growth": 0.3}, 0.3),
+    ],
+)
+def test_batches_are_short_while_some_arm_is_near_its_end(against, settings, share):
+    policy = AnytimeElimination(**settings)
+    totals, variances = np.array([[0.0, against], [0.0, 0.0]]), np.full((2, 2), 50.0)
+    calm = pace(policy, 0.0 * totals, variances, np.exp(-3.0))
+    assert pace(policy, totals, variances, np.exp(-3.0)) == pytest.approx([share, calm[1]])
+
+
+def test_batches_before_any_evidence_are_long():
+    nothing = np.zeros((1, 3))
+    assert pace(AnytimeElimination(), nothing, nothing, 0.05) == pytest.approx([0.1])

@@ -88,15 +88,10 @@ class Against:
     def _may_lose(self, confidence: Confidence) -> Mask:
         """Tell which survivors (n,) are worth a closer look: no others can be proven worse.
 
-        A normal mixture is above √(2V·log(1/2α)). A gamma-exponential one is at most its largest part,
-        whose logarithm is S − V·log(1 + S/V) in units of the scale.
+        A normal mixture is above √(2V·log(1/2α)), and one of bets above √(2V·log(1/α)).
         """
-        if not confidence.is_exact:
-            least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
-            return np.asarray(self.totals**2 > least)
-        total, variance = np.abs(self.totals) / self.scale, self.variances / self.scale**2
-        ratio = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
-        return np.asarray(total - variance * np.log1p(ratio) >= -np.log(self.alpha) - 1e-9)
+        least = 2.0 * max(-np.log(self.alpha if confidence.is_exact else 2.0 * self.alpha), 0.0)
+        return np.asarray(self.totals**2 > least * self.variances)
 
     def upper_bounds(self, confidence: Confidence, events: float) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""

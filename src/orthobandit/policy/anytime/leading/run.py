@@ -19,10 +19,12 @@ from orthobandit.policy.anytime.leading.plans import Race, earning, identifying,
 from orthobandit.policy.anytime.leading.seen import Seen, different, rival_of_most
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of
-from orthobandit.policy.anytime.run import INFORMED, LONGER, REDESIGN, SHORTEST, fitted
+from orthobandit.policy.anytime.run import CALM, INFORMED, LONGER, REDESIGN, SHORTEST, fitted
 from orthobandit.policy.anytime.settings import Settings, warm_up
 
-SHOWN = 20_000  # survivors up to which ε is worked out where it is for the reader alone, and can end nothing
+# Times longer batches are than with few arms: rounds count once the arms of a plan were drawn often enough.
+RARER = 6.0
+SHOWN = 5_000  # survivors up to which ε is worked out where it is for the reader alone, and can end nothing
 REMEMBERED = 4  # arms that have led, against which evidence is kept
 EMPTY: dict[str, Any] = {
     **dict.fromkeys((*EVIDENCE, "alpha", "rho", "scale", "left"), np.zeros(0)),
@@ -248,7 +250,8 @@ class LeadingRun(Rounds):
 
     def _planned(self, policy: Settings, arms: ArmSet, before: "LeadingRun") -> "LeadingRun":
         """Plan the next batch; the distribution stays while survivors, leader and data are much the same."""
-        run = replace(self, length=max(int(np.ceil(policy.growth * self.rounds)), SHORTEST))
+        share = max(policy.growth, min(RARER * policy.growth, CALM))
+        run = replace(self, length=max(int(np.ceil(share * self.rounds)), SHORTEST))
         same = self.leader == before.leader and np.array_equal(self.active, before.active)
         if same and self.rounds < REDESIGN * self.designed:
             return run

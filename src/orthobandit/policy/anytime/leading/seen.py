@@ -43,8 +43,8 @@ class Seen:
         Of residuals.
     values : (K,) array
         That residuals were taken from.
-    total, rounds, excess : float
-        Σ of all squared residuals, rounds, and what is beyond light tails in the residuals.
+    total, rounds, largest, excess : float
+        Σ of all squared residuals, rounds, the largest residual, and what in it is beyond light tails.
     wants_reach : bool
     """
 
@@ -55,6 +55,7 @@ class Seen:
     values: Array
     total: float
     rounds: float
+    largest: float
     excess: float
     wants_reach: bool
 
@@ -74,6 +75,7 @@ class Seen:
             values=run.values,
             total=float(tally.squares.sum()),
             rounds=float(tally.rounds),
+            largest=float(tally.largest.max()),
             excess=float(run.excess),
             wants_reach=confidence.is_exact or float(run.excess) > 0,
         )
@@ -88,6 +90,7 @@ class Seen:
         factor, reach, estimates, squares, pooled = parts
         return Batch(
             rounds=self.rounds,
+            largest=self.largest,
             excess=self.excess,
             factor=factor,
             reach=reach,
