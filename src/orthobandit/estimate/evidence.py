@@ -259,6 +259,10 @@ class Evidence:
         """Invert :meth:`to_json`."""
         return cls(**{part.name: numbers_of(data[part.name]) for part in fields(cls)})
 
+    def of_unknown_sizes(self, scale: Array) -> "Evidence":
+        """Return evidence of an exact mode whose rounds may have been as large as the scale allows."""
+        return replace(self, pooled=scale * self.variances, peaks=np.where(self.variances > 0, scale, 0.0))
+
     @property
     def estimates(self) -> Array:
         """Weighted means of the contrast estimates; 0 without evidence."""

@@ -19,7 +19,7 @@ SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
-EARLY, LEAST, MOST = 0.2, 3.0, 400.0
+EARLY, LEAST, MOST = 0.3, 3.0, 600.0
 
 
 def shares(policy: Settings) -> tuple[float, float]:

@@ -317,4 +317,6 @@ class AnytimeElimination:
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> State:
         """Invert :meth:`dump`."""
-        return storage.load(arms, data) if storage.MARK in data else load(arms, data)
+        if storage.MARK in data:
+            return storage.load(arms, data)
+        return load(arms, data, is_exact=self.confidence.is_exact)

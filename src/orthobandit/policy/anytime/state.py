@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
+from orthobandit.estimate.evidence import Evidence
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
 from orthobandit.policy.anytime.rounds import EVIDENCE
 from orthobandit.policy.anytime.run import Run
@@ -163,15 +164,18 @@ def dump(state: AnytimeState) -> dict[str, Any]:
     # JSON has no infinity: an epsilon that is not yet known is null.
     known = state.epsilon.astype(np.object_)
     known = np.where(np.isfinite(state.epsilon), known, np.array(None)).tolist()
-    return {**dump_state(state), "epsilon": known}
+    return {**dump_state(state), "epsilon": known, "bets": True}
 
 
-def load(arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
-    """Invert :func:`dump`."""
+def load(arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> AnytimeState:
+    """Invert :func:`dump`; `is_exact` tells whether evidence is that of an exact mode."""
     active = load_array(data, "active", np.bool_)
     batch = active.shape[:-1]
     arrays = {
         name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in _shapes(arms).items()
     }
     arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
+    if is_exact and "bets" not in data:  # 0.2 did not look
+        evidence = Evidence(**{name: arrays[name] for name in EVIDENCE}).of_unknown_sizes(arrays["scale"])
+        arrays |= {name: getattr(evidence, name) for name in EVIDENCE}
     return AnytimeState(arms=arms, tally=load_tally(data, "tally", (*batch, len(arms))), **arrays)

@@ -15,7 +15,7 @@ from orthobandit.policy.anytime.leading.run import EMPTY, LeadingRun
 from orthobandit.policy.anytime.leading.state import LeadingState
 
 MARK = "against leaders"  # in a dump, tells it from one of all pairs
-VERSION = 1
+VERSION = 2  # in 1, evidence of exact modes did not say how large rounds were
 WHOLE = ("stage", "length", "late", "rounds", "designed", "plans", "watched", "leader", "declared", "leaders")
 REAL = ("noise", "squared", "scattered", "largest", "excess", "informed")
 MATRICES = ("gram", "moment")
