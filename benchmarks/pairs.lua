@@ -1,5 +1,5 @@
--- Asks for new units and tells their rewards, one pair after the other on every connection.
-local waiting, asked, worker = {}, 0, 0
+-- Asks for new units and tells their rewards, those that were asked for first before the others.
+local waiting, first, last, asked, worker = {}, 1, 0, 0, 0
 local workers = {}
 
 function setup(thread)
@@ -16,8 +16,9 @@ function init(args)
 end
 
 function request()
-  local id = table.remove(waiting)
-  if id then
+  if first <= last then
+    local id = waiting[first]
+    waiting[first], first = nil, first + 1
     return wrk.format("POST", path .. "/tell", headers, '{"id": ' .. id .. ', "reward": ' .. (id % 2) .. '}')
   end
   asked = asked + 1
@@ -28,7 +29,8 @@ function response(status, _, body)
   if status ~= 200 then
     wrong = wrong + 1
   elseif body:sub(1, 5) == '{"id"' then
-    table.insert(waiting, body:match('"id":(%d+)'))
+    last = last + 1
+    waiting[last] = body:match('"id":(%d+)')
   else
     tells = tells + 1
   end

@@ -45,6 +45,7 @@ def running(app):
 @contextmanager
 def served(where, role="admin", **options):
     """Serve a database; yields an HTTP client with a token of this role."""
+    prepare()  # so that it is ready at once
     headers = {"Authorization": f"Bearer {token_of(where, role)}"} if role else {}
     with (
         running(create_app(where, **options)) as address,
@@ -87,7 +88,8 @@ def ready(address):
             if httpx.get(f"{address}/readyz").status_code == 200:
                 return
         except httpx.TransportError:
-            time.sleep(0.05)
+            pass
+        time.sleep(0.05)
     raise AssertionError(f"{address} does not answer")
 
 

@@ -75,3 +75,35 @@ def test_experiments_share_their_connections(postgres):
     registry.close()
     assert "shared-0" in other.page(100)  # closing twice takes nothing from others
     other.close()
+
+
+def test_what_is_looked_up_is_planned_for_the_table_as_it_is(postgres):
+    registry = Registry(postgres)
+    for _ in range(2):  # new, and given back once
+        with registry.reading() as connection:
+            assert connection.execute(sa.text("SHOW plan_cache_mode")).scalar() == "force_custom_plan"
+    registry.close()
+
+
+def test_a_server_takes_in_what_the_other_did_together(postgres):
+    with served(postgres) as one, served(postgres) as other:
+        assert one.post("/v1/experiments", json={**TWO, "key": "both"}).status_code == 201
+        path, shown = "/v1/experiments/both", {}
+
+        def visit(http, who):
+            for number in range(20):
+                unit = f"{number}" if number % 2 else f"{who} {number}"
+                found = http.post(f"{path}/ask", json={"unit": unit}).json()
+                assert shown.setdefault(unit, found["id"]) == found["id"]
+                assert http.post(f"{path}/tell", json={"id": found["id"], "reward": 1}).status_code == 200
+
+        threads = [Thread(target=visit, args=([one, other][who % 2], who)) for who in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(shown) == 10 + 6 * 10
+    with Experiment.open(postgres, name="both") as both:
+        assert both.report().settled == 70
+        assert both.audit().passed
+        assert both.replay().is_equal

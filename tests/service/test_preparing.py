@@ -1,14 +1,21 @@
 """What is compiled before a server answers."""
 
 import gc
+import logging
+import threading
+import time
+from typing import Any, ClassVar
 
+import httpx
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
 from orthobandit import ArmSet, Experiment
-from orthobandit.service import preparing
+from orthobandit.service import create_app, preparing, serving
 from orthobandit.service.preparing import prepare, samples
+from orthobandit.service.serving import FAILED
+from service_samples import TWO, is_problem, running, token_of
 
 
 def compiled():
@@ -52,3 +59,94 @@ def test_it_is_done_once_and_says_so_only_if_slow(monkeypatch):
     monkeypatch.setattr(preparing, "samples", lambda: pytest.fail("it was prepared before"))
     prepare(said.append)
     assert said in ([], [preparing.WORDS])
+
+
+class Slow:
+    """Stands for what compiles, until it is let go."""
+
+    def __init__(self, monkeypatch, error=None):
+        self.may_end, self._error = threading.Event(), error
+        monkeypatch.setattr(preparing, "_IS_DONE", threading.Event())
+        monkeypatch.setattr(preparing, "samples", self)
+
+    def __call__(self):
+        assert self.may_end.wait(20)
+        if self._error is not None:
+            raise self._error
+        return []
+
+
+def test_a_server_that_compiles_is_alive_and_not_ready(tmp_path, monkeypatch):
+    where = tmp_path / "all.db"
+    token = token_of(where, "admin")
+    slow = Slow(monkeypatch)
+    headers, found = {"Authorization": f"Bearer {token}"}, []
+    with (
+        running(create_app(where)) as address,
+        httpx.Client(base_url=address, headers=headers, timeout=20) as http,
+    ):
+        assert http.get("/healthz").json() == {"status": "alive"}
+        answer = http.get("/readyz")
+        assert is_problem(answer, 503, "unavailable")
+        assert "not ready: what draws and plans is compiled" in answer.json()["detail"]
+        assert int(answer.headers["retry-after"]) > 0
+        waiting = threading.Thread(target=lambda: found.append(http.post("/v1/experiments", json=TWO)))
+        waiting.start()
+        assert http.get("/readyz").status_code == 503
+        assert not found
+        slow.may_end.set()
+        waiting.join(20)
+        assert found[0].status_code == 201
+        assert http.get("/readyz").json() == {"status": "ready"}
+
+
+def test_a_server_that_cannot_compile_says_so(tmp_path, monkeypatch):
+    slow = Slow(monkeypatch, ValueError("no compiler"))
+    slow.may_end.set()
+    with running(create_app(tmp_path / "all.db", with_tokens=False)) as address:
+        httpx.get(f"{address}/v1/experiments")  # waits until it has failed
+        answer = httpx.get(f"{address}/readyz")
+        assert is_problem(answer, 503, "unavailable")
+        assert "could not be compiled" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("error", [None, ValueError("no compiler")])
+def test_an_address_is_said_only_when_it_answers(tmp_path, monkeypatch, error):
+    slow, said, log = Slow(monkeypatch, error), [], logging.getLogger("orthobandit").handlers
+    monkeypatch.setattr("orthobandit.service.serving.spare_collector", lambda: None)
+    server = threading.Thread(target=lambda: ends.append(_ended(tmp_path, said)), daemon=True)
+    ends = []
+    server.start()
+    while not Telling.servers or not Telling.servers[-1].started:
+        time.sleep(0.01)
+    assert not said
+    slow.may_end.set()
+    if error is None:
+        while len(said) < 2:
+            time.sleep(0.01)
+        assert "serves" in said[0]
+        Telling.servers[-1].should_exit = True
+    server.join(20)
+    assert ends == [0 if error is None else FAILED]
+    assert bool(said) == (error is None)
+    logging.getLogger("orthobandit").handlers = log
+
+
+class Telling(serving._Server):
+    """A server that can be told to end from here, as there are no signals in a thread."""
+
+    servers: ClassVar[list[Any]] = []
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.servers.append(self)
+
+
+def _ended(folder, said):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "_Server", Telling)
+        try:
+            serving.serve(folder / "all.db", port=0, with_tokens=False, say=said.append)
+        except SystemExit as end:
+            return end.code
+    return 0

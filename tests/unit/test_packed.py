@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._plain import packed, sparse, unpacked, unsparse
+from orthobandit._plain import PAGE, packed, sparse, unpacked, unsparse
 from orthobandit.errors import ParameterError
 
 
@@ -17,6 +17,24 @@ def test_arrays_survive_json_bit_by_bit():
     whole = np.arange(5)
     assert unpacked("n", packed(whole), np.int64, (5,)).tolist() == [0, 1, 2, 3, 4]
     assert unpacked("none", packed(np.zeros((0, 3))), np.float64, (None, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[0.1, -0.0, np.inf], [np.nan, 5e-324, -1e300]]),
+        np.arange(-3, 4) * 2**50,
+        np.array([True, False] * 5000),
+        np.zeros((2, 0)),
+        np.linspace(0, 1, 5000).reshape(50, 100)[:, ::2],
+    ],
+)
+def test_what_is_compressed_survives_too(array):
+    data = json.loads(json.dumps(packed(array, compressed=True)))
+    assert ("zlib" in data) == (array.nbytes >= PAGE)
+    back = unpacked("a", data, array.dtype, (None,) * array.ndim)
+    assert back.shape == array.shape
+    assert back.tobytes() == array.tobytes()
 
 
 def test_sparse_vectors_are_short():
@@ -33,6 +51,9 @@ def test_sparse_vectors_are_short():
         ([1.0], "is not a packed array"),
         ({"type": "<f8", "shape": [2], "bytes": "?"}, "is not a packed array"),
         ({"type": "<f8", "shape": [3], "bytes": packed(np.zeros(2))["bytes"]}, "is not a packed array"),
+        ({"type": "<f8", "shape": [2], "zlib": packed(np.zeros(2))["bytes"]}, "is not a packed array"),
+        ("f 2", "is not a packed array"),
+        ("x 2 AAAA", "is not a packed array"),
         (packed(np.zeros(3)), r"shape \(3,\) but float64 and \(2,\)"),
         (packed(np.zeros(2, dtype=np.int64)), "has type int64"),
     ],

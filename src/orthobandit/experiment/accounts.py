@@ -1,9 +1,10 @@
 """What settled proposals have taught: the policy, forecasts and intervals of each metric, health, holdout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
@@ -12,6 +13,7 @@ from orthobandit.estimate import Confidence, Plan, Tally
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.experiment.book import Book
 from orthobandit.experiment.levels import Level
+from orthobandit.experiment.picture import pack
 from orthobandit.experiment.proposal import Settled, Waiting
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.tracks import Sums, Track
@@ -174,16 +176,16 @@ class Accounts:
         self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
         self.drawn, self.silent = np.pad(self.drawn, (0, new)), np.pad(self.silent, (0, new))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the whole state as plain lists and numbers, exactly."""
+    def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
+        """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
         return {
             "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
             "book": self.book.to_json(),
-            "levels": [level.to_json() for level in self.levels],
+            "levels": [level.to_json(pack) for level in self.levels],
             "tracks": [track.to_json() for track in self.tracks],
             "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
-            "waiting": self.waiting.to_json(),
+            "waiting": self.waiting.to_json(pack),
             "drawn": self.drawn.tolist(),
             "silent": self.silent.tolist(),
             "retirements": [list(one) for one in self.retirements],

@@ -37,8 +37,8 @@ class Audit:
 
     def __str__(self) -> str:
         if self.passed:
-            return f"all {self.proposals} draws are what the key, the plans and the units make them"
-        return f"after {self.proposals} draws: {self.mismatch}"
+            return f"all {self.proposals:,} draws are what the key, the plans and the units make them"
+        return f"after {self.proposals:,} draws: {self.mismatch}"
 
 
 def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
@@ -94,8 +94,8 @@ class Replay:
 
     def __str__(self) -> str:
         if self.is_equal:
-            return f"{self.entries} entries give the state in use, bit by bit"
-        return f"{self.entries} entries give another state: {self.difference}"
+            return f"{self.entries:,} entries give the state in use, bit by bit"
+        return f"{self.entries:,} entries give another state: {self.difference}"
 
 
 def replayed(

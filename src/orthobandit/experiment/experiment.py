@@ -344,7 +344,7 @@ class Experiment:
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""
-        self._do(self._shared.keep)
+        self._shared.keep()
         self._store.close()
 
     def __enter__(self) -> "Experiment":

@@ -7,11 +7,12 @@ are martingales, and a boundary that is uniform in time covers every prefix, how
 The policy is fed the longest settled prefix, and nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
@@ -27,6 +28,7 @@ from orthobandit.experiment.accounts import Accounts
 from orthobandit.experiment.draw import drawn, held_out, names_of
 from orthobandit.experiment.entries import Asked, Entry, Noted, Told, check_asked
 from orthobandit.experiment.levels import Given
+from orthobandit.experiment.picture import pack
 from orthobandit.experiment.settings import Settings
 
 OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
@@ -289,10 +291,10 @@ class Ledger(Accounts):
 
     # As JSON
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the whole state as plain lists and numbers, exactly."""
+    def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
+        """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
         at = None if np.isinf(self.at) else self.at
-        return {"at": at, "status": self.status, **super().to_json()}
+        return {"at": at, "status": self.status, **super().to_json(pack)}
 
     @classmethod
     def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":

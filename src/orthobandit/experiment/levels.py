@@ -2,16 +2,18 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from orthobandit._plain import unpacked
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ForecastError, ParameterError
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.estimate.forecaster import CompiledForecaster, Covariates, Forecast
-from orthobandit.experiment.packed import packed, unpacked
+from orthobandit.experiment.picture import pack
+from orthobandit.experiment.rows import Rows
 
 Given = Sequence[Covariates] | None
 
@@ -25,7 +27,7 @@ class Level:
 
     def __init__(self, baseline: Baseline, kept: Mapping[str, Any] | None = None) -> None:
         self._waiting: deque[Forecast | None] = deque()
-        self._rows: deque[Array] = deque()
+        self._rows = Rows()
         self._mean, self.learnt, self.stood_in = 0.0, 0, 0
         self._names: tuple[str, ...] = tuple(getattr(baseline, "names", ()))
         memory = None if kept is None else kept["memory"]
@@ -51,7 +53,7 @@ class Level:
         """Forecast so many proposals (n,), the first of which has this number; before they are drawn."""
         if isinstance(self._forecaster, CompiledForecaster):
             values, rows = self._forecaster.ahead(number - 1, count)
-            self._rows.append(rows)
+            self._rows.add(rows)
             return self._finite(values)
         out = np.empty(count)
         made: list[Forecast | None] = []
@@ -82,7 +84,7 @@ class Level:
             self.learnt += 1
             self._mean += (residual - self._mean) / self.learnt
         if isinstance(self._forecaster, CompiledForecaster):
-            rows = self._oldest(count)
+            rows = self._rows.take(count)
             self._forecaster.take(rows if kept is None else rows[kept], learnt)
             return
         for k in range(count):
@@ -90,28 +92,17 @@ class Level:
             if (kept is None or kept[k]) and forecast is not None:
                 self._forecaster.learn(forecast, float(residuals[k]))
 
-    def _oldest(self, count: int) -> Array:
-        """Take so many rows of regressors from the front of the queue."""
-        parts: list[Array] = []
-        left = count
-        while left:
-            rows = self._rows[0]
-            if len(rows) <= left:
-                parts.append(self._rows.popleft())
-            else:
-                parts.append(rows[:left])
-                self._rows[0] = rows[left:]
-            left -= len(parts[-1])
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    def to_json(self, pack: Callable[[Array], Any] = pack) -> dict[str, Any]:
+        """Return the memory as plain lists and numbers; :class:`ParameterError` if the model has no such.
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the memory as plain lists and numbers; :class:`ParameterError` if the model has no such."""
+        What waits may be very long, and becomes what `pack` makes of it.
+        """
         return {
             "memory": self._forecaster.to_json(),
             "mean": self._mean,
             "learnt": self.learnt,
             "stood_in": self.stood_in,
-            "rows": packed(np.concatenate(self._rows)) if self._rows else "",
+            "rows": pack(self._rows.array) if len(self._rows) else "",
             "waiting": [None if one is None else _plain(one) for one in self._waiting],
         }
 
@@ -128,11 +119,15 @@ def check_kept(baseline: Baseline) -> None:
         ) from None
 
 
-def _loaded(kept: str | list[Any]) -> deque[Array]:
+def _loaded(kept: Any) -> Rows:
     """Return rows of regressors from what was kept of them; earlier releases kept lists."""
-    if isinstance(kept, str):
-        return deque([unpacked(kept)] if kept else [])
-    return deque(np.array(rows, dtype=np.float64) for rows in kept)
+    out = Rows()
+    if isinstance(kept, list):
+        for rows in kept:
+            out.add(np.array(rows, dtype=np.float64))
+    elif kept:
+        out.add(unpacked("rows", kept, np.float64, (None, None)))
+    return out
 
 
 def _plain(one: Forecast) -> dict[str, Any]:

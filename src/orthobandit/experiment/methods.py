@@ -4,18 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
-from orthobandit._types import Whole
+from orthobandit._types import Array, Whole
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of
 from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, named
+from orthobandit.experiment.joint import Asking, Telling
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import Store
-from orthobandit.experiment.turn import Asking, Request, Turn
+from orthobandit.experiment.turn import Turn
 
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]
+LARGEST = 2**63 - 1  # number that a proposal can have
 
 
 class Methods:
@@ -29,33 +31,38 @@ class Methods:
         names: Sequence[str | None],
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
-    ) -> Request:
+    ) -> Asking:
         """Return what draws a proposal for each name."""
-        given = covariates_of(covariates, len(names))
+        return Asking(self._ask, names, available, covariates_of(covariates, len(names)))
 
-        def request(turn: Turn) -> list[Proposal]:
-            turn.ledger.settle(self._clock())
-            shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
-            return requests.ask(turn, self._store, names, shown, given)
+    def _ask(
+        self,
+        turn: Turn,
+        names: Sequence[str | None],
+        available: Sequence[int | str] | None,
+        covariates: Sequence[Covariates] | None,
+    ) -> list[Proposal]:
+        turn.ledger.settle(self._clock())
+        shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
+        return requests.ask(turn, self._store, names, shown, covariates)
 
-        return Asking(names, request) if self._settings.sticky else request
-
-    def tell(self, number: int, reward: Rewards) -> Callable[[Turn], None]:
+    def tell(self, number: int, reward: Rewards) -> Telling:
         """Return what tells the reward of one proposal."""
+        if type(number) is int and type(reward) is float and 0 < number <= LARGEST:
+            return Telling(self._tell, [number], {self._settings.names[0]: [reward]})
         many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
         return self.tell_many([number], {name: [value] for name, value in many.items()})
 
-    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Callable[[Turn], None]:
+    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Telling:
         """Return what tells rewards of several proposals."""
         many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
         numbers = numbers_of(ids)
         values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
+        return Telling(self._tell, numbers, values)
 
-        def request(turn: Turn) -> None:
-            turn.ledger.settle(self._clock())
-            requests.tell(turn, self._store, numbers, values)
-
-        return request
+    def _tell(self, turn: Turn, numbers: Whole, values: Mapping[str, Array]) -> None:
+        turn.ledger.settle(self._clock())
+        requests.tell(turn, self._store, numbers, values)
 
     def expose(
         self,

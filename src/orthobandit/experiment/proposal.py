@@ -1,14 +1,15 @@
 """What `ask` returns, and the proposals whose rewards are still awaited."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orthobandit._plain import numbers_of
+from orthobandit._plain import numbers_of, unpacked
 from orthobandit._types import Array, Mask, Whole
-from orthobandit.experiment.packed import packed, unpacked
+from orthobandit.experiment.picture import pack
 
 LONGEST = 4096  # proposals that are settled at a time
 COLUMNS = ("arms", "distributions", "deadlines", "held", "informed", "forecasts", "values")
@@ -209,18 +210,21 @@ class Waiting:
         told = ~np.isnan(self._values[metric, rows])
         return self._arms[rows][told], self._values[metric, rows][told]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what survives JSON exactly: there may be very many, so columns are packed."""
+    def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
+        """Return what survives JSON exactly: there may be very many, so columns become what `pack` makes.
+
+        It may be given arrays that share memory with the columns: rows are never changed, but for values.
+        """
         rows = slice(self._head, self._end)
-        return {"first": self.first} | {
-            name: packed(getattr(self, f"_{name}")[..., rows]) for name in COLUMNS
-        }
+        columns = {name: getattr(self, f"_{name}")[..., rows] for name in COLUMNS}
+        columns["values"] = columns["values"].copy()
+        return {"first": self.first} | {name: pack(column) for name, column in columns.items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], metrics: int) -> "Waiting":
         """Invert :meth:`to_json`; earlier releases kept lists."""
         out = cls(metrics, data["first"])
-        columns = {name: _column(name, data[name]) for name in COLUMNS}
+        columns = {name: _column(name, data[name], getattr(out, f"_{name}")) for name in COLUMNS}
         count = columns["arms"].size
         out._make_room(count)
         for name, column in columns.items():
@@ -230,8 +234,8 @@ class Waiting:
         return out
 
 
-def _column(name: str, kept: Any) -> Any:
-    """Return a column from what was kept of it."""
-    if isinstance(kept, str):
-        return unpacked(kept)
-    return numbers_of(kept, np.nan) if name == "values" else numbers_of(kept)
+def _column(name: str, kept: Any, like: NDArray[Any]) -> Any:
+    """Return a column from what was kept of it; earlier releases kept lists."""
+    if isinstance(kept, list):
+        return numbers_of(kept, np.nan) if name == "values" else numbers_of(kept)
+    return unpacked(name, kept, like.dtype, (*like.shape[:-1], None))

@@ -142,7 +142,7 @@ class Track:
         """Return plain lists and numbers."""
         return {
             "sequences": [sequence.to_json() for sequence in self._sequences],
-            "others": self._others,
+            "others": [list(others) for others in self._others],
             "pending": dump_pending(self._pending),
         }
 

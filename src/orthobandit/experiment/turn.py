@@ -74,21 +74,3 @@ class Turn:
 
 
 Request = Callable[[Turn], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Asking:
-    """A request that looks units up, which may be done for several requests at once.
-
-    Attributes
-    ----------
-    units : sequence of str or None
-    do : Request
-    """
-
-    units: Sequence[str | None]
-    do: Request
-
-    def __call__(self, turn: Turn) -> Any:
-        """Do it."""
-        return self.do(turn)

@@ -23,7 +23,7 @@ from orthobandit.service.limits import BODY_LIMIT, Limits
 from orthobandit.service.looks import Looks
 from orthobandit.service.metrics import Metrics
 from orthobandit.service.observed import Observed
-from orthobandit.service.preparing import prepare
+from orthobandit.service.preparing import Preparing
 from orthobandit.service.problems import add_handlers
 from orthobandit.service.rates import RATE, Rates
 from orthobandit.service.registry import Registry
@@ -36,6 +36,8 @@ DESCRIPTION = (
     " show, tell what came of it, and look at the report as often as you like. Errors are problem documents"
     " (RFC 9457)."
 )
+
+HEALTH = ("/healthz", "/readyz")  # what is answered at once
 
 
 def create_app(
@@ -51,7 +53,8 @@ def create_app(
     """Return the service as an ASGI application.
 
     The database is opened, and made if there is none, when the application starts, and what is compiled at
-    its first use is compiled; requests are taken then. When it stops, states are kept and connections closed.
+    its first use is compiled: until then ``/readyz`` says 503, and other requests wait. When it stops, states
+    are kept and connections closed.
 
     Parameters
     ----------
@@ -73,8 +76,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(prepare)
         registry = await run_in_threadpool(Registry, where)
+        app.state.preparing.begin()
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
         app.state.looks, app.state.outbox = Looks(registry), Outbox(registry, anywhere=webhooks_anywhere)
@@ -99,6 +102,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.metrics, app.state.open_metrics = Metrics(), open_metrics
+    app.state.preparing = Preparing()
     app.add_middleware(Hot, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
     if rate:
@@ -113,11 +117,19 @@ def create_app(
 
 
 class _App(FastAPI):
-    """FastAPI, but for its telemetry, which asks the environment about itself at every request."""
+    """FastAPI, but for its telemetry, which asks the environment about itself at every request.
+
+    Requests wait until the application is prepared, but for those that ask whether it is.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        way = Starlette if scope["type"] == "http" else FastAPI
-        await way.__call__(self, scope, receive, send)
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        preparing: Preparing = self.state.preparing
+        if not preparing.is_done and scope["path"] not in HEALTH:
+            await preparing.wait()
+        await Starlette.__call__(self, scope, receive, send)
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

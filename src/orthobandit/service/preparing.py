@@ -1,8 +1,11 @@
 """What is compiled at its first use, used once before anybody waits for it."""
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable
-from threading import Event, Lock, Timer
+from contextlib import suppress
+from threading import Event, Lock, Thread, Timer
 
 from orthobandit.experiment import Experiment
 from orthobandit.service.making import arms_of, policy_of, settings_of
@@ -11,6 +14,8 @@ from orthobandit.service.models import Arm, CreateBody
 SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
 STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plans on
 WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
+KEY = "0" * 64  # of their draws: every start does the same
+LOG = logging.getLogger("orthobandit.service")
 _LOCK, _IS_DONE = Lock(), Event()
 
 
@@ -39,6 +44,52 @@ def prepare(say: Callable[[str], None] | None = None) -> None:
         _IS_DONE.set()
 
 
+class Preparing:
+    """Prepares in a thread, while the server says that it is alive and not ready.
+
+    Attributes
+    ----------
+    say : function, optional
+        As for :func:`prepare`.
+    is_done : bool
+        Whether nothing is left to wait for.
+    has_failed : bool
+        Whether something went wrong, which was logged.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] | None = None
+        self.is_done = self.has_failed = False
+        self._done: asyncio.Event | None = None
+
+    def begin(self) -> None:
+        """Begin, in a thread that ends with the process, unless this process was prepared before."""
+        self._done = asyncio.Event()
+        if _IS_DONE.is_set():
+            self._end()
+            return
+        Thread(target=self._run, args=(asyncio.get_running_loop(),), name="preparing", daemon=True).start()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            prepare(self.say)
+        except Exception as error:
+            LOG.error("what draws and plans could not be prepared", exc_info=error)
+            self.has_failed = True
+        with suppress(RuntimeError):  # nobody waits any more
+            loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self.is_done = True
+        if self._done is not None:
+            self._done.set()
+
+    async def wait(self) -> None:
+        """Wait until it is done."""
+        if self._done is not None:
+            await self._done.wait()
+
+
 def samples() -> list[CreateBody]:
     """Return an experiment of each kind: rewards with a range or without, labels or features, both goals."""
     plain, rows = ["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -55,7 +106,8 @@ def samples() -> list[CreateBody]:
 
 def _run(body: CreateBody) -> None:
     """Ask and tell one by one and in batches, draw at the edge, and look."""
-    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **settings_of(body))
+    chosen = settings_of(body) | {"key": KEY}
+    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **chosen)
     hour = {"hour": 1.0} if body.covariates else None
     names = [body.objective, *(metric.name for metric in body.metrics)]
     for count in STEPS:

@@ -1,5 +1,6 @@
 """The service as a process: where it listens, what it says at the start, and how it ends."""
 
+import asyncio
 import errno
 import socket
 import sys
@@ -17,13 +18,15 @@ from orthobandit.experiment.store.dialects import address, file_of
 from orthobandit.service.app import create_app
 from orthobandit.service.auth import Tokens
 from orthobandit.service.backup.database import make_private
-from orthobandit.service.preparing import prepare
+from orthobandit.service.collecting import spare_collector
+from orthobandit.service.preparing import Preparing
 from orthobandit.service.registry import Registry
 from orthobandit.service.request_log import configure
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 2048  # connections that may wait
 FAILED = 3  # exit code of a server that could not begin
+SOON = 0.2  # seconds within which a server that is not ready notices that it is to end
 GRACE = 20  # seconds that requests have to end after the server was told to
 
 
@@ -80,28 +83,34 @@ def serve(
         hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
         app = create_app(where, with_tokens=with_tokens, hosts=hosts, **options)
         configure(log)
-        prepare(say)
+        app.state.preparing.say = say
         config = uvicorn.Config(
             app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=GRACE
         )
-        server = _Server(config, partial(_say_all, say, words))
+        server = _Server(config, app.state.preparing, partial(_say_all, say, words))
         with suppress(KeyboardInterrupt):  # raised again once the server has ended
             server.run(sockets=[listener])
-    if not server.started:
+    if not server.started or app.state.preparing.has_failed:
         sys.exit(FAILED)  # it has said why
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that says when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, say: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, preparing: Preparing, say: Callable[[], None]) -> None:
         super().__init__(config)
-        self._say = say
+        self._preparing, self._say = preparing, say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin, and say so."""
+        """Begin, and say so once all requests are answered; until then it can only be told to end."""
         await super().startup(sockets)
-        if self.started:
+        while self.started and not self.should_exit and not self._preparing.is_done:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._preparing.wait(), SOON)
+        if self._preparing.has_failed:
+            self.should_exit = True
+        elif self._preparing.is_done:
+            spare_collector()
             self._say()
 
 

@@ -83,6 +83,7 @@ def test_keys_survive_a_restart_and_are_forgotten_after_a_week(tmp_path, monkeyp
         assert told(sales) == [{"reward": 2.0}]
         now = REMEMBERED + 1
         sales.ask()
+        sales._shared._keeping.join()
         sales.once("k").tell(1, 2.0)
         assert told(sales) == [{"reward": 4.0}, {}]
 

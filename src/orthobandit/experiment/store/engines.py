@@ -1,15 +1,54 @@
-"""Engines: all experiments of a database server share one pool of connections."""
+"""Engines: experiments of a database server share one pool of connections, those of a file their turns."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
+from weakref import WeakValueDictionary
 
 from sqlalchemy.engine import URL, Engine
 
+from orthobandit.errors import StorageError
 from orthobandit.experiment.store.dialects import connected, file_of
 
 KEPT = 10  # connections of a server beyond which those who have written give theirs back
 _LOCK = Lock()
 _USED: dict[tuple[str, float, int], tuple[Engine, int]] = {}
+
+
+class Turns:
+    """Lets one thread of this process write to a file at a time.
+
+    SQLite would let one write, and the others try again every now and then: whoever tries at the wrong moment
+    waits for a tenth of a second, again and again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    @contextmanager
+    def taken(self, where: str, patience: float) -> Iterator[None]:
+        """Wait for so many seconds until nobody else writes; :class:`StorageError` if that is not enough."""
+        if not self._lock.acquire(timeout=patience):
+            raise StorageError(f"{where}: another thread keeps it; try again, or end the one that hangs")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+_TURNS = WeakValueDictionary[tuple[Path | None, int], Turns]()
+
+
+def turns_of(url: URL) -> Turns | None:
+    """Return what all who write to a file in this process share; None if the database is no file."""
+    file = file_of(url)
+    if file is None:
+        return None
+    key = (file.resolve(), os.getpid())  # not that of a parent, whose threads are not here
+    with _LOCK:
+        return _TURNS.setdefault(key, Turns())
 
 
 def engine_of(url: URL, patience: float) -> Engine:

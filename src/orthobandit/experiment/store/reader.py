@@ -1,15 +1,17 @@
 """Reading a log from tables, a block at a time."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+from orthobandit.errors import DamagedStoreError
 from orthobandit.experiment.entries import Entry
 from orthobandit.experiment.store.base import Outcome, Row
 from orthobandit.experiment.store.order import Head, check_drawn
 from orthobandit.experiment.store.records import (
     BLOCK,
+    ROWS,
     checked,
     damaged,
     event_of,
@@ -20,6 +22,30 @@ from orthobandit.experiment.store.records import (
 from orthobandit.experiment.store.statements import FEW, MANY, Statements
 
 TABLE = 2000  # proposals of one step of a table
+AHEAD = 16  # entries that are read before it is known whether there are any
+
+
+class Ahead(NamedTuple):
+    """What was asked of the tables and not yet heard of: new entries, their proposals and rewards."""
+
+    events: Callable[[], list[Any]]
+    proposals: Callable[[], list[Any]]
+    rewards: Callable[[], list[Any]]
+
+    def block(self, last: int, before: bytes) -> list[tuple[int, Entry]] | None:
+        """Return all entries up to `last`, the first of which follows the seal `before`.
+
+        None if they are more than were asked for, or not what they should be: they are to be read again.
+        """
+        records, proposals, rewards = self.events(), self.proposals(), self.rewards()
+        try:
+            events = [event_of(record) for record in records]
+            drawn = sum(event.rows for event in events if event.kind == "asked")
+            if not events or events[-1].seq != last or drawn != len(proposals):
+                return None
+            return checked(events, [row_of(record) for record in proposals], rewards, before)
+        except (DamagedStoreError, KeyError, TypeError, ValueError):
+            return None
 
 
 class Reader:
@@ -41,7 +67,10 @@ class Reader:
 
     def head(self, cursor: Any) -> tuple[Head, bytes]:
         """Return where the log ends, and the seal of its newest entry."""
-        found = self.statements.newest.run(cursor, self.experiment)
+        return self.head_of(self.statements.newest.run(cursor, self.experiment))
+
+    def head_of(self, found: list[Any]) -> tuple[Head, bytes]:
+        """Return where the log ends by what its query has found."""
         if not found:
             return Head(), self.root
         [(seq, at, before, number, forecasts)] = found
@@ -77,6 +106,15 @@ class Reader:
             raise damaged(f"an entry between {after + 1} and {records[-1][0]}") from error
         rewards = self.statements.rewards_of_events.run(cursor, self.experiment, after, events[-1].seq)
         return checked(events, proposals, rewards, before), events[-1].seal
+
+    def ahead(self, cursors: Sequence[Any], head: Head) -> Ahead:
+        """Begin to read the few entries that may have come after `head`, by three cursors."""
+        statements, mine, most = self.statements, self.experiment, head.seq + AHEAD
+        return Ahead(
+            statements.events.begun(cursors[0], mine, head.seq, most),
+            statements.proposals.begun(cursors[1], mine, head.number, head.number + ROWS),
+            statements.rewards_of_events.begun(cursors[2], mine, head.seq, most),
+        )
 
     def rows(self, cursor: Any, above: int, most: int) -> list[Row]:
         """Return proposals with numbers beyond `above` up to `most`."""

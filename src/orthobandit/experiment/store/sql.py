@@ -4,7 +4,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -34,7 +34,7 @@ from orthobandit.experiment.store.dialects import (
     undo,
     writing,
 )
-from orthobandit.experiment.store.engines import engine_of, is_crowded, let_go
+from orthobandit.experiment.store.engines import engine_of, is_crowded, let_go, turns_of
 from orthobandit.experiment.store.failures import named_errors
 from orthobandit.experiment.store.order import as_json
 from orthobandit.experiment.store.reader import Reader
@@ -125,24 +125,25 @@ class SQLStore:
         with self._lock:
             self._refuse_second_block()
             reader = self._ready()
-            try:
-                with self._errors():
-                    connection = self._write_connection()
-                    begin(connection)
-                with SQLWriter(reader, connection, self._errors, self._end) as writer:
-                    self._writer = writer
-                    yield writer
-                with self._errors():
-                    commit(connection)
-                self._end = writer.end
-                if is_crowded(self._engine):
-                    self._give_back()
-            except BaseException:
-                self._end = None
-                self._undo()
-                raise
-            finally:
-                self._writer = None
+            with self._alone():
+                try:
+                    with self._errors():
+                        connection = self._write_connection()
+                        begin(connection)
+                    with SQLWriter(reader, connection, self._errors, self._end) as writer:
+                        self._writer = writer
+                        yield writer
+                    with self._errors():
+                        commit(connection)
+                    self._end = writer.end
+                    if is_crowded(self._engine):
+                        self._give_back()
+                except BaseException:
+                    self._end = None
+                    self._undo()
+                    raise
+                finally:
+                    self._writer = None
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
         """Yield what is committed; see :meth:`Store.entries`."""
@@ -216,7 +217,7 @@ class SQLStore:
             let_go(self._engine)
 
     def _connect(self) -> None:
-        self._engine = engine_of(self._url, self._patience)
+        self._engine, self._turns = engine_of(self._url, self._patience), turns_of(self._url)
         self._statements = Statements(self._engine.dialect)
         self._lock = RLock()
         self._writer = None
@@ -228,6 +229,9 @@ class SQLStore:
 
     def _errors(self) -> AbstractContextManager[None]:
         return named_errors(self._where, self._engine.dialect.dbapi)
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._turns is None else self._turns.taken(self._where, self._patience)
 
     def _has_tables(self, *, make: bool) -> bool:
         # Opening a file that is not there would make it.

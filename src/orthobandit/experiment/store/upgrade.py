@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from orthobandit.experiment.store.service_schema import METADATA
 NEWEST = "0003"  # the version of schema.py and service_schema.py
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
+_LOCK = Lock()  # Alembic has one place in a process for what it is working on
 
 
 def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
@@ -46,7 +48,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
         if found is None and not make:
             return False
     steps = _steps()
-    with writing(engine) as connection, connection.begin():
+    with _LOCK, writing(engine) as connection, connection.begin():
         lock_tables(connection)
         found = found_version(connection)  # perhaps another process was faster
         if found is None:

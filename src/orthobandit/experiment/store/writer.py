@@ -10,7 +10,7 @@ from orthobandit.errors import ClosedError, StorageError
 from orthobandit.experiment.entries import Entry
 from orthobandit.experiment.store.dialects import version
 from orthobandit.experiment.store.order import Head, as_json, check_snapshot
-from orthobandit.experiment.store.reader import Reader
+from orthobandit.experiment.store.reader import Ahead, Reader
 from orthobandit.experiment.store.records import rows_of, seal
 
 ENDED = "the exclusive block has ended; open another"
@@ -22,6 +22,7 @@ class End(NamedTuple):
     version: int | None
     head: Head
     seal: bytes
+    is_shared: bool = False  # whether others had written since the block before
 
 
 class SQLWriter:
@@ -50,16 +51,31 @@ class SQLWriter:
         self._reader = reader
         self._errors = errors
         self._failure: StorageError | None = None
-        self._before = end
+        self._before, self._has_appended = end, False
+        self._ahead: Ahead | None = None
         with errors():
             self._cursor: Any = connection.connection.cursor()
             self._version = version(connection)
             if end is not None and end.version is not None and end.version == self._version:
                 self._head, self._seal = end.head, end.seal
             else:
-                locked = reader.statements.lock.begun(connection.connection.cursor(), reader.experiment)
-                self._head, self._seal = reader.head(self._cursor)
-                locked()
+                self._begin(connection)
+        self._is_shared = end is not None and end.head.seq < self._head.seq
+
+    def _begin(self, connection: Connection) -> None:
+        """Wait for the others, and read where the log ends; where others write, what they wrote as well.
+
+        All of it is sent at once, where the database takes it so: each sees what was there when it was its
+        turn, which is after the lock.
+        """
+        reader, statements = self._reader, self._reader.statements
+        cursors = [connection.connection.cursor() for _ in range(4)]
+        locked = statements.lock.begun(cursors[0], reader.experiment)
+        newest = statements.newest.begun(self._cursor, reader.experiment)
+        if self._before is not None and self._before.is_shared:
+            self._ahead = reader.ahead(cursors[1:], self._before.head)
+        self._head, self._seal = reader.head_of(newest())
+        locked()
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +89,7 @@ class SQLWriter:
     @property
     def end(self) -> End:
         """Return where the log ends."""
-        return End(self._version, self._head, self._seal)
+        return End(self._version, self._head, self._seal, self._is_shared)
 
     def last(self) -> int:
         """Return the seq of the newest entry."""
@@ -86,6 +102,10 @@ class SQLWriter:
         known = self._before
         if known is not None and known.head.seq == after:
             before: bytes | None = known.seal
+            found = self._read_ahead(known)
+            if found:
+                yield from found
+                return
         else:
             with self._running() as cursor:
                 before = self._reader.seal(cursor, after)
@@ -97,6 +117,14 @@ class SQLWriter:
             yield from found
             after = found[-1][0]
 
+    def _read_ahead(self, known: End) -> list[tuple[int, Entry]] | None:
+        """Return what others have written, if it was read by the way and nothing was appended since."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or self._has_appended:
+            return None
+        with self._running():
+            return ahead.block(self._head.seq, known.seal)
+
     def append(self, entries: Sequence[Entry]) -> int:
         """Append entries and return the seq of the last."""
         head = self._head.after(entries)
@@ -107,7 +135,7 @@ class SQLWriter:
             statements.add_plan.change(cursor, rows.plans)
             statements.add_proposal.change(cursor, rows.proposals)
             statements.add_reward.change(cursor, rows.rewards)
-        self._head, self._seal = head, rows.seal
+        self._head, self._seal, self._has_appended = head, rows.seal, True
         return head.seq
 
     def keep(self, seq: int, state: Mapping[str, Any]) -> None:

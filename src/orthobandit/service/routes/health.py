@@ -3,6 +3,8 @@
 from fastapi import APIRouter, Request
 
 from orthobandit.service.answers import HealthAnswer
+from orthobandit.service.preparing import Preparing
+from orthobandit.service.problems import Problem
 from orthobandit.service.routes.base import documented, registry_of
 
 router = APIRouter(tags=["health"])
@@ -14,8 +16,13 @@ async def healthz() -> HealthAnswer:
     return HealthAnswer(status="alive")
 
 
-@router.get("/readyz", summary="Can the database be used?", responses=documented(503))
+@router.get("/readyz", summary="Can experiments be asked and told?", responses=documented(503))
 def readyz(request: Request) -> HealthAnswer:
-    """Answer once the database does."""
+    """Answer once all is compiled that draws and plans, and the database answers."""
+    preparing: Preparing = request.app.state.preparing
+    if preparing.has_failed:
+        raise Problem("unavailable", "not ready: what draws and plans could not be compiled; see the log")
+    if not preparing.is_done:
+        raise Problem("unavailable", "not ready: what draws and plans is compiled, which may take a minute")
     registry_of(request).check()
     return HealthAnswer(status="ready")

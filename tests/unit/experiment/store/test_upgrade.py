@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from threading import Barrier, Thread
 
 import pytest
 import sqlalchemy as sa
@@ -105,3 +106,25 @@ def test_tokens_that_the_service_made_by_itself_are_kept(path):
         assert connection.execute("SELECT name FROM service_tokens").fetchall() == [("mine",)]
         assert connection.execute("SELECT * FROM service_webhooks").fetchall() == []
     connection.close()
+
+
+def test_tables_can_be_made_in_several_threads_at_once(tmp_path):
+    stores = [SQLStore(tmp_path / f"{number}.db") for number in range(8)]
+    barrier, errors = Barrier(len(stores)), []
+
+    def create(store):
+        barrier.wait(10)
+        try:
+            store.create({})
+        except Exception as error:  # of Alembic, which has one place for what it is working on
+            errors.append(error)
+
+    threads = [Thread(target=create, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    for store in stores:
+        assert store.settings() == {}
+        store.close()
