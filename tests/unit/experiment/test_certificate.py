@@ -118,7 +118,7 @@ def test_files_come_back_to_the_last_digit(tmp_path):
 def test_ten_arms_are_a_kilobyte_a_feed_and_no_user():
     run = fed("asymptotic", means=np.linspace(0.0, 0.1, 10), rounds=9000)
     text = json.dumps(run.certificate().to_json())
-    assert len(run.feeds) > 100
+    assert len(run.feeds) > 50
     assert len(text) < 1200 * len(run.feeds)
 
 
