@@ -121,9 +121,10 @@ def _mixture(total: float, lines: Array) -> tuple[float, float]:
 def _reached(entries: Array, prior: Array) -> Mask:
     out, lines = np.zeros(entries.shape[1], dtype=np.bool_), np.empty((2, prior.shape[1]))
     for i in range(out.size):
-        v, goal, total = entries[0, i], entries[3, i], entries[6, i]
-        # No bet gains more than S²/2V.
-        if total > 0.0 and total * total >= 2.0 * v * goal:
+        v, goal, cap, total = entries[0, i], entries[3, i], entries[5, i], entries[6, i]
+        # No bet gains more than λS − λ²V/2, which is largest at λ = S/V, or at the highest bet.
+        best = min(total / v, cap) if v > 0.0 else cap
+        if total > 0.0 and best * (total - 0.5 * best * v) >= goal:
             count = _lines(entries[:, i], prior, lines)
             out[i] = _mixture(total, lines[:, :count])[0] >= goal
     return out

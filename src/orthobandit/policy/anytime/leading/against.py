@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
+from orthobandit.estimate.bets import BOLDEST
 from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Batch, Evidence, Tuning
@@ -88,10 +89,15 @@ class Against:
     def _may_lose(self, confidence: Confidence) -> Mask:
         """Tell which survivors (n,) are worth a closer look: no others can be proven worse.
 
-        A normal mixture is above √(2V·log(1/2α)), and one of bets above √(2V·log(1/α)).
+        A normal mixture is above √(2V·log(1/2α)). A mixture of bets is at most the best of them, which gains
+        λS − λ²V/2 at most.
         """
-        least = 2.0 * max(-np.log(self.alpha if confidence.is_exact else 2.0 * self.alpha), 0.0)
-        return np.asarray(self.totals**2 > least * self.variances)
+        if not confidence.is_exact:
+            least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
+            return np.asarray(self.totals**2 > least)
+        total, cap = np.abs(self.totals), BOLDEST / self.scale
+        bet = np.minimum(cap, total / np.where(self.variances > 0, self.variances, 1e-300))
+        return np.asarray(bet * (total - 0.5 * bet * self.variances) >= -np.log(self.alpha) - 1e-9)
 
     def upper_bounds(self, confidence: Confidence, events: float) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""
