@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from orthobandit._compile import compiled
 from orthobandit._types import Array, Mask
 from orthobandit.estimate.boundaries import STEPS, TOLERANCE, Grid, flat
+from orthobandit.estimate.evidence import Tuning
 
 LOWEST, HIGHEST = 80, 40  # steps of √2 below and above 1/√ρ that bets are mixed over
 BOLDEST = 0.95  # highest bet in units of the one that a single round could ruin
@@ -38,38 +39,29 @@ class Spent(NamedTuple):
     peak: ArrayLike
 
 
-class Stakes(NamedTuple):
-    """How bets are tuned: the level α, ρ, by |N(0, 1/ρ)| of which bets are distributed, and c; arrays."""
-
-    alpha: ArrayLike
-    rho: ArrayLike
-    scale: ArrayLike
-
-
-def reaches_bets(total: ArrayLike, spent: Spent, stakes: Stakes, grid: Grid) -> Mask:
+def reaches_bets(total: ArrayLike, spent: Spent, tuning: Tuning) -> Mask:
     """Tell whether the mixture of bets has reached 1/α at S = `total`: it ever does with probability α."""
-    shape, entries = _entries(spent, stakes, total)
-    return _reached(entries, _prior(grid)).reshape(shape)
+    shape, entries = _entries(spent, tuning, total)
+    return _reached(entries, _prior(tuning.grid)).reshape(shape)
 
 
-def bets_boundary(spent: Spent, stakes: Stakes, grid: Grid) -> Array:
+def bets_boundary(spent: Spent, tuning: Tuning) -> Array:
     """Return the S at which the mixture of bets reaches 1/α.
 
     Parameters
     ----------
     spent : Spent
-    stakes : Stakes
-    grid : Grid
-        Multiples of ρ that the distribution of bets is mixed over.
+    tuning : Tuning
+        Bets are distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, and cut where c allows no more.
     """
-    shape, entries = _entries(spent, stakes, 0.0)
-    return _roots(entries, _prior(grid)).reshape(shape)
+    shape, entries = _entries(spent, tuning, 0.0)
+    return _roots(entries, _prior(tuning.grid)).reshape(shape)
 
 
-def _entries(spent: Spent, stakes: Stakes, total: ArrayLike) -> tuple[tuple[int, ...], Array]:
+def _entries(spent: Spent, tuning: Tuning, total: ArrayLike) -> tuple[tuple[int, ...], Array]:
     """Return the shape of the answer, and rows (7, n): V, H, h, log(1/α), 1/√ρ, the highest bet, S."""
-    unit, cap = 1.0 / np.sqrt(stakes.rho), BOLDEST / np.asarray(stakes.scale)
-    shape, rows = flat(*spent, -np.log(stakes.alpha), unit, cap, total)
+    unit, cap = 1.0 / np.sqrt(tuning.rho), BOLDEST / np.asarray(tuning.scale)
+    shape, rows = flat(*spent, -np.log(tuning.alpha), unit, cap, total)
     return shape, np.stack(rows)
 
 

@@ -34,6 +34,7 @@ class Grid(NamedTuple):
     shares: Array
 
 
+ALONE = Grid(np.ones(1), np.ones(1))
 # Around a ρ that is known well, as where the number of rounds is: a good guess costs log(1/0.9) in log(1/α),
 # a bad one a few units and never more.
 NEAR = Grid(1e3 ** np.arange(-2.0, 3.0), np.array([0.025, 0.025, 0.9, 0.025, 0.025]))
@@ -58,9 +59,7 @@ def normal_level(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike, grid: Gr
 
 def normal_exponent(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:
     """Return l = log(1 + √((V+ρ)/ρ)/(2α)), the exponent of :func:`normal_mixture`."""
-    a, r = np.asarray(alpha, dtype=np.float64), np.asarray(rho, dtype=np.float64)
-    total = np.asarray(variance, dtype=np.float64) + r
-    return np.asarray(np.logaddexp(0.0, 0.5 * np.log(total / r) - np.log(2.0 * a)))
+    return normal_level(variance, alpha, rho, ALONE)
 
 
 def normal_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ import scipy
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate.bets import Spent, Stakes, bets_boundary, reaches_bets
+from orthobandit.estimate.bets import Spent, bets_boundary, reaches_bets
 from orthobandit.estimate.boundaries import normal_boundary, normal_level, reaches_normal
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
@@ -137,18 +137,15 @@ class _Exact(Confidence):
     is_exact: ClassVar[bool] = True
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
-        return _per_weight(evidence, bets_boundary(*_bets(evidence, tuning), tuning.grid))
+        return _per_weight(evidence, bets_boundary(_spent(evidence), tuning))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         # Asking whether the mixture has reached 1/α needs no root.
-        return reaches_bets(evidence.totals - evidence.slack, *_bets(evidence, tuning), tuning.grid)
+        return reaches_bets(evidence.totals - evidence.slack, _spent(evidence), tuning)
 
 
-def _bets(evidence: Evidence, tuning: Tuning) -> tuple[Spent, Stakes]:
-    return (
-        Spent(evidence.variances, evidence.pooled, evidence.peaks),
-        Stakes(tuning.alpha, tuning.rho, tuning.scale),
-    )
+def _spent(evidence: Evidence) -> Spent:
+    return Spent(evidence.variances, evidence.pooled, evidence.peaks)
 
 
 @dataclass(frozen=True)

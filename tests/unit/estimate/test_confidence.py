@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
-from orthobandit.estimate.bets import Spent, Stakes, bets_boundary
+from orthobandit.estimate.bets import Spent, bets_boundary
 from orthobandit.estimate.boundaries import NEAR, normal_boundary
 
 MODES = [Asymptotic(), Bounded(0.0, 1.0), SubGaussian(-1.0, 1.0, sigma=0.5)]
@@ -54,7 +54,7 @@ def test_a_guess_that_is_wrong_by_orders_costs_less_than_three_times(mode, facto
 
 def test_the_exact_width_by_hand():
     given = replace(evidence([0.0], slack=3.0), pooled=np.array([40.0]), peaks=np.array([1.5]))
-    bound = bets_boundary(Spent(50.0, 40.0, 1.5), Stakes(0.05, 20.0, 2.0), NEAR)
+    bound = bets_boundary(Spent(50.0, 40.0, 1.5), Tuning(0.05, 20.0, 2.0, NEAR))
     assert Bounded(0.0, 1.0).width(given, tuning((1,)))[0] == pytest.approx((bound + 3.0) / 100)
 
 
