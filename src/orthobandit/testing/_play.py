@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,34 @@ class Step:
         return sum(self.parts[1:], start=self.parts[0])
 
 
-def played(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[Step]:
+class Record:
+    """What a policy did in the experiment of a setting: played when first asked for, then kept.
+
+    All checks may read the same record, so that a policy is played once for all of them.
+    """
+
+    def __init__(self, policy: Policy[Any], setting: Setting) -> None:
+        self._policy = policy
+        self._setting = setting
+        self._singles: dict[int, tuple[Step, ...]] = {}
+
+    @cached_property
+    def batch(self) -> tuple[Step, ...]:
+        """The steps of all replications together."""
+        return tuple(self.play_again())
+
+    def single(self, number: int) -> tuple[Step, ...]:
+        """Return the steps of one replication by itself."""
+        if number not in self._singles:
+            self._singles[number] = tuple(play(self._policy, self._setting, np.asarray(number)))
+        return self._singles[number]
+
+    def play_again(self) -> Iterator[Step]:
+        """Play all replications together once more, whatever is kept."""
+        return play(self._policy, self._setting, np.arange(self._setting.replications))
+
+
+def play(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[Step]:
     """Follow the policy to the horizon; `numbers` () or (R,) name the replications and shape the batch."""
     count, batch = len(setting.arms), numbers.shape
     state = policy.start(setting.arms, batch, seed=setting.seed, replications=numbers)

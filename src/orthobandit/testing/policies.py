@@ -16,7 +16,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import TallyError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
-from orthobandit.testing._play import Setting, Step, played, require
+from orthobandit.testing._play import Record, Setting, Step, require
 
 
 def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
@@ -36,16 +36,17 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
     >>> check_policy(SBE(), ArmSet.one_hot(3))
     """
     setting = Setting(arms, **settings)
+    record = Record(policy, setting)
     for check in CHECKS:
-        check(policy, setting)
+        check(policy, setting, record)
 
 
-def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
+def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that plans are proper distributions and leave out the arms that are out of the race."""
     count, batch = len(setting.arms), (2, setting.replications)
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
     require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         total = step.plan.probabilities.sum(axis=-1)
         require(bool(np.all(step.plan.probabilities >= 0)), "a plan has a negative probability")
         require(bool(np.all(np.abs(total - 1) < 1e-9)), "probabilities of a plan do not sum to one")
@@ -54,10 +55,10 @@ def check_probabilities(policy: Policy[Any], setting: Setting) -> None:
         require(not drawn_in_vain, "an arm that is not active may be drawn")
 
 
-def check_decisions(policy: Policy[Any], setting: Setting) -> None:
+def check_decisions(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that decisions have one entry a replication and name arms that are in the race."""
     shape = (setting.replications, len(setting.arms))
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         decision = policy.decide(step.state)
         require(decision.active.shape == shape, f"active has shape {decision.active.shape}, not {shape}")
         for name in ("leader", "declared", "epsilon"):
@@ -71,9 +72,9 @@ def check_decisions(policy: Policy[Any], setting: Setting) -> None:
         require(0 <= decision.certainty <= 1, "certainty is not a probability")
 
 
-def check_round_trip(policy: Policy[Any], setting: Setting) -> None:
+def check_round_trip(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         midway = policy.observe(step.state, step.plan, step.parts[0])
         for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
             text, plan = _text(policy, state), policy.plan(state)
@@ -85,23 +86,21 @@ def check_round_trip(policy: Policy[Any], setting: Setting) -> None:
             require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
 
 
-def check_replay(policy: Policy[Any], setting: Setting) -> None:
+def check_replay(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that the same seed and the same rewards give the same states, bit by bit."""
-    numbers = np.arange(setting.replications)
-    runs = zip(played(policy, setting, numbers), played(policy, setting, numbers), strict=True)
-    for first, second in runs:
+    record = _record(policy, setting, record)
+    for first, second in zip(record.batch, record.play_again(), strict=True):
         _same_plan(second.plan, first.plan, "a replay makes another plan")
         _same_plan(policy.plan(first.state), first.plan, "asking twice for the plan gives two plans")
         require(_text(policy, first.state) == _text(policy, second.state), "a replay has another state")
 
 
-def check_batch(policy: Policy[Any], setting: Setting) -> None:
+def check_batch(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that a batch of R equals R single runs with the same replication numbers."""
-    numbers = np.arange(setting.replications)
-    batch = list(played(policy, setting, numbers))
-    for number in numbers.tolist():
-        single = list(played(policy, setting, np.asarray(number)))
-        together = [step for step in batch if step.tally.rounds[number] > 0]
+    record = _record(policy, setting, record)
+    for number in range(setting.replications):
+        single = record.single(number)
+        together = [step for step in record.batch if step.tally.rounds[number] > 0]
         require(len(single) == len(together), "a single run makes another number of plans than its batch")
         for alone, step in zip(single, together, strict=True):
             message = f"replication {number} of a batch differs from its single run"
@@ -111,13 +110,13 @@ def check_batch(policy: Policy[Any], setting: Setting) -> None:
             _same_decision(_pick(policy.decide(step.state), number), policy.decide(alone.state), message)
 
 
-def check_parts(policy: Policy[Any], setting: Setting) -> None:
+def check_parts(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that a tally may arrive in parts: its plan stays in force, and the end is the same.
 
     A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
     in force.
     """
-    for step in played(policy, setting, np.asarray(0)):
+    for step in _record(policy, setting, record).single(0):
         state, seen = step.state, 0
         for part in step.parts:
             if seen == step.plan.rounds:
@@ -132,9 +131,9 @@ def check_parts(policy: Policy[Any], setting: Setting) -> None:
         _same_decision(policy.decide(state), policy.decide(whole), "parts lead to another decision")
 
 
-def check_numbers(policy: Policy[Any], setting: Setting) -> None:
+def check_numbers(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that every plan has a number of its own, and that rounds of one that has ended are refused."""
-    for step in played(policy, setting, np.asarray(0)):
+    for step in _record(policy, setting, record).single(0):
         if not step.tally.rounds:
             continue
         after = policy.observe(step.state, step.plan, step.tally)
@@ -156,12 +155,12 @@ def check_numbers(policy: Policy[Any], setting: Setting) -> None:
             raise AssertionError("rounds of a plan that has ended are observed")
 
 
-def check_late(policy: Any, setting: Setting) -> None:
+def check_late(policy: Any, setting: Setting, record: Record | None = None) -> None:
     """Check that a policy with a method `late` takes rounds of plans that have ended, and of none to come."""
     if not hasattr(policy, "late"):
         return
     earlier: Step | None = None
-    for step in played(policy, setting, np.asarray(0)):
+    for step in _record(policy, setting, record).single(0):
         if earlier is not None:
             before, part = _text(policy, step.state), earlier.parts[0]
             text = _text(policy, policy.late(step.state, earlier.plan, part))
@@ -178,27 +177,27 @@ def check_late(policy: Any, setting: Setting) -> None:
         earlier = step
 
 
-def check_baseline(policy: Policy[Any], setting: Setting) -> None:
+def check_baseline(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that the policy says how the level is forecast, and that its plans then have a centre."""
     require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
     if policy.baseline is None:
         return
     require(callable(getattr(policy.baseline, "forecaster", None)), "the baseline makes no forecaster")
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         require(step.plan.centre is not None, "a plan has no centre, though there is a baseline")
 
 
-def check_empty_tally(policy: Policy[Any], setting: Setting) -> None:
+def check_empty_tally(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that observing no rounds keeps the state."""
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         empty = Tally.zeros(len(setting.arms), (setting.replications,))
         same = policy.observe(step.state, step.plan, empty)
         require(_text(policy, same) == _text(policy, step.state), "a tally of no rounds changes the state")
 
 
-def check_inputs_kept(policy: Policy[Any], setting: Setting) -> None:
+def check_inputs_kept(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that planning, observing and deciding leave the state, the plan and the tally as they were."""
-    for step in played(policy, setting, np.arange(setting.replications)):
+    for step in _record(policy, setting, record).batch:
         before = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
         policy.decide(step.state)
         policy.observe(step.state, policy.plan(step.state), step.tally)
@@ -206,7 +205,7 @@ def check_inputs_kept(policy: Policy[Any], setting: Setting) -> None:
         require(before == after, "an argument was modified")
 
 
-CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
+CHECKS: tuple[Callable[[Policy[Any], Setting, Record | None], None], ...] = (
     check_probabilities,
     check_decisions,
     check_round_trip,
@@ -219,6 +218,10 @@ CHECKS: tuple[Callable[[Policy[Any], Setting], None], ...] = (
     check_empty_tally,
     check_inputs_kept,
 )
+
+
+def _record(policy: Policy[Any], setting: Setting, record: Record | None) -> Record:
+    return Record(policy, setting) if record is None else record
 
 
 def _text(policy: Policy[Any], state: Any) -> str:
