@@ -1,7 +1,10 @@
 """The one decorator behind every compiled function: typed, cached on disk, IEEE-exact."""
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
@@ -9,11 +12,15 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 from numba import types
 from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+MAX_WAIT_SECONDS = 60.0  # for another process that compiles the same function
+POLL_SECONDS = 0.05
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -29,7 +36,19 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def _cached(function: Any) -> Any:
     made: Any = numba.njit(**OPTIONS)(function)
-    made._cache = Kept(function)
+    kept = Kept(function)
+    compile_signature = made.compile
+
+    def compile_once(signature: Any) -> Any:
+        with global_compiler_lock:  # the threads of this process take turns
+            try:
+                return compile_signature(signature)
+            finally:
+                # Here and not where code is saved: code that cannot be compiled is never saved.
+                kept.release()
+
+    made._cache = kept
+    made.compile = compile_once
     return made
 
 
@@ -82,15 +101,31 @@ class Kept(FunctionCache):
 
     By itself numba looks at the file of the function alone, though the code of all that it calls is part of
     its own; and it fails where a kept signature names something that has moved since.
+
+    Processes that start together would also all compile the same functions, and could overwrite each other's
+    index. So the first that misses a function takes a lock, and the others wait for what it saves.
     """
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        self._function, self._is_stamped = function, False
+        self._function = function
+        self._is_stamped = False
+        self._lock = Lock(Path(self.cache_path) / f"{self._impl.filename_base}.lock")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for a signature, if it is still good."""
+        """Return what is kept for a signature, if it is still good; otherwise take the lock to compile it."""
         self._stamp()
+        found = self._load(sig, target_context)
+        if found is None and self._lock.take():
+            # Another process may have saved it while this one waited.
+            found = self._load(sig, target_context)
+        return found
+
+    def release(self) -> None:
+        """Let other processes compile the function."""
+        self._lock.release()
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except (ImportError, AttributeError):  # of what was kept, something has moved
@@ -108,6 +143,50 @@ class Kept(FunctionCache):
             found = {path: path.stat() for path in paths if path.exists()}
             stamp = tuple((str(path), one.st_mtime_ns, one.st_size) for path, one in found.items())
             self._cache_file._source_stamp, self._is_stamped = stamp, True
+
+
+class Lock:
+    """A lock between processes, held on a file: a help, never a condition.
+
+    Where there are no locks, or where another process holds this one for a minute, work goes on without it.
+    The operating system releases the locks of a process that ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self) -> bool:
+        """Wait for the lock; tell whether it was taken just now."""
+        if self._descriptor is not None:
+            return False
+        try:
+            fcntl: Any = import_module("fcntl")  # Windows has none
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        except (ImportError, OSError):
+            return False
+        give_up = time.monotonic() + MAX_WAIT_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < give_up:
+                    time.sleep(POLL_SECONDS)
+                    continue
+            except OSError:  # a file system without locks
+                pass
+            else:
+                self._descriptor = descriptor
+                return True
+            os.close(descriptor)
+            return False
+
+    def release(self) -> None:
+        """Let others take the lock, if this process holds it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 def _files(function: FunctionType, seen: set[FunctionType]) -> set[Path]:
