@@ -58,7 +58,7 @@ class Step:
     plan: Plan
     parts: tuple[Tally, ...]
 
-    @property
+    @cached_property
     def tally(self) -> Tally:
         """All parts together."""
         return sum(self.parts[1:], start=self.parts[0])
