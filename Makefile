@@ -4,7 +4,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Small matrices gain nothing from threads, and lose much when there is a process on every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-.PHONY: demo serve test test-statistical lint types bench docs readme changelog clean
+.PHONY: demo serve test test-long lint types bench docs readme changelog clean
 
 demo: .venv/core
 	@# 1 says that a claim is refuted: a finding of the report, not a failure to write it.
@@ -14,11 +14,13 @@ demo: .venv/core
 serve: .venv/service
 	@$(BIN)/orthobandit demo-traffic --serve --port $(or $(PORT),8000) || [ $$? -eq 130 ]
 
+# Workers keep to neighbouring tests, which share servers and compiled code.
 test: .venv/test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations=15 -m "not long"
 
-test-statistical: .venv/test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) -m "statistical or slow"
+# What `make test` leaves out: hours on two cores.
+test-long: .venv/test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations=15 -m long
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -36,6 +36,7 @@ def server(tmp_path_factory):
         yield address, token
 
 
+@pytest.mark.smoke
 def test_create_play_and_see_the_winner(chromium, server):
     address, token = server
     with watched(chromium, address) as page:

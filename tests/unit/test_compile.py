@@ -103,7 +103,7 @@ def test_processes_that_start_together_compile_once(tmp_path):
 
 def test_code_that_cannot_be_compiled_blocks_nobody(tmp_path):
     (tmp_path / "failing.py").write_text(FAILING)
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "failing.py"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
