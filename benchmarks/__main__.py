@@ -5,7 +5,19 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CALL = "import importlib, sys; importlib.import_module(sys.argv[1]).main()"
+# A package that is not installed is a sentence, unless it is a part of this one.
+CALL = """
+import importlib, sys
+try:
+    importlib.import_module(sys.argv[1]).main()
+except ImportError as error:
+    lacks_extra = type(error).__name__ == "MissingExtraError"
+    name = (error.name or "orthobandit").partition(".")[0]
+    is_foreign = isinstance(error, ModuleNotFoundError) and name not in ("orthobandit", "benchmarks")
+    if not lacks_extra and not is_foreign:
+        raise
+    print(f"skipped: {error}" if lacks_extra else f"skipped: {name} is not installed (pip install {name})")
+"""
 
 
 def available() -> list[str]:

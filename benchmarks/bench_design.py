@@ -28,6 +28,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import has_peer
 from orthobandit import ArmSet
 from orthobandit._affine import affine_frame
 from orthobandit.design import Design, centred_design, contrast_design, g_optimal_design
@@ -233,7 +234,8 @@ def measured() -> list[Row]:
             add(floors(kind, count, 20, target))
     for kind in ("gaussian", "cluster"):
         add(floors(kind, 100_000, 50, 15))
-    add([against_cvxpy(1_000, 10, 100), against_cvxpy(10_000, 20, 500)])
+    if has_peer("cvxpy", "clarabel"):
+        add([against_cvxpy(1_000, 10, 100), against_cvxpy(10_000, 20, 500)])
     for count, width in ((500, 10), (2_000, 20)):
         for kind in ("gaussian", "cluster", "sphere"):
             add([contrasts(kind, count, width)])

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import has_peer
 from orthobandit import ArmSet, Experiment
 from orthobandit.policy import UniformAllocation
 
@@ -89,11 +90,13 @@ def on_disk(pairs: int) -> None:
             eight, processor = rates(lambda count: threaded(ours, count), pairs // 100, repeats=3)
             alone, _ = rates(ours, pairs // 1000, repeats=3)
         commit = commit_seconds(Path(folder))
+        note = f"{processor:,.0f} a second of the processor; a bare commit takes {1e3 * commit:.1f} ms here"
+        report(f"SQLite, {THREADS} threads, one by one: pairs/s", eight, 2_000, note)
+        if not has_peer("optuna"):
+            return
         theirs, count = optuna_pairs(Path(folder)), THREADS * max(pairs // 80_000, 1)
         eight_there, _ = rates(lambda count: threaded(theirs, count), count, repeats=3)
         alone_there, _ = rates(theirs, count, repeats=3)
-    note = f"{processor:,.0f} a second of the processor; a bare commit takes {1e3 * commit:.1f} ms here"
-    report(f"SQLite, {THREADS} threads, one by one: pairs/s", eight, 2_000, note)
     note = f"{eight_there:,.1f} pairs/s there"
     report(f"SQLite, {THREADS} threads: times Optuna's ask and tell", eight / eight_there, 20, note)
     note = f"{alone:,.0f} against {alone_there:,.1f} pairs/s, each commit waiting for the disk"

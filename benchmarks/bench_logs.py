@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks import has_peer
 from benchmarks.made_logs import SPLIT, fixed_split, own_split, write, write_folder
 
 ROWS = 100_000_000
@@ -218,7 +219,9 @@ def few(folder: Path, spotify: str | None, turns: int) -> None:
         write(folder / f"little_{name}", sql(FEW), 0, LITTLE)
     files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet"}
     names: dict[str, tuple[Path | str, ...]] = {}
-    for name in ("csv", "regression", "parquet", "pandas", "polars", "own"):
+    peers = {"regression": ("pandas", "statsmodels"), "pandas": ("pandas",), "polars": ("polars",)}
+    wanted = ("csv", "regression", "parquet", "pandas", "polars", "own")
+    for name in (one for one in wanted if has_peer(*peers.get(one, ()))):
         file = files.get(name, "few.parquet")
         names[name] = (folder / file, folder / f"little_{file}")
     print(f"{FEW:,} rows; regression is pandas and statsmodels, own has every row's own probabilities:")
@@ -226,11 +229,12 @@ def few(folder: Path, spotify: str | None, turns: int) -> None:
         names["spotify"] = (*names["csv"], spotify)
     found = best(names, FEW, turns)
     report("CSV: seconds", found["csv"].seconds, 3, least=False)
-    report(
-        "CSV: pandas and statsmodels' seconds over ours",
-        found["regression"].seconds / found["csv"].seconds,
-        1,
-    )
+    if "regression" in found:
+        report(
+            "CSV: pandas and statsmodels' seconds over ours",
+            found["regression"].seconds / found["csv"].seconds,
+            1,
+        )
     if spotify is None:
         print("spotify-confidence is not beside them: name an interpreter that has it with --spotify")
     else:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import has_peer
 from benchmarks.bench_experiment import optuna_pairs, rates, report, threaded
 from orthobandit.service import Client
 
@@ -223,6 +224,8 @@ def yardsticks(folder: str, seconds: int, ours: Pairs) -> None:
     report("SQLite: % of a bare handler with group commits", 100 * ours.rate / bare.rate, 74, note)
     name = "SQLite: % of it by the server's processor"
     report(name, 100 * ours.busy / bare.busy, 74)
+    if not has_peer("optuna"):
+        return
     theirs, _ = rates(lambda count: threaded(optuna_pairs(Path(folder)), count), 16, repeats=2)
     report("SQLite: times Optuna's ask and tell", ours.rate / theirs, 30, f"{theirs:,.1f} pairs/s there")
 

@@ -39,3 +39,39 @@ def test_an_unknown_benchmark_is_named_beside_the_known(runner, capfd):
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err == "no benchmark fast; there are: bad, good\n"
+
+
+def test_a_package_that_is_not_installed_is_a_sentence(runner, capfd):
+    folder = runner.__globals__["HERE"]
+    (folder / "bench_peer.py").write_text("def main():\n    import no_such_peer.part\n")
+    assert runner(["peer"]) == 0
+    printed = capfd.readouterr()
+    assert printed.out == "== peer\nskipped: no_such_peer is not installed (pip install no_such_peer)\n"
+    assert printed.err == ""
+
+
+def test_a_missing_extra_is_said_in_its_own_words(runner, capfd):
+    folder = runner.__globals__["HERE"]
+    code = "from orthobandit.errors import MissingExtraError\n"
+    code += "def main():\n    raise MissingExtraError('get it')\n"
+    (folder / "bench_extra.py").write_text(code)
+    assert runner(["extra"]) == 0
+    assert capfd.readouterr().out == "== extra\nskipped: get it\n"
+
+
+@pytest.mark.parametrize("broken", ["import orthobandit.nothing", "from orthobandit import nothing"])
+def test_a_part_of_the_package_that_is_missing_is_a_failure(runner, capfd, broken):
+    folder = runner.__globals__["HERE"]
+    (folder / "bench_broken.py").write_text(f"def main():\n    {broken}\n")
+    assert runner(["broken"]) == 1
+    assert "nothing" in capfd.readouterr().err
+
+
+def test_a_missing_peer_is_named_with_the_way_to_get_it(capsys):
+    has_peer = runpy.run_path(str(RUNNER.parent / "__init__.py"))["has_peer"]
+    assert has_peer("numpy")
+    assert capsys.readouterr().out == ""
+    assert not has_peer("numpy", "no_such_peer")
+    assert capsys.readouterr().out == (
+        "skipped beside no_such_peer: not installed (pip install no_such_peer)\n"
+    )
