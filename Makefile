@@ -3,6 +3,8 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 # Small matrices gain nothing from threads, and lose much when there is a process on every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+# Bytecode is made when a module is first imported: most of what is installed never is.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo serve test test-long lint types bench docs readme changelog clean
 
@@ -51,19 +53,19 @@ changelog: .venv/bin/python
 	$(PYTHON) -m venv .venv
 
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,parquet]'
+	$(PIP) -c constraints.txt -e '.[plots,parquet]'
 	@touch $@
 
 .venv/service: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[client,service]'
+	$(PIP) -c constraints.txt -e '.[client,service]'
 	@touch $@
 
 .venv/test: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(PIP) -c constraints.txt -e '.[test]'
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 clean:

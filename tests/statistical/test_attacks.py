@@ -2,8 +2,8 @@
 
 A run fails if the best arm is ever dropped or some bound in its row is ever wrong. Each case is refused, if
 runs fail with probability δ or less, with probability at most 10⁻⁹ (``tests/rates.py``); all cases together
-raise a false alarm less than once in 10⁶. The short form of a case runs in ``make test``;
-``make test-statistical`` runs all of them at the length at which they once broke the mode.
+raise a false alarm less than once in 10⁶. Each case has a short form, and one of the length at which it once
+broke the mode.
 """
 
 from dataclasses import dataclass
