@@ -113,6 +113,7 @@ def keepers(addresses):
     return found
 
 
+@pytest.mark.slow
 def test_two_servers_plan_once_and_count_once_while_the_keeper_is_killed(postgres):
     processes = dict([started(postgres, "--no-auth")[::-1] for _ in range(2)])
     try:

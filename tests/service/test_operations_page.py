@@ -26,6 +26,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_commands_run(tmp_path):
     where = tmp_path / "experiments.db"

@@ -76,6 +76,7 @@ def statuses_of(operation, mode, headers):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_whatever_is_sent_has_a_documented_answer(server, mode):
     address, headers = server

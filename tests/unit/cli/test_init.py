@@ -18,6 +18,7 @@ def begun(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_printed_command_works_as_it_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0

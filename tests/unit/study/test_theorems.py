@@ -216,6 +216,7 @@ def kinds_of(section, data):
     return {verdict.name: verdict.kind for verdict in section.verdicts(data)}
 
 
+@pytest.mark.slow
 def test_the_cost_of_small_gaps_grows_as_it_should(near_gaps):
     kinds = kinds_of(GAPS, near_gaps)
     assert "refuted" not in kinds.values()
@@ -224,6 +225,7 @@ def test_the_cost_of_small_gaps_grows_as_it_should(near_gaps):
     assert all(grid.rows for grid in GAPS.grids(near_gaps))
 
 
+@pytest.mark.slow
 def test_the_cost_of_small_gaps_could_grow_too_fast(near_gaps):
     runs = near_gaps["runs"]
     rivals = runs["check"] == "every round"
@@ -234,6 +236,7 @@ def test_the_cost_of_small_gaps_could_grow_too_fast(near_gaps):
         assert kinds[name] == "refuted"
 
 
+@pytest.mark.slow
 def test_many_arms_cost_little_more(tmp_path):
     # Without the largest numbers of arms, which take longest.
     cells = [c for c in MANY.cells(Scope(seed=3)) if "check" not in c.labels or c.labels["check"] != "log K"]

@@ -120,6 +120,7 @@ def in_spark(spark, tmp_path_factory):
     return frames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["units", "text"])  # Spark takes seconds for each
 def test_a_frame_of_spark(question, in_spark):
     frame, zone = in_spark[int(QUESTIONS[question][1])], "spark.sql.session.timeZone"
