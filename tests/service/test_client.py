@@ -59,14 +59,15 @@ def test_a_client_does_what_an_experiment_does(client):
     ("call", "error", "words"),
     [
         (
-            lambda c: c.create("page", ["x", "y"]),
+            lambda c: c.create("page", ["x", "y"], rewards=[0, 1]),
             ExperimentExistsError,
             "there is already an experiment 'page'",
         ),
         (lambda c: c.ask("nobody"), UnknownExperimentError, "there is no experiment 'nobody'"),
         (lambda c: c.tell("page", 99, 1.0), UnknownProposalError, "proposal 99 was never asked for"),
         (lambda c: c.tell("page", 1, 7.0), RewardError, "must be a finite number in the declared range"),
-        (lambda c: c.create("q", ["x"], windows="7d"), InputError, "#/windows"),
+        (lambda c: c.create("q", ["x", "y"], rewards=[0, 1], holdout="all"), InputError, "#/holdout"),
+        (lambda c: c.create("q", ["x", "y"]), InputError, r"#/rewards: .*\(low, high\).*'unknown'"),
     ],
 )
 def test_errors_are_those_of_experiments_in_the_same_words(client, call, error, words):
@@ -76,7 +77,7 @@ def test_errors_are_those_of_experiments_in_the_same_words(client, call, error, 
 
 
 def test_conflicts_and_closed_experiments_have_their_errors(client):
-    client.create("closed", ["x", "y"])
+    client.create("closed", ["x", "y"], rewards="unknown")
     client.tell("closed", client.ask("closed").id, 1.0)
     with pytest.raises(ConflictError, match="the first value is final"):
         client.tell("closed", 1, 2.0)
@@ -158,7 +159,7 @@ def test_coroutines_do_the_same(place, client):
 
     async def play():
         async with AsyncClient(*place) as made:
-            await made.create("async-too", ["x", "y"])
+            await made.create("async-too", ["x", "y"], rewards="unknown")
             proposals = await asyncio.gather(*(made.ask("async", unit=f"u{n}") for n in range(20)))
             await asyncio.gather(*(made.tell("async", one.id, 1.0) for one in proposals))
             many = await made.ask_many("async", 2)

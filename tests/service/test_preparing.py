@@ -35,7 +35,7 @@ def test_no_visitor_waits_for_a_compiler(arms, rewards):
     before = compiled()
     made = Experiment.memory(arms, rewards=rewards)
     for count in (1, 70, 400, 1, 900):
-        shown = made.ask(count)
+        shown = made.ask_many(count)
         made.tell_many([one.id for one in shown], [float(one.arm == 2) for one in shown])
     made.report()
     made.glance()

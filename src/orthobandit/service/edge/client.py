@@ -10,6 +10,7 @@ from uuid import uuid4
 from orthobandit.errors import ServiceError
 from orthobandit.experiment.edge import Drawn, EdgePlan
 from orthobandit.service.client import Client
+from orthobandit.service.client_data import ExposuresData
 
 LARGEST = 10_000  # exposures of one request
 
@@ -26,7 +27,7 @@ class _Post(NamedTuple):
     """Exposures to be posted, with a key: however often they are sent, they count once."""
 
     key: str
-    body: dict[str, Any]
+    body: ExposuresData
 
 
 class EdgeClient:
@@ -168,7 +169,7 @@ def _posts(queue: list[_Queued]) -> list[_Post]:
         for start in range(0, len(by_plan[number]), LARGEST):
             some = by_plan[number][start : start + LARGEST]
             names = dict.fromkeys(one.metric for one in some if one.metric is not None)
-            body = {
+            body: ExposuresData = {
                 "plan": number,
                 "units": [one.drawn.unit for one in some],
                 "arms": [one.drawn.arm for one in some],
