@@ -7,6 +7,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -60,10 +61,13 @@ class Arm(Body):
 
 Arms = list[Name] | list[Arm]
 Range = Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
+_RANGE: TypeAdapter[list[float]] = TypeAdapter(Range, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
 def _range_or_unknown(given: Any, check: ValidatorFunctionWrapHandler) -> list[float] | Unknown:
     """Return a range of rewards or "unknown"; whatever else is given, or nothing, names both options."""
+    if isinstance(given, list):  # what is wrong with it is then said of the number that is wrong
+        return _RANGE.validate_python(given)
     try:
         found: list[float] | Unknown = check(given)
     except ValidationError:
