@@ -118,7 +118,7 @@ class Guardrail:
         return f"by the guardrail on {self.metric!r}"
 
 
-def _said_as(text: str, label: str = "") -> dict[str, str]:
+def _describe(text: str, label: str = "") -> dict[str, str]:
     """Return what is kept with a field of :class:`Options`: one line of help, and its label on forms."""
     return {"help": text, "label": label}
 
@@ -140,7 +140,7 @@ class Options:
 
     rewards: RewardRange | Unknown | None = field(
         default=None,
-        metadata=_said_as(
+        metadata=_describe(
             "the lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims"
             " are then asymptotic",
             "Rewards lie",
@@ -148,49 +148,49 @@ class Options:
     )
     window: str | float | None = field(
         default=None,
-        metadata=_said_as(
+        metadata=_describe(
             "how long rewards may take: seconds, or text such as '7d'; for ever by default",
             "How long rewards may take",
         ),
     )
     silence: Silence = field(
         default="zero",
-        metadata=_said_as(
+        metadata=_describe(
             "what a proposal counts as if no reward came within the window: 'zero', or 'missing' to leave it"
             " out",
             "If none comes by then",
         ),
     )
     sticky: bool = field(
-        default=True, metadata=_said_as("whether a unit that comes again gets its first proposal")
+        default=True, metadata=_describe("whether a unit that comes again gets its first proposal")
     )
     reference: int | str = field(
         default=0,
-        metadata=_said_as("the arm that others are compared with, by number or label; the first by default"),
+        metadata=_describe("the arm that others are compared with, by number or label; the first by default"),
     )
     holdout: float = field(
         default=0.0,
-        metadata=_said_as(
+        metadata=_describe(
             "share of proposals that are shown the reference arm for ever, and reported apart",
             "Holdout, in per cent",
         ),
     )
-    objective: str = field(default="reward", metadata=_said_as("the name of the reward"))
+    objective: str = field(default="reward", metadata=_describe("the name of the reward"))
     add: bool = field(
         default=False,
-        metadata=_said_as(
+        metadata=_describe(
             "whether rewards of one proposal add up; they are then final at the end of the window"
         ),
     )
     metrics: Sequence[Metric] = field(
-        default=(), metadata=_said_as("other numbers that are told of proposals")
+        default=(), metadata=_describe("other numbers that are told of proposals")
     )
     guardrails: Sequence[Guardrail] = field(
-        default=(), metadata=_said_as("metrics that retire an arm once it is proven worse")
+        default=(), metadata=_describe("metrics that retire an arm once it is proven worse")
     )
     key: str | None = field(
         default=None,
-        metadata=_said_as(
+        metadata=_describe(
             "64 or 32 hexadecimal digits that draws are computed from; by default random, and kept with the"
             " experiment"
         ),

@@ -34,6 +34,8 @@ from orthobandit.service.client_data import (
     ReportData,
 )
 
+RETRIES = 4  # times that a request is sent again by default
+TIMEOUT = 30.0  # seconds to wait for each answer by default
 BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
 
 
@@ -88,7 +90,7 @@ class Client(_Base):
     """
 
     def __init__(
-        self, address: str, token: str | None = None, *, retries: int = 4, timeout: float = 30.0
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
     ) -> None:
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.Client(**self._options)
@@ -279,7 +281,7 @@ class AsyncClient(_Base):
     """
 
     def __init__(
-        self, address: str, token: str | None = None, *, retries: int = 4, timeout: float = 30.0
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
     ) -> None:
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.AsyncClient(**self._options)

@@ -160,3 +160,15 @@ def test_no_public_signature_says_any(file, name):
 
 def _is_public(name):
     return not name.startswith("_") or name.startswith("__")
+
+
+def test_what_is_kept_is_what_0_2_kept_and_opens_without_a_question(tmp_path):
+    with Experiment.create(tmp_path / "log.db", ARMS, rewards="unknown") as made:
+        kept = made.settings.to_json()
+    assert set(kept) == {
+        *("arms", "policy", "key", "window", "silence", "sticky", "reference", "holdout", "metrics"),
+        "guardrails",
+    }
+    assert kept["metrics"][0]["settings"]["rewards"] is None
+    with Experiment.open(tmp_path / "log.db") as again:
+        assert again.settings.to_json() == kept
