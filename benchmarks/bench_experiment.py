@@ -53,7 +53,7 @@ def batches(experiment: Experiment, pairs: int, size: int) -> None:
     """Ask and tell so many at a time."""
     rewards = np.random.default_rng(0).random(size)  # all alike would take no room
     for _ in range(max(pairs // size, 1)):
-        experiment.tell_many([one.id for one in experiment.ask(size)], rewards)
+        experiment.tell_many([one.id for one in experiment.ask_many(size)], rewards)
 
 
 def singles(experiment: Experiment, pairs: int) -> None:
@@ -74,10 +74,10 @@ def threaded(work: Callable[[int], None], pairs: int) -> None:
 
 def in_memory(pairs: int) -> None:
     """Time a fixed plan in memory: batches of 100, then one by one."""
-    live = Experiment.memory(ARMS, UniformAllocation())
+    live = Experiment.memory(ARMS, UniformAllocation(), rewards="unknown")
     clock, processor = rates(lambda count: batches(live, count, 100), pairs // 5)
     report("memory, batches of 100: pairs/s", clock, 100_000, f"{processor:,.0f} a second of the processor")
-    live = Experiment.memory(ARMS, UniformAllocation())
+    live = Experiment.memory(ARMS, UniformAllocation(), rewards="unknown")
     clock, processor = rates(lambda count: singles(live, count), pairs // 20)
     report("memory, one by one: pairs/s", clock, 5_000, f"{processor:,.0f} a second of the processor")
 
@@ -85,7 +85,7 @@ def in_memory(pairs: int) -> None:
 def on_disk(pairs: int) -> None:
     """Time a SQLite file, eight threads and one, one by one; then Optuna's SQLite, the same way."""
     with tempfile.TemporaryDirectory() as folder:
-        with Experiment.create(f"{folder}/live.db", ARMS, UniformAllocation()) as live:
+        with Experiment.create(f"{folder}/live.db", ARMS, UniformAllocation(), rewards="unknown") as live:
             ours = partial(singles, live)
             eight, processor = rates(lambda count: threaded(ours, count), pairs // 100, repeats=3)
             alone, _ = rates(ours, pairs // 1000, repeats=3)
@@ -140,7 +140,7 @@ def optuna_pairs(folder: Path) -> Callable[[int], None]:
 
 def weigh(proposals: int) -> None:
     """Ask and tell in batches of 1000, and print how many megabytes the process took at its peak."""
-    live = Experiment.memory(ARMS, UniformAllocation())
+    live = Experiment.memory(ARMS, UniformAllocation(), rewards="unknown")
     batches(live, proposals, 1000)
     settled = live.report().settled
     assert settled == proposals, f"{settled} of {proposals} are settled"

@@ -59,7 +59,7 @@ def estimates(world: World, visits: int = VISITS, seed: int = 1) -> tuple[float,
     for hour in range(HOURS + WINDOW + 1):
         now[0] = float(hour)
         if hour < HOURS:
-            asked = live.ask(visits // HOURS)
+            asked = live.ask_many(visits // HOURS)
             pages, ids = (np.array([getattr(one, name) for one in asked]) for name in ("arm", "id"))
             rewards, later = world.answers(pages, random)
             heard = np.array([ids, rewards, hour + later])

@@ -49,7 +49,7 @@ def followed(seed: int = 3, days: int = DAYS, visits: int = VISITS) -> Seen:
     awaited = np.zeros((3, 0))  # numbers of visitors, what they saw, and the day on which they order
     for day in range(days):
         now[0] = float(day)
-        asked = shop.ask(visits)
+        asked = shop.ask_many(visits)
         shown, numbers = (np.array([getattr(one, name) for one in asked]) for name in ("arm", "id"))
         buys = random.random(visits) < CHANCE[shown]
         later = day + np.minimum(random.exponential(DELAY[shown]), WINDOW - 0.1)

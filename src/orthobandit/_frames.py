@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from orthobandit._checks import check_choice
 from orthobandit._files import optional_package, pyarrow, whole_file
 
-LIBRARIES = ("pandas", "polars", "pyarrow")
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as arrow
+
+    Frame = pandas.DataFrame | polars.DataFrame | arrow.Table
+
+Library = Literal["pandas", "polars", "pyarrow"]
+LIBRARIES: tuple[Library, ...] = get_args(Library)
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 

@@ -220,7 +220,7 @@ def test_the_first_experiment_comes_into_an_empty_list(chromium, tmp_path):
         enter(page, address, token)
         assert "Nothing runs yet" in page.inner_text("main")
         with Client(address, token) as client:
-            client.create("landing", list(RATES))
+            client.create("landing", list(RATES), rewards="unknown")
         page.wait_for_selector("#list >> text=landing")
         assert "New experiment" in page.inner_text("main")
 

@@ -1,11 +1,14 @@
-"""Clients say what `Experiment` would, and send again what was lost."""
+"""Clients say what `Experiment` would, and send again what was lost; one suite for both of them."""
 
 import asyncio
+import inspect
 import pickle
+from contextlib import contextmanager
 
 import httpx
 import pytest
 
+from blocking import Blocking
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -16,23 +19,50 @@ from orthobandit.errors import (
     UnknownExperimentError,
     UnknownProposalError,
 )
-from orthobandit.service import AsyncClient, Client, create_app
+from orthobandit.service import AsyncClient, Client, answers, client_data, create_app, models
 from orthobandit.verify import verify
 from service_samples import TWO, running, token_of
 
 
+@contextmanager
+def _opened(kind, *arguments, **options):
+    """Give a client, or what waits for the coroutines of one."""
+    if kind is Client:
+        with Client(*arguments, **options) as made:
+            yield made
+        return
+    with asyncio.Runner() as runner:
+        made = Blocking(AsyncClient(*arguments, **options), runner)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@pytest.fixture(scope="module", params=[Client, AsyncClient], ids=["threads", "coroutines"])
+def kind(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(kind, tmp_path_factory):
     where = tmp_path_factory.mktemp("service") / "all.db"
     with running(create_app(where)) as address:
         yield address, token_of(where)
 
 
 @pytest.fixture(scope="module")
-def client(place):
-    with Client(*place) as made:
+def client(kind, place):
+    with _opened(kind, *place) as made:
         made.create(**TWO)
         yield made
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Let nobody wait before a request is sent again."""
+    monkeypatch.setattr(Client, "_pause", lambda *_: 0.0)
+    monkeypatch.setattr(AsyncClient, "_pause", lambda *_: 0.0)
 
 
 def test_a_client_does_what_an_experiment_does(client):
@@ -59,14 +89,15 @@ def test_a_client_does_what_an_experiment_does(client):
     ("call", "error", "words"),
     [
         (
-            lambda c: c.create("page", ["x", "y"]),
+            lambda c: c.create("page", ["x", "y"], rewards=[0, 1]),
             ExperimentExistsError,
             "there is already an experiment 'page'",
         ),
         (lambda c: c.ask("nobody"), UnknownExperimentError, "there is no experiment 'nobody'"),
         (lambda c: c.tell("page", 99, 1.0), UnknownProposalError, "proposal 99 was never asked for"),
         (lambda c: c.tell("page", 1, 7.0), RewardError, "must be a finite number in the declared range"),
-        (lambda c: c.create("q", ["x"], windows="7d"), InputError, "#/windows"),
+        (lambda c: c.create("q", ["x", "y"], rewards=[0, 1], holdout="all"), InputError, "#/holdout"),
+        (lambda c: c.create("q", ["x", "y"]), InputError, r"#/rewards: .*\(low, high\).*'unknown'"),
     ],
 )
 def test_errors_are_those_of_experiments_in_the_same_words(client, call, error, words):
@@ -76,7 +107,7 @@ def test_errors_are_those_of_experiments_in_the_same_words(client, call, error, 
 
 
 def test_conflicts_and_closed_experiments_have_their_errors(client):
-    client.create("closed", ["x", "y"])
+    client.create("closed", ["x", "y"], rewards="unknown")
     client.tell("closed", client.ask("closed").id, 1.0)
     with pytest.raises(ConflictError, match="the first value is final"):
         client.tell("closed", 1, 2.0)
@@ -85,18 +116,17 @@ def test_conflicts_and_closed_experiments_have_their_errors(client):
         client.ask("closed")
 
 
-def test_a_wrong_token_is_a_service_error_with_its_status(place):
-    with Client(place[0], "ob_x_y") as client, pytest.raises(ServiceError, match="token") as caught:
+def test_a_wrong_token_is_a_service_error_with_its_status(kind, place):
+    with _opened(kind, place[0], "ob_x_y") as client, pytest.raises(ServiceError, match="token") as caught:
         client.experiments()
     assert (caught.value.status, caught.value.kind) == (401, "unauthenticated")
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.status, again.kind) == (str(caught.value), 401, "unauthenticated")
 
 
-def test_a_server_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _: None)
+def test_a_server_that_is_not_there_is_named(kind, unhurried):
     with (
-        Client("http://127.0.0.1:9", retries=2) as client,
+        _opened(kind, "http://127.0.0.1:9", retries=2) as client,
         pytest.raises(
             ServiceError, match=r"http://127\.0\.0\.1:9 could not be reached in 3 tries: .*running"
         ),
@@ -104,16 +134,21 @@ def test_a_server_that_is_not_there_is_named(monkeypatch):
         client.experiments()
 
 
-class Flaky(httpx.HTTPTransport):
-    """Loses answers, or is busy, a few times before it goes well."""
+class Trouble:
+    """What a transport does before it goes well: loses answers, or is busy."""
 
     def __init__(self, trouble):
         super().__init__()
         self.trouble, self.keys = list(trouble), []
 
-    def handle_request(self, request):
+    def next(self, request):
         self.keys.append(request.headers.get("idempotency-key"))
-        trouble = self.trouble.pop(0) if self.trouble else None
+        return self.trouble.pop(0) if self.trouble else None
+
+
+class Flaky(Trouble, httpx.HTTPTransport):
+    def handle_request(self, request):
+        trouble = self.next(request)
         if isinstance(trouble, int):
             return httpx.Response(trouble, text="busy")
         response = super().handle_request(request)
@@ -123,42 +158,127 @@ class Flaky(httpx.HTTPTransport):
         return response
 
 
-def flaky(place, trouble, **options):
-    client = Client(*place, **options)
-    client._http._mounts = {}
-    client._http._transport = Flaky(trouble)
-    return client
+class AsyncFlaky(Trouble, httpx.AsyncHTTPTransport):
+    async def handle_async_request(self, request):
+        trouble = self.next(request)
+        if isinstance(trouble, int):
+            return httpx.Response(trouble, text="busy")
+        response = await super().handle_async_request(request)
+        if trouble is not None:
+            await response.aread()
+            raise trouble
+        return response
 
 
-def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(place, client, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _: None)
+@contextmanager
+def flaky(kind, place, trouble, **options):
+    """Give a client, and the transport that its requests go through."""
+    with _opened(kind, *place, **options) as client:
+        client._http._mounts = {}
+        client._http._transport = Flaky(trouble) if kind is Client else AsyncFlaky(trouble)
+        yield client, client._http._transport
+
+
+def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(kind, place, client, unhurried):
     client.create("lossy", ["x", "y"], rewards=[0, 10], window="7d", add=True)
-    lossy = flaky(place, [httpx.ReadError("gone"), 503, httpx.ReadTimeout("slow")])
-    assert lossy.ask("lossy").id == 1
-    assert client.report("lossy")["proposals"] == 1
-    lossy._http._transport.trouble = [httpx.ReadError("gone")]
-    lossy.tell("lossy", 1, 7.0)
-    lossy.tell("lossy", 1, 3.0)  # with another key it adds up, to the most that is allowed
-    with pytest.raises(RewardError, match=r"reward=10\.5"):
-        lossy.tell("lossy", 1, 0.5)
-    keys = lossy._http._transport.keys
-    assert len(set(keys[:4])) == 1
-    assert len(set(keys)) == 4
-    lossy.close()
+    trouble = [httpx.ReadError("gone"), 503, httpx.ReadTimeout("slow")]
+    with flaky(kind, place, trouble) as (lossy, transport):
+        assert lossy.ask("lossy").id == 1
+        assert client.report("lossy")["proposals"] == 1
+        transport.trouble = [httpx.ReadError("gone")]
+        lossy.tell("lossy", 1, 7.0)
+        lossy.tell("lossy", 1, 3.0)  # with another key it adds up, to the most that is allowed
+        with pytest.raises(RewardError, match=r"reward=10\.5"):
+            lossy.tell("lossy", 1, 0.5)
+        assert len(set(transport.keys[:4])) == 1
+        assert len(set(transport.keys)) == 4
 
 
-def test_a_busy_server_is_given_up_on_in_the_end(place, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with flaky(place, [503] * 3, retries=2) as client, pytest.raises(ServiceError, match="503: 'busy'"):
+def test_a_busy_server_is_given_up_on_in_the_end(kind, place, unhurried):
+    with (
+        flaky(kind, place, [503] * 3, retries=2) as (client, _),
+        pytest.raises(ServiceError, match="503: 'busy'"),
+    ):
         client.experiments()
 
 
-def test_coroutines_do_the_same(place, client):
+def test_draws_at_the_edge_are_posted(client):
+    client.create("edge", ["x", "y"], rewards=(0, 1))
+    plan = client.edge_plan("edge")
+    drawn = plan.draw("ann")
+    body = {"plan": plan.plan, "units": [drawn.unit], "arms": [drawn.arm], "rewards": [1.0]}
+    assert client.expose("edge", body, once="k") == {"taken": 1, "known": 0, "told": 1, "refused": []}
+    assert client.expose("edge", body, once="k")["taken"] == 1  # the answer of the first time
+    assert client.report("edge")["proposals"] == 1
+
+
+def test_all_settings_reach_the_server(client):
+    made = client.create(
+        "chosen",
+        [{"label": "x", "features": [0, 1]}, {"label": "y", "features": (1, 0)}],
+        rewards=(0, 2),
+        delta=0.1,
+        epsilon=0.01,
+        goal="earn",
+        covariates=("hour",),
+        window="1h",
+        silence="missing",
+        sticky=False,
+        reference="y",
+        holdout=0.1,
+        objective="sale",
+        add=True,
+        metrics=[{"name": "seconds", "rewards": (0, 9)}],
+        guardrails=[{"metric": "seconds", "margin": 0.5}],
+    )
+    assert (made["window"], made["silence"], made["sticky"]) == (3600.0, "missing", False)
+    assert (made["reference"], made["holdout"], made["metrics"]) == ("y", 0.1, ["sale", "seconds"])
+    assert client.report("chosen")["certainty"] == 0.9
+    assert client.ask("chosen", "ann", covariates={"hour": 3.0}).id == 1
+
+
+def test_clients_have_the_same_methods_with_the_same_arguments_and_answers():
+    def public(kind):
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert public(Client) == public(AsyncClient)
+    for name in public(Client):
+        one, twin = getattr(Client, name), getattr(AsyncClient, name)
+        assert inspect.signature(one) == inspect.signature(twin), name
+        assert inspect.iscoroutinefunction(twin), name
+
+
+@pytest.mark.parametrize(
+    ("data", "model"),
+    [
+        (client_data.ExperimentData, answers.ExperimentAnswer),
+        (client_data.ReportData, answers.ReportAnswer),
+        (client_data.ExposedData, answers.ExposedAnswer),
+        (client_data.RefusedData, answers.RefusedAnswer),
+        (client_data.MetricSettings, models.MetricBody),
+        (client_data.GuardrailData, models.GuardrailBody),
+        (client_data.DescribedArm, models.Arm),
+        (client_data.ExposuresData, models.ExposuresBody),
+    ],
+)
+def test_types_of_clients_have_the_fields_that_the_server_knows(data, model):
+    assert set(data.__annotations__) == set(model.model_fields)
+    assert data.__required_keys__ == {
+        name for name, field in model.model_fields.items() if field.is_required()
+    }
+
+
+def test_create_spells_out_what_the_server_takes():
+    names = list(inspect.signature(Client.create).parameters)[1:]
+    assert set(names) == set(models.CreateBody.model_fields)
+
+
+def test_many_coroutines_share_a_client(place, client):
     client.create("async", ["x", "y"], rewards=[0, 1])
 
     async def play():
         async with AsyncClient(*place) as made:
-            await made.create("async-too", ["x", "y"])
+            await made.create("async-too", ["x", "y"], rewards="unknown")
             proposals = await asyncio.gather(*(made.ask("async", unit=f"u{n}") for n in range(20)))
             await asyncio.gather(*(made.tell("async", one.id, 1.0) for one in proposals))
             many = await made.ask_many("async", 2)
@@ -169,12 +289,3 @@ def test_coroutines_do_the_same(place, client):
 
     report, other = asyncio.run(play())
     assert (report["proposals"], report["settled"], other["key"]) == (22, 22, "async-too")
-
-
-def test_coroutines_give_up_on_a_server_that_is_not_there():
-    async def play():
-        async with AsyncClient("http://127.0.0.1:9", retries=0) as made:
-            await made.report("page")
-
-    with pytest.raises(ServiceError, match="could not be reached in 1 tries"):
-        asyncio.run(play())

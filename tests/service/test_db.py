@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 import sqlalchemy as sa
 
-from orthobandit import ArmSet, Experiment
+from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.cli import main
 from orthobandit.cli import service as commands
 from orthobandit.errors import FileFormatError, ParameterError, StorageError, VersionError
@@ -88,7 +88,7 @@ def test_a_copy_restores_into_any_database(filled, empty, tmp_path, name):
         assert sales.report().proposals == 40
         assert sales.ask(unit="Ünit 3", covariates={"age": 1.0}).id == 4
     registry = Registry(empty)
-    registry.create("third", ArmSet.one_hot(2))
+    registry.create("third", ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
     assert registry.page(9) == ["page", "sales", "third"]
     registry.close()
 

@@ -224,7 +224,7 @@ def test_javascript_and_python_draw_the_same_arms_for_100_000_units(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"plan": vars(plan), "units": units}))
     theirs = run_node(tmp_path, ALL_ARMS, str(tmp_path / "plan.json"))
     assert theirs == [plan.draw(unit).arm for unit in units]
-    proposals = experiment.ask(units=units)
+    proposals = experiment.ask_many(units=units)
     assert theirs == [one.arm for one in proposals]
     share = np.bincount(theirs, minlength=7) / len(units)
     assert share == pytest.approx([0.05 + 0.95 / 7] + [0.95 / 7] * 6, abs=0.005)

@@ -28,14 +28,14 @@ def compiled():
     }
 
 
-@pytest.mark.parametrize("rewards", [(0, 1), None])
+@pytest.mark.parametrize("rewards", [(0, 1), "unknown"])
 @pytest.mark.parametrize("arms", [ArmSet.one_hot(7), ArmSet(np.random.default_rng(3).normal(size=(9, 4)))])
 def test_no_visitor_waits_for_a_compiler(arms, rewards):
     prepare()
     before = compiled()
     made = Experiment.memory(arms, rewards=rewards)
     for count in (1, 70, 400, 1, 900):
-        shown = made.ask(count)
+        shown = made.ask_many(count)
         made.tell_many([one.id for one in shown], [float(one.arm == 2) for one in shown])
     made.report()
     made.glance()
@@ -47,7 +47,7 @@ def test_no_visitor_waits_for_a_compiler(arms, rewards):
 def test_one_of_each_kind_is_run():
     found = samples()
     assert {one.goal for one in found} == {"identify", "earn"}
-    assert {one.rewards is None for one in found} == {True, False}
+    assert {one.rewards == "unknown" for one in found} == {True, False}
     assert {isinstance(one.arms[0], str) for one in found} == {True, False}
     assert any(one.covariates for one in found)
     assert any(one.guardrails for one in found)

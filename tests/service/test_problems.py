@@ -31,6 +31,7 @@ def pointers(answer):
         ("/v1/experiments", {**TWO, "key": "Not a slug"}, "#/key"),
         ("/v1/experiments", {**TWO, "key": "q", "windows": "7d"}, "#/windows"),
         ("/v1/experiments", {**TWO, "key": "q", "rewards": [0, "1"]}, "#/rewards/1"),
+        ("/v1/experiments", {**TWO, "key": "q", "rewards": [0]}, "#/rewards"),
         ("/v1/experiments", {**TWO, "key": "q", "window": "7 moons"}, "#/window"),
         ("/v1/experiments", {**TWO, "key": "q", "delta": 2}, "#/delta"),
         ("/v1/experiments", {**TWO, "key": "q", "holdout": 1}, "#/holdout"),
@@ -49,6 +50,17 @@ def test_what_cannot_be_used_is_named(http, path, body, pointer):
     answer = http.post(path, json=body)
     assert is_problem(answer, 422, "invalid"), answer.text
     assert any(found.startswith(pointer) for found in pointers(answer)), pointers(answer)
+
+
+@pytest.mark.parametrize("rewards", [{}, {"rewards": None}, {"rewards": "any"}, {"rewards": 1}], ids=str)
+def test_rewards_have_to_be_said_and_both_options_are_named(http, rewards):
+    answer = http.post("/v1/experiments", json={"key": "q", "arms": ["a", "b"], **rewards})
+    assert is_problem(answer, 422, "invalid"), answer.text
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == "#/rewards"
+    assert "rewards=(low, high)" in error["detail"]
+    assert "rewards='unknown'" in error["detail"]
+    assert http.get("/v1/experiments/q").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ def registry(tmp_path):
 
 
 def test_experiments_made_in_python_are_served(registry, tmp_path):
-    Experiment.create(tmp_path / "all.db", ARMS, name="Any name: it's fine").close()
+    Experiment.create(tmp_path / "all.db", ARMS, rewards="unknown", name="Any name: it's fine").close()
     assert registry.page(10) == ["Any name: it's fine"]
     assert registry.get("Any name: it's fine").ask().id == 1
 
 
 def test_an_experiment_is_opened_once(registry):
-    made = registry.create("page", ARMS)
+    made = registry.create("page", ARMS, AnytimeElimination(rewards=(0, 1)))
     assert registry.get("page") is made
 
 
@@ -39,7 +39,7 @@ def test_one_that_was_opened_while_it_was_made_is_the_one_that_stays(registry, m
         return made
 
     monkeypatch.setattr(Experiment, "create", slow)
-    assert registry.create("page", ARMS) is opened[0]
+    assert registry.create("page", ARMS, AnytimeElimination(rewards=(0, 1))) is opened[0]
     assert registry.get("page").ask().id == 1
 
 
@@ -49,7 +49,7 @@ class Foreign(AnytimeElimination):
 
 
 def test_what_python_alone_can_open_is_said_so(registry, tmp_path):
-    Experiment.create(tmp_path / "all.db", ARMS, Foreign(), name="foreign").close()
+    Experiment.create(tmp_path / "all.db", ARMS, Foreign(), rewards="unknown", name="foreign").close()
     with pytest.raises(ConflictError, match=r"'foreign' cannot be served, but from Python: .*Foreign"):
         registry.get("foreign")
 

@@ -12,6 +12,7 @@ import pytest
 
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
+from orthobandit.experiment.settings import Options
 from orthobandit.service.keeper import Keeper
 from orthobandit.service.keeper_lock import KeeperLock
 from orthobandit.service.looks import Look, Looks
@@ -67,7 +68,9 @@ class Kept:
         return Keeper(self.lock, looks, self.outbox, self.metrics, clock=lambda: self.now)
 
     def experiment(self, key="page", arms=2, **settings):
-        return self.registry.create(key, ArmSet.one_hot(arms), AnytimeElimination(rewards=(0, 1)), **settings)
+        return self.registry.create(
+            key, ArmSet.one_hot(arms), AnytimeElimination(rewards=(0, 1)), Options(**settings)
+        )
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def kept(tmp_path):
 def declare(experiment):
     """Let one arm win."""
     while experiment.report().declared is None:
-        shown = experiment.ask(200)
+        shown = experiment.ask_many(200)
         experiment.tell_many([one.id for one in shown], [float(one.arm == 1) for one in shown])
 
 

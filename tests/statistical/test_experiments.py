@@ -49,9 +49,12 @@ class World:
 def played(policy, world, steps, look):
     """Play an experiment; return whether `look` ever finds something wrong."""
     arms = ArmSet.one_hot(len(world.means))
-    known = {} if hasattr(policy, "confidence") else {"rewards": (0.0, 1.0)}
+    confidence = getattr(policy, "confidence", None)
+    rewards = (0.0, 1.0)
+    if confidence is not None:  # the policy has its own, and was told what is known
+        rewards = None if confidence.is_exact else "unknown"
     experiment = Experiment.memory(
-        arms, policy, window=WINDOW, silence="zero", clock=world, key="07" * 16, **known
+        arms, policy, rewards=rewards, window=WINDOW, silence="zero", clock=world, key="07" * 16
     )
     awaited = []
     for step in range(steps):
@@ -60,7 +63,7 @@ def played(policy, world, steps, look):
         awaited = [one for one in awaited if one[0] > world.now]
         if due:
             experiment.tell_many([number for _, number, _ in due], [reward for _, _, reward in due])
-        proposals = experiment.ask(BATCH)
+        proposals = experiment.ask_many(BATCH)
         rewards, times = world.outcomes(np.array([one.arm for one in proposals]))
         awaited += [
             (at, one.id, reward)

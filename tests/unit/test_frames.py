@@ -33,7 +33,7 @@ def analysis(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report():
-    experiment = Experiment.memory(ArmSet.one_hot(2, ["old", "new"]), key="0" * 32)
+    experiment = Experiment.memory(ArmSet.one_hot(2, ["old", "new"]), rewards="unknown", key="0" * 32)
     for _ in range(40):
         proposal = experiment.ask()
         experiment.tell(proposal.id, float(proposal.label == "new"))

@@ -1,7 +1,8 @@
 """Live experiments: ask for an arm, tell its reward, and a log from which everything can be rebuilt."""
 
+from orthobandit.experiment.coroutines import AsyncExperiment
 from orthobandit.experiment.experiment import Experiment
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Guardrail, Metric
 
-__all__ = ["Experiment", "Guardrail", "Metric", "Proposal"]
+__all__ = ["AsyncExperiment", "Experiment", "Guardrail", "Metric", "Proposal"]

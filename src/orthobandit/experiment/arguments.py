@@ -9,48 +9,84 @@ from numpy.typing import ArrayLike
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import Bounded
+from orthobandit.estimate import Bounded, Confidence
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.book import check_pairs_kept
 from orthobandit.experiment.draw import new_key
-from orthobandit.experiment.settings import OBJECTIVE, Metric, Settings, seconds
+from orthobandit.experiment.settings import (
+    REWARDS_REMEDY,
+    UNKNOWN,
+    Metric,
+    Options,
+    RewardRange,
+    Settings,
+    Unknown,
+    seconds,
+)
 from orthobandit.policy import AnytimeElimination, Policy
 
 
-def settings_of(arms: ArmSet, policy: Policy[Any] | None, given: dict[str, Any]) -> Settings:
-    """Return the settings that the arguments of :meth:`Experiment.create` say."""
-    known = ("rewards", "window", "silence", "sticky", "reference", "holdout", "objective", "add")
-    for name in given:
-        if name not in (*known, "metrics", "guardrails", "key"):
-            raise ParameterError(
-                f"{name!r} is not a setting; settings are {', '.join(known)}, metrics and guardrails"
-            )
+def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
+    """Return the settings of an experiment that is begun with these arguments."""
     if not isinstance(arms, ArmSet):
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
-    rewards = given.get("rewards")
+    rewards = declared_range(options.rewards, policy)
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     check_pairs_kept(chosen, arms)
-    mode = getattr(chosen, "confidence", None)
-    if rewards is not None and mode is not None and mode != Bounded(*map(float, rewards)):
-        raise ParameterError(
-            f"rewards={rewards!r} must be said to the policy: {type(chosen).__name__}(rewards={rewards!r})"
-        )
-    if isinstance(mode, Bounded):
-        rewards = mode.reward_range
-    objective = Metric(given.get("objective", OBJECTIVE), rewards, bool(given.get("add", False)))
-    silence, window = given.get("silence", "zero"), given.get("window")
+    objective = Metric(options.objective, rewards, bool(options.add))
     return Settings(
         arms=arms,
         policy=chosen,
-        key=given.get("key") or new_key(),
-        window=seconds(window),
-        silence=silence,
-        sticky=bool(given.get("sticky", True)),
-        reference=arm_of(arms, given.get("reference", 0)),
-        holdout=given.get("holdout", 0.0),
-        metrics=(objective, *given.get("metrics", ())),
-        guardrails=tuple(given.get("guardrails", ())),
+        key=options.key or new_key(),
+        window=seconds(options.window),
+        silence=options.silence,
+        sticky=bool(options.sticky),
+        reference=arm_of(arms, options.reference),
+        holdout=options.holdout,
+        metrics=(objective, *options.metrics),
+        guardrails=tuple(options.guardrails),
     )
+
+
+def declared_range(
+    rewards: RewardRange | Unknown | None, policy: Policy[Any] | None = None
+) -> RewardRange | None:
+    """Return where every reward lies, or None if that is unknown.
+
+    Nobody gets asymptotic claims by saying nothing: `rewards` may be left out only if the policy's own
+    confidence is exact. A policy whose confidence is asymptotic does not count, because it is also what
+    :class:`AnytimeElimination` has by default.
+
+    Examples
+    --------
+    >>> declared_range((0, 1)), declared_range("unknown")
+    ((0.0, 1.0), None)
+    >>> declared_range(None, AnytimeElimination(rewards=(0, 5)))
+    (0.0, 5.0)
+    """
+    mode = getattr(policy, "confidence", None)
+    if rewards is None:
+        if not isinstance(mode, Confidence) or not mode.is_exact:
+            raise ParameterError(f"rewards is not given; {REWARDS_REMEDY}")
+        return mode.reward_range if isinstance(mode, Bounded) else None
+    if isinstance(rewards, str):
+        if rewards != UNKNOWN:
+            raise ParameterError(f"rewards={rewards!r} is neither a pair nor 'unknown'; {REWARDS_REMEDY}")
+        if isinstance(mode, Bounded):
+            raise ParameterError(
+                f"rewards='unknown' contradicts the policy, which has {mode}; leave `rewards` out here, or"
+                " take the range out of the policy"
+            )
+        return None
+    try:
+        low, high = map(float, rewards)
+    except (TypeError, ValueError):
+        raise ParameterError(f"rewards={rewards!r} is not a pair of numbers; {REWARDS_REMEDY}") from None
+    if mode is not None and mode != Bounded(low, high):
+        raise ParameterError(
+            f"rewards={rewards!r} must be said to the policy: {type(policy).__name__}(rewards={rewards!r})"
+        )
+    return low, high
 
 
 def arm_of(arms: ArmSet, arm: int | str) -> int:
@@ -62,26 +98,38 @@ def arm_of(arms: ArmSet, arm: int | str) -> int:
     return int(arm)
 
 
-def units_of(count: int | None, unit: str | None, units: Sequence[str] | None) -> list[str | None]:
+def unit_of(unit: str | None) -> str | None:
+    """Return the unit that a proposal is asked for, if any."""
+    if unit is not None and (not isinstance(unit, str) or not unit):
+        several = "" if isinstance(unit, str) else "; several proposals are asked for with ask_many"
+        raise ParameterError(
+            f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number){several}"
+        )
+    return unit
+
+
+def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]:
     """Return one unit, or None, for each proposal that is asked for."""
-    if (count is not None) + (unit is not None) + (units is not None) > 1:
-        raise ParameterError("give one of count, unit and units")
-    if count is not None:
+    if (count is None) == (units is None):
+        raise ParameterError(f"give one of count and units, not {'both' if units is not None else 'neither'}")
+    if units is None:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ParameterError(f"count={count!r} must be a whole number of at least 1")
+            raise ParameterError(
+                f"count={count!r} must be a whole number of at least 1; users are given as units=[…]"
+            )
         return [None] * int(count)
-    given = [unit] if units is None else list(units)
+    if isinstance(units, str):  # otherwise each of its letters would be a unit
+        raise ParameterError(f"units={units!r} must be a list of text; one unit is asked for with ask")
+    given = list(units)
     if not given:
         raise ParameterError("units is empty; ask for at least one")
-    for one in given:
-        if one is None and units is None:
-            continue
-        if not isinstance(one, str) or not one:
-            raise ParameterError(f"unit={one!r} must be text, e.g. a user's name; numbers as str(number)")
-    return list(given)
+    for unit in given:
+        if not isinstance(unit, str) or not unit:
+            raise ParameterError(f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number)")
+    return [*given]
 
 
-def covariates_of(given: Any, count: int) -> list[Covariates] | None:
+def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -> list[Covariates] | None:
     """Return the covariates of each proposal that is asked for, if any are given."""
     if given is None:
         return None

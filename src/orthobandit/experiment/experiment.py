@@ -7,30 +7,41 @@ from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TypeVar
 
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.forecaster import Covariates
-from orthobandit.experiment import requests
-from orthobandit.experiment.arguments import arm_of, settings_of, units_of
+from orthobandit.experiment.arguments import settings_of, unit_of, units_of
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
 from orthobandit.experiment.exposures import Exposed, Known
-from orthobandit.experiment.glance import Glance, glance_of
+from orthobandit.experiment.glance import Glance
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.levels import check_kept
 from orthobandit.experiment.methods import ManyRewards, Methods, Rewards
 from orthobandit.experiment.once import check_key, once
 from orthobandit.experiment.proposal import Proposal
-from orthobandit.experiment.report import Report, report_of
-from orthobandit.experiment.settings import Settings
+from orthobandit.experiment.report import Report
+from orthobandit.experiment.settings import (
+    Guardrail,
+    Metric,
+    Options,
+    RewardRange,
+    Settings,
+    Silence,
+    Unknown,
+)
 from orthobandit.experiment.shared import SharedLedger
 from orthobandit.experiment.store import MemoryStore, Store
 from orthobandit.experiment.turn import Request, Turn
 from orthobandit.policy import Policy
+
+Value = TypeVar("Value")
+# The state of a policy, which nobody but the policy looks into.
+PolicyState = TypeVar("PolicyState")
 
 
 class Experiment:
@@ -51,22 +62,21 @@ class Experiment:
     """
 
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
-        self._store, self._settings, self._clock = store, settings, clock
-        self._shared, self._methods = SharedLedger(store, settings), Methods(store, settings, clock)
+        self._store = store
+        self._settings = settings
+        self._shared = SharedLedger(store, settings)
+        self._methods = Methods(store, settings, clock)
         self._once: Callable[[Request], Request] | None = None
-        self._do(self._begin)
+        self._do(self._methods.begin)
 
-    def _do(self, request: Request) -> Any:
-        return self._shared.do(request if self._once is None else self._once(request))
+    def _do(self, request: Callable[[Turn], Value]) -> Value:
+        """Do a request while this thread waits."""
+        done: Value = self._shared.do(request if self._once is None else self._once(request))
+        return done
 
-    def _soon(self, request: Request) -> Future[Any]:
+    def _soon(self, request: Callable[[Turn], Value]) -> Future[Value]:
         """Do a request while a coroutine waits; see :class:`AsyncExperiment`."""
         return self._shared.soon(request if self._once is None else self._once(request))
-
-    def _begin(self, turn: Turn) -> None:
-        """Log the beginning, and with it the first plan."""
-        if not turn.seq:
-            turn.ledger.note(self._clock(), "begin")
 
     # Making one
 
@@ -75,11 +85,21 @@ class Experiment:
         cls,
         where: str | Path,
         arms: ArmSet,
-        policy: Policy[Any] | None = None,
+        policy: Policy[PolicyState] | None = None,
         *,
+        rewards: RewardRange | Unknown | None = Options.rewards,
+        window: str | float | None = Options.window,
+        silence: Silence = Options.silence,
+        sticky: bool = Options.sticky,
+        reference: int | str = Options.reference,
+        holdout: float = Options.holdout,
+        objective: str = Options.objective,
+        add: bool = Options.add,
+        metrics: Sequence[Metric] = Options.metrics,
+        guardrails: Sequence[Guardrail] = Options.guardrails,
+        key: str | None = Options.key,
         name: str = "experiment",
         clock: Callable[[], float] = time.time,
-        **settings: Any,
     ) -> "Experiment":
         """Begin an experiment that is kept in a file or a database.
 
@@ -90,25 +110,56 @@ class Experiment:
         arms : ArmSet
         policy : Policy, optional
             By default :class:`AnytimeElimination` with the given `rewards`.
+        rewards : (float, float) or "unknown"
+            The lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims are
+            then asymptotic. May be left out only if the policy's own confidence is exact: ``Bounded`` or
+            ``SubGaussian``. A policy that makes no claims needs it too: the report's intervals rest on it.
+        window : str or float, optional
+            How long rewards may take: seconds, or text such as '7d'; for ever by default.
+        silence : {"zero", "missing"}
+            What a proposal counts as if no reward came within the window: 'zero', or 'missing' to leave it
+            out.
+        sticky : bool
+            Whether a unit that comes again gets its first proposal.
+        reference : int or str
+            The arm that others are compared with, by number or label; the first by default.
+        holdout : float
+            Share of proposals that are shown the reference arm for ever, and reported apart.
+        objective : str
+            The name of the reward.
+        add : bool
+            Whether rewards of one proposal add up; they are then final at the end of the window.
+        metrics : sequence of Metric
+            Other numbers that are told of proposals.
+        guardrails : sequence of Guardrail
+            Metrics that retire an arm once it is proven worse.
+        key : str, optional
+            64 or 32 hexadecimal digits that draws are computed from; by default random, and kept with the
+            experiment.
         name : str
             Several experiments may share a database.
         clock : callable
             Returns the time in seconds.
-        **settings
-            rewards : (float, float) — where every reward lies, if that is known: claims are then exact.
-            window : str or float — how long rewards may take, e.g. ``"7d"``; by default for ever.
-            silence : {"zero", "missing"} — what a proposal counts as that is silent within the window.
-            sticky : bool — a unit that comes again gets its first proposal; True by default.
-            reference : int or str — the arm that others are compared with; the first by default.
-            holdout : float — share that is shown the reference arm for ever, reported apart.
-            objective : str — the name of the reward, ``"reward"`` by default.
-            add : bool — rewards of one proposal add up, and are final at the end of the window.
-            metrics : sequence of :class:`Metric` — other numbers that are told.
-            guardrails : sequence of :class:`Guardrail`
-            key : str — 64 or 32 hexadecimal digits that draws are computed from; by default random, and kept
-            with the experiment.
+
+        Raises
+        ------
+        ParameterError
+            If a setting cannot be used, or `rewards` is left out where it is needed.
         """
-        chosen = settings_of(arms, policy, settings)
+        options = Options(
+            rewards=rewards,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+            key=key,
+        )
+        chosen = settings_of(arms, policy, options)
         for metric in chosen.metrics:
             check_kept(metric.baseline)
         if chosen.policy.baseline is not None:
@@ -121,7 +172,7 @@ class Experiment:
     def open(
         cls,
         where: str | Path,
-        policy: Policy[Any] | None = None,
+        policy: Policy[PolicyState] | None = None,
         *,
         name: str = "experiment",
         clock: Callable[[], float] = time.time,
@@ -142,13 +193,37 @@ class Experiment:
     def memory(
         cls,
         arms: ArmSet,
-        policy: Policy[Any] | None = None,
+        policy: Policy[PolicyState] | None = None,
         *,
+        rewards: RewardRange | Unknown | None = Options.rewards,
+        window: str | float | None = Options.window,
+        silence: Silence = Options.silence,
+        sticky: bool = Options.sticky,
+        reference: int | str = Options.reference,
+        holdout: float = Options.holdout,
+        objective: str = Options.objective,
+        add: bool = Options.add,
+        metrics: Sequence[Metric] = Options.metrics,
+        guardrails: Sequence[Guardrail] = Options.guardrails,
+        key: str | None = Options.key,
         clock: Callable[[], float] = time.time,
-        **settings: Any,
     ) -> "Experiment":
-        """Begin an experiment that lasts as long as the process; settings as in :meth:`create`."""
-        chosen, store = settings_of(arms, policy, settings), MemoryStore()
+        """Begin an experiment that lasts as long as the process; arguments as in :meth:`create`."""
+        options = Options(
+            rewards=rewards,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+            key=key,
+        )
+        chosen = settings_of(arms, policy, options)
+        store = MemoryStore()
         store.create({})
         return cls(store, chosen, clock)
 
@@ -157,7 +232,7 @@ class Experiment:
     @property
     def arms(self) -> ArmSet:
         """The arms by now."""
-        return self._now().arms
+        return self._do(self._methods.arms)
 
     @property
     def settings(self) -> Settings:
@@ -166,33 +241,51 @@ class Experiment:
 
     def ask(
         self,
+        unit: str | None = None,
+        *,
+        available: Sequence[int | str] | None = None,
+        covariates: Covariates | None = None,
+    ) -> Proposal:
+        """Return an arm to show.
+
+        Parameters
+        ----------
+        unit : str, optional
+            For whom, e.g. a user's name. A unit that comes again gets its first proposal, and counts once.
+        available : sequence of int or str, optional
+            Arms, by number or label, that can be shown; all by default. The plan is restricted to them.
+        covariates : dict, optional
+            What the baseline forecasts from, by name.
+        """
+        [found] = self._do(self._methods.ask([unit_of(unit)], available, covariates))
+        return found
+
+    def ask_many(
+        self,
         count: int | None = None,
         *,
-        unit: str | None = None,
         units: Sequence[str] | None = None,
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
-    ) -> Any:
-        """Return an arm to show: a :class:`Proposal`, or a list of them for `count` or `units`.
+    ) -> list[Proposal]:
+        """Return several arms to show, all drawn from what is known now: `count` of them, or one a unit.
 
         Parameters
         ----------
         count : int, optional
-            How many, all drawn from what is known now.
-        unit, units : str, sequence of str
-            For whom. A unit that comes again gets its first proposal, and counts once.
+            How many; or give `units`.
+        units : sequence of str, optional
+            For whom, one proposal each. A unit that comes again gets its first proposal, and counts once.
         available : sequence of int or str, optional
-            Arms, by number or label, that can be shown; all by default. The plan is restricted to them.
-        covariates : dict, or sequence of dict
-            What the baseline forecasts from, by name, for each proposal.
+            As in :meth:`ask`, for all of them.
+        covariates : sequence of dict, or dict, optional
+            As in :meth:`ask`: one dict for each proposal, or one for all.
         """
-        names = units_of(count, unit, units)
-        found: list[Proposal] = self._do(self._methods.ask(names, available, covariates))
-        return found[0] if count is None and units is None else found
+        return self._do(self._methods.ask(units_of(count, units), available, covariates))
 
     def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""
-        return self._do(lambda turn: requests.known(turn, self._store, unit))  # type: ignore[no-any-return]
+        return self._do(self._methods.known(unit))
 
     def tell(self, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name; at any time, in any order.
@@ -207,7 +300,7 @@ class Experiment:
 
     def edge_plan(self) -> EdgePlan:
         """Return the plan in force for those who draw without asking; it holds a secret, the plan's salt."""
-        return self._do(lambda turn: EdgePlan.of(turn.ledger))  # type: ignore[no-any-return]
+        return self._do(self._methods.edge_plan)
 
     def expose(
         self,
@@ -233,27 +326,27 @@ class Experiment:
         covariates : sequence of dict (n,), optional
             As they were before the draw.
         """
-        return self._do(self._methods.expose(plan, units, arms, rewards, covariates))  # type: ignore[no-any-return]
+        return self._do(self._methods.expose(plan, units, arms, rewards, covariates))
 
     def tick(self) -> None:
         """Settle what the clock has settled; asking and telling do it by the way."""
-        self._note("tick")
+        self._do(self._methods.note("tick"))
 
     def pause(self) -> None:
         """Refuse to be asked until :meth:`resume`; rewards are still taken."""
-        self._note("pause")
+        self._do(self._methods.note("pause"))
 
     def resume(self) -> None:
         """Go on after :meth:`pause`."""
-        self._note("resume")
+        self._do(self._methods.note("resume"))
 
     def stop(self, reason: str = "") -> None:
         """End the experiment by hand: no more proposals; rewards that are awaited are still taken."""
-        self._note("stop", reason=reason)
+        self._do(self._methods.note("stop", reason))
 
     def retire(self, arm: int | str) -> None:
         """Take an arm out; what claims mean then, see :meth:`AnytimeElimination.retire`."""
-        self._do(lambda turn: turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm)))
+        self._do(self._methods.retire(arm))
 
     def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> None:
         """Add arms: the ones so far, in their order, and the new ones after them.
@@ -263,12 +356,7 @@ class Experiment:
         arms : ArmSet, or function
             A function is given the arms so far while nobody else changes them.
         """
-
-        def request(turn: Turn) -> None:
-            new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
-            turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
-
-        self._do(request)
+        self._do(self._methods.extend(arms))
 
     def once(self, key: str, words: str = "") -> "Experiment":
         """Return this experiment for one change that may be repeated: it is done once, whatever happens.
@@ -305,20 +393,14 @@ class Experiment:
         Looking as often as you like is legal: all intervals hold at all times at once. Nothing is written
         unless a window has passed meanwhile, and settles proposals.
         """
-        return self._do(self._reported)  # type: ignore[no-any-return]
-
-    def _reported(self, turn: Turn) -> Report:
-        now = self._clock()
-        if turn.ledger.is_due(now):
-            turn.ledger.settle(now)
-        return report_of(turn.ledger)
+        return self._do(self._methods.report)
 
     def glance(self) -> Glance:
         """Return what can be seen without writing anything: the report, provisional rewards, and health.
 
         Unlike :meth:`report` it does not settle what the clock has settled since the newest entry.
         """
-        return self._do(lambda turn: glance_of(turn.ledger))  # type: ignore[no-any-return]
+        return self._do(self._methods.glance)
 
     def audit(self) -> Audit:
         """Compute every draw again from the key, and say where the first differs from the log."""
@@ -340,7 +422,7 @@ class Experiment:
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.
         """
-        return self._do(lambda turn: certified(turn.ledger.book))  # type: ignore[no-any-return]
+        return self._do(self._methods.certificate)
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""
@@ -360,11 +442,7 @@ class Experiment:
 
     def _now(self) -> Ledger:
         """Return the ledger, with what other processes have done."""
-        ledger: Ledger = self._do(lambda turn: turn.ledger)
-        return ledger
-
-    def _note(self, kind: str, **data: Any) -> None:
-        self._do(lambda turn: turn.ledger.note(self._clock(), kind, **data))
+        return self._do(lambda turn: turn.ledger)
 
 
 @contextmanager

@@ -1,16 +1,25 @@
-"""What asking, telling and exposing request: arguments checked, to be done in turn with those of others."""
+"""The requests that an experiment's methods make: arguments checked, to be done in turn with those of others.
+
+:class:`Experiment` waits for a request in its thread, :class:`AsyncExperiment` in a coroutine. What a method
+means is said here, once for both.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
 from orthobandit._types import Array, Whole
+from orthobandit.arms import ArmSet
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of
+from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, named
+from orthobandit.experiment.glance import Glance, glance_of
 from orthobandit.experiment.joint import Asking, Telling
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.report import Report, report_of
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import Store
 from orthobandit.experiment.turn import Turn
@@ -80,3 +89,57 @@ class Methods:
             return expose(turn, self._store, batch)
 
         return request
+
+    def begin(self, turn: Turn) -> None:
+        """Log the beginning, and with it the first plan, unless that was done before."""
+        if not turn.seq:
+            turn.ledger.note(self._clock(), "begin")
+
+    def note(self, kind: str, reason: str | None = None) -> Callable[[Turn], None]:
+        """Return what logs a tick, a pause, a resumption, or a stop with its reason."""
+        data = {} if reason is None else {"reason": reason}
+        return lambda turn: turn.ledger.note(self._clock(), kind, **data)
+
+    def retire(self, arm: int | str) -> Callable[[Turn], None]:
+        """Return what takes an arm out."""
+
+        def request(turn: Turn) -> None:
+            turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm))
+
+        return request
+
+    def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> Callable[[Turn], None]:
+        """Return what adds arms."""
+
+        def request(turn: Turn) -> None:
+            new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
+            turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
+
+        return request
+
+    def known(self, unit: str) -> Callable[[Turn], Proposal | None]:
+        """Return what looks up the first proposal of a unit."""
+        return lambda turn: requests.known(turn, self._store, unit)
+
+    def arms(self, turn: Turn) -> ArmSet:
+        """Return the arms by now."""
+        return turn.ledger.arms
+
+    def edge_plan(self, turn: Turn) -> EdgePlan:
+        """Return the plan in force for those who draw without asking."""
+        return EdgePlan.of(turn.ledger)
+
+    def report(self, turn: Turn) -> Report:
+        """Return what is known now, after settling what the clock has settled."""
+        now = self._clock()
+        if turn.ledger.is_due(now):
+            turn.ledger.settle(now)
+        return report_of(turn.ledger)
+
+    def glance(self, turn: Turn) -> Glance:
+        """Return what can be seen without writing anything."""
+        return glance_of(turn.ledger)
+
+    def certificate(self, turn: Turn) -> Certificate:
+        """Return what the decision rests on."""
+        return certified(turn.ledger.book)

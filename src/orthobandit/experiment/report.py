@@ -2,12 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from orthobandit._frames import frame_of, write_columns
+from orthobandit._frames import Library, frame_of, write_columns
 from orthobandit.experiment.ledger import OPEN, PAUSED, Ledger
+from orthobandit.experiment.report_data import ReportData
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from orthobandit._frames import Frame
 
 FEW = 100  # settled proposals below which nothing is said yet of shares
 
@@ -97,9 +104,9 @@ class Report:
 
         return text_of(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ReportData:
         """Return plain values."""
-        return {
+        plain = {
             **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "arms": [dict(vars(arm)) for arm in self.arms],
             "metrics": [{**vars(one), "gaps": [list(gap) for gap in one.gaps]} for one in self.metrics],
@@ -108,6 +115,7 @@ class Report:
             "alarms": list(self.alarms),
             "retirements": [list(one) for one in self.retirements],
         }
+        return cast(ReportData, plain)
 
     def __repr__(self) -> str:
         best = f"declared {self.declared!r}" if self.declared is not None else f"leader {self.leader!r}"
@@ -118,7 +126,7 @@ class Report:
 
         return notebook_of(self)
 
-    def to_frame(self, *, library: str | None = None) -> Any:
+    def to_frame(self, *, library: Library | None = None) -> "Frame":
         """Return a frame with a row a metric and arm: how often it was drawn, its gap and its interval.
 
         Parameters
@@ -128,7 +136,8 @@ class Report:
         """
         from orthobandit.experiment.frames import columns_of_report
 
-        return frame_of(columns_of_report(self), library)
+        frame: Frame = frame_of(columns_of_report(self), library)
+        return frame
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows of :meth:`to_frame` to a Parquet file."""
@@ -136,7 +145,7 @@ class Report:
 
         write_columns(path, columns_of_report(self))
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the gaps to the reference arm with their intervals; return the axes.
 
         Parameters
@@ -146,7 +155,8 @@ class Report:
         """
         from orthobandit.experiment.page import draw_gaps
 
-        return draw_gaps(self, axes)
+        drawn: Axes = draw_gaps(self, axes)
+        return drawn
 
     def to_html(self) -> str:
         """Return a page of its own: the sentence, the table, the warnings."""
@@ -154,11 +164,12 @@ class Report:
 
         return page_of(self)
 
-    def figure(self) -> Any:
+    def figure(self) -> "Figure":
         """Return a matplotlib figure of the gaps to the reference arm."""
         from orthobandit.experiment.page import figure_of
 
-        return figure_of(self)
+        figure: Figure = figure_of(self)
+        return figure
 
 
 def report_of(ledger: Ledger) -> Report:

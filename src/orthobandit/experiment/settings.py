@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,10 +16,19 @@ from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.policy import Policy
 
-SILENCES = ("zero", "missing")
+Silence = Literal["zero", "missing"]
+Unknown = Literal["unknown"]
+RewardRange = tuple[float, float]
+
+SILENCES: tuple[Silence, ...] = get_args(Silence)
 SIDES = ("higher", "lower")
+UNKNOWN: Unknown = "unknown"
+# What to do about `rewards`, in every message that asks for it.
+REWARDS_REMEDY = (
+    "give rewards=(low, high) if every reward lies in a known range, e.g. (0, 1), and claims are exact at"
+    " every sample size; or rewards='unknown', and claims are asymptotic"
+)
 UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-OBJECTIVE = "reward"
 NEEDED = ("arms", "key", "policy", "reference", "silence", "sticky", "window")  # of what is kept
 
 
@@ -109,9 +118,98 @@ class Guardrail:
         return f"by the guardrail on {self.metric!r}"
 
 
+def _describe(text: str, label: str = "") -> dict[str, str]:
+    """Return what is kept with a field of :class:`Options`: one line of help, and its label on forms."""
+    return {"help": text, "label": label}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The settings that somebody chooses: the one home of their names, types, defaults and help.
+
+    The signatures and docstrings of :meth:`Experiment.create` and :meth:`Experiment.memory`, the body of the
+    HTTP request and the dashboard's form repeat no default: they take it, and the help, from here.
+
+    Examples
+    --------
+    >>> Options.silence, Options().sticky
+    ('zero', True)
+    >>> Options.help_of("holdout")
+    'share of proposals that are shown the reference arm for ever, and reported apart'
+    """
+
+    rewards: RewardRange | Unknown | None = field(
+        default=None,
+        metadata=_describe(
+            "the lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims"
+            " are then asymptotic",
+            "Rewards lie",
+        ),
+    )
+    window: str | float | None = field(
+        default=None,
+        metadata=_describe(
+            "how long rewards may take: seconds, or text such as '7d'; for ever by default",
+            "How long rewards may take",
+        ),
+    )
+    silence: Silence = field(
+        default="zero",
+        metadata=_describe(
+            "what a proposal counts as if no reward came within the window: 'zero', or 'missing' to leave it"
+            " out",
+            "If none comes by then",
+        ),
+    )
+    sticky: bool = field(
+        default=True, metadata=_describe("whether a unit that comes again gets its first proposal")
+    )
+    reference: int | str = field(
+        default=0,
+        metadata=_describe("the arm that others are compared with, by number or label; the first by default"),
+    )
+    holdout: float = field(
+        default=0.0,
+        metadata=_describe(
+            "share of proposals that are shown the reference arm for ever, and reported apart",
+            "Holdout, in per cent",
+        ),
+    )
+    objective: str = field(default="reward", metadata=_describe("the name of the reward"))
+    add: bool = field(
+        default=False,
+        metadata=_describe(
+            "whether rewards of one proposal add up; they are then final at the end of the window"
+        ),
+    )
+    metrics: Sequence[Metric] = field(
+        default=(), metadata=_describe("other numbers that are told of proposals")
+    )
+    guardrails: Sequence[Guardrail] = field(
+        default=(), metadata=_describe("metrics that retire an arm once it is proven worse")
+    )
+    key: str | None = field(
+        default=None,
+        metadata=_describe(
+            "64 or 32 hexadecimal digits that draws are computed from; by default random, and kept with the"
+            " experiment"
+        ),
+    )
+
+    @classmethod
+    def help_of(cls, name: str) -> str:
+        """Return one line of help on a setting."""
+        return str(cls.__dataclass_fields__[name].metadata["help"])
+
+    @classmethod
+    def label_of(cls, name: str) -> str:
+        """Return what a setting is called on forms."""
+        return str(cls.__dataclass_fields__[name].metadata["label"])
+
+
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What an experiment was set up with.
+    """What an experiment was set up with; :class:`Options` once they are checked.
 
     Parameters
     ----------
@@ -137,12 +235,12 @@ class Settings:
     arms: ArmSet
     policy: Policy[Any]
     key: str
-    window: float = np.inf
-    silence: str = "zero"
-    sticky: bool = True
+    window: float = seconds(Options.window)
+    silence: Silence = Options.silence
+    sticky: bool = Options.sticky
     reference: int = 0
-    holdout: float = 0.0
-    metrics: tuple[Metric, ...] = field(default_factory=lambda: (Metric(OBJECTIVE),))
+    holdout: float = Options.holdout
+    metrics: tuple[Metric, ...] = (Metric(Options.objective),)
     guardrails: tuple[Guardrail, ...] = ()
 
     def __post_init__(self) -> None:

@@ -50,8 +50,12 @@ def of(key: str, *parts: str) -> str:
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Return the values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
+    """Return the values that are not None, with lists for tuples and arrays."""
+    return {
+        name: value if isinstance(value, str | Mapping) or not isinstance(value, Sequence) else list(value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def told(rewards: ManyRewards) -> Any:

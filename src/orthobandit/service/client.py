@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, cast
 
 from orthobandit._files import optional_package
 from orthobandit.errors import OrthobanditError, ServiceError
+from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import Proposal
 from orthobandit.experiment.edge import EdgePlan
+from orthobandit.experiment.settings import Silence, Unknown
 from orthobandit.service.calls import (
     Call,
     ManyRewards,
@@ -22,7 +24,18 @@ from orthobandit.service.calls import (
     told,
     write,
 )
+from orthobandit.service.client_data import (
+    DescribedArm,
+    ExperimentData,
+    ExposedData,
+    ExposuresData,
+    GuardrailData,
+    MetricSettings,
+    ReportData,
+)
 
+RETRIES = 4  # times that a request is sent again by default
+TIMEOUT = 30.0  # seconds to wait for each answer by default
 BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
 
 
@@ -77,14 +90,73 @@ class Client(_Base):
     """
 
     def __init__(
-        self, address: str, token: str | None = None, *, retries: int = 4, timeout: float = 30.0
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
     ) -> None:
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.Client(**self._options)
 
-    def create(self, key: str, arms: Sequence[Any], **settings: Any) -> dict[str, Any]:
-        """Begin an experiment; arms are labels, or dicts with label and features, settings as in the API."""
-        return self._send(write("/v1/experiments", {"key": key, "arms": list(arms), **settings}))
+    def create(
+        self,
+        key: str,
+        arms: Sequence[str | DescribedArm],
+        *,
+        rewards: Sequence[float] | Unknown | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        goal: Literal["identify", "earn"] | None = None,
+        covariates: Sequence[str] | None = None,
+        window: str | float | None = None,
+        silence: Silence | None = None,
+        sticky: bool | None = None,
+        reference: str | None = None,
+        holdout: float | None = None,
+        objective: str | None = None,
+        add: bool | None = None,
+        metrics: Sequence[MetricSettings] | None = None,
+        guardrails: Sequence[GuardrailData] | None = None,
+    ) -> ExperimentData:
+        """Begin an experiment.
+
+        What is left out is chosen by the server, as :meth:`Experiment.create` and
+        :class:`AnytimeElimination` do; only `rewards` it wants to be told.
+
+        Parameters
+        ----------
+        key : str
+            What the experiment is called: small letters, digits, ``-``, ``_`` and ``.``.
+        arms : sequence
+            Labels, or dicts with a label and features.
+        rewards : (float, float) or "unknown"
+            The lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims are
+            then asymptotic.
+        delta, epsilon, goal
+            As those of :class:`AnytimeElimination`.
+        covariates : sequence of str, optional
+            Names that forecasts use.
+        window, silence, sticky, reference, holdout, objective, add
+            As in :meth:`Experiment.create`; `reference` by its label.
+        metrics, guardrails : sequence of dict, optional
+            With the parameters of :class:`Metric` and :class:`Guardrail`.
+        """
+        body = given(
+            key=key,
+            arms=list(arms),
+            rewards=rewards,
+            delta=delta,
+            epsilon=epsilon,
+            goal=goal,
+            covariates=covariates,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+        )
+        return cast(ExperimentData, self._send(write("/v1/experiments", body)))
 
     def experiments(self) -> list[str]:
         """Return the keys of all experiments."""
@@ -92,20 +164,21 @@ class Client(_Base):
         after: str | None = ""
         while after is not None:
             page = self._send(Call("GET", "/v1/experiments", {"after": after}))
-            keys, after = keys + page["keys"], page["next"]
+            keys += page["keys"]
+            after = page["next"]
         return keys
 
-    def experiment(self, key: str) -> dict[str, Any]:
+    def experiment(self, key: str) -> ExperimentData:
         """Return what an experiment was set up with, and how far it is."""
-        return self._send(read(of(key)))
+        return cast(ExperimentData, self._send(read(of(key))))
 
     def ask(
         self,
         key: str,
-        *,
         unit: str | None = None,
+        *,
         available: Sequence[str] | None = None,
-        covariates: dict[str, float] | None = None,
+        covariates: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
         body = given(unit=unit, available=available, covariates=covariates)
@@ -118,11 +191,12 @@ class Client(_Base):
         *,
         units: Sequence[str] | None = None,
         available: Sequence[str] | None = None,
-        covariates: Sequence[dict[str, float]] | None = None,
+        covariates: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
         body = given(count=count, units=units, available=available, covariates=covariates)
-        return [proposal_of(one) for one in self._send(write(of(key, "ask-many"), body))["proposals"]]
+        answer = self._send(write(of(key, "ask-many"), body))
+        return [proposal_of(one) for one in answer["proposals"]]
 
     def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name."""
@@ -136,37 +210,37 @@ class Client(_Base):
         """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
         return EdgePlan.from_json(self._send(read(of(key, "plan"))))
 
-    def expose(self, key: str, body: Mapping[str, Any], *, once: str | None = None) -> dict[str, Any]:
+    def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
         """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
-        return self._send(write(of(key, "exposures"), dict(body), once))
+        return cast(ExposedData, self._send(write(of(key, "exposures"), dict(body), once)))
 
-    def report(self, key: str) -> dict[str, Any]:
+    def report(self, key: str) -> ReportData:
         """Return what is known now, and what to do."""
-        return self._send(read(of(key, "report")))
+        return cast(ReportData, self._send(read(of(key, "report"))))
 
-    def certificate(self, key: str) -> dict[str, Any]:
-        """Return what the decision rests on."""
+    def certificate(self, key: str) -> dict[str, object]:
+        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
         return self._send(read(of(key, "certificate")))
 
-    def add_arms(self, key: str, arms: Sequence[Any]) -> dict[str, Any]:
+    def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
         """Add arms, described as those so far."""
-        return self._send(write(of(key, "arms"), {"arms": list(arms)}))
+        return cast(ExperimentData, self._send(write(of(key, "arms"), {"arms": list(arms)})))
 
-    def retire(self, key: str, label: str) -> dict[str, Any]:
+    def retire(self, key: str, label: str) -> ExperimentData:
         """Take an arm out."""
-        return self._send(write(of(key, "arms", label, "retire")))
+        return cast(ExperimentData, self._send(write(of(key, "arms", label, "retire"))))
 
-    def pause(self, key: str) -> dict[str, Any]:
+    def pause(self, key: str) -> ExperimentData:
         """Let the experiment take no questions until it is resumed."""
-        return self._send(write(of(key, "pause")))
+        return cast(ExperimentData, self._send(write(of(key, "pause"))))
 
-    def resume(self, key: str) -> dict[str, Any]:
+    def resume(self, key: str) -> ExperimentData:
         """Go on after a pause."""
-        return self._send(write(of(key, "resume")))
+        return cast(ExperimentData, self._send(write(of(key, "resume"))))
 
-    def stop(self, key: str, reason: str = "") -> dict[str, Any]:
+    def stop(self, key: str, reason: str = "") -> ExperimentData:
         """End an experiment by hand."""
-        return self._send(write(of(key, "stop"), {"reason": reason}))
+        return cast(ExperimentData, self._send(write(of(key, "stop"), {"reason": reason})))
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -198,29 +272,82 @@ class Client(_Base):
 
 
 class AsyncClient(_Base):
-    """What :class:`Client` does, in coroutines; arguments and errors are the same."""
+    """A :class:`Client` whose methods are awaited: the same names, arguments, answers and errors.
+
+    Parameters
+    ----------
+    address, token, retries, timeout
+        As those of :class:`Client`.
+    """
 
     def __init__(
-        self, address: str, token: str | None = None, *, retries: int = 4, timeout: float = 30.0
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
     ) -> None:
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.AsyncClient(**self._options)
 
-    async def create(self, key: str, arms: Sequence[Any], **settings: Any) -> dict[str, Any]:
+    async def create(
+        self,
+        key: str,
+        arms: Sequence[str | DescribedArm],
+        *,
+        rewards: Sequence[float] | Unknown | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        goal: Literal["identify", "earn"] | None = None,
+        covariates: Sequence[str] | None = None,
+        window: str | float | None = None,
+        silence: Silence | None = None,
+        sticky: bool | None = None,
+        reference: str | None = None,
+        holdout: float | None = None,
+        objective: str | None = None,
+        add: bool | None = None,
+        metrics: Sequence[MetricSettings] | None = None,
+        guardrails: Sequence[GuardrailData] | None = None,
+    ) -> ExperimentData:
         """Begin an experiment; see :meth:`Client.create`."""
-        return await self._send(write("/v1/experiments", {"key": key, "arms": list(arms), **settings}))
+        body = given(
+            key=key,
+            arms=list(arms),
+            rewards=rewards,
+            delta=delta,
+            epsilon=epsilon,
+            goal=goal,
+            covariates=covariates,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+        )
+        return cast(ExperimentData, await self._send(write("/v1/experiments", body)))
 
-    async def experiment(self, key: str) -> dict[str, Any]:
+    async def experiments(self) -> list[str]:
+        """Return the keys of all experiments."""
+        keys: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            page = await self._send(Call("GET", "/v1/experiments", {"after": after}))
+            keys += page["keys"]
+            after = page["next"]
+        return keys
+
+    async def experiment(self, key: str) -> ExperimentData:
         """Return what an experiment was set up with, and how far it is."""
-        return await self._send(read(of(key)))
+        return cast(ExperimentData, await self._send(read(of(key))))
 
     async def ask(
         self,
         key: str,
-        *,
         unit: str | None = None,
+        *,
         available: Sequence[str] | None = None,
-        covariates: dict[str, float] | None = None,
+        covariates: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
         body = given(unit=unit, available=available, covariates=covariates)
@@ -233,7 +360,7 @@ class AsyncClient(_Base):
         *,
         units: Sequence[str] | None = None,
         available: Sequence[str] | None = None,
-        covariates: Sequence[dict[str, float]] | None = None,
+        covariates: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
         body = given(count=count, units=units, available=available, covariates=covariates)
@@ -248,9 +375,41 @@ class AsyncClient(_Base):
         """Tell the rewards of several proposals, or several metrics by name; all or none."""
         await self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
 
-    async def report(self, key: str) -> dict[str, Any]:
+    async def edge_plan(self, key: str) -> EdgePlan:
+        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
+        return EdgePlan.from_json(await self._send(read(of(key, "plan"))))
+
+    async def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
+        """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
+        return cast(ExposedData, await self._send(write(of(key, "exposures"), dict(body), once)))
+
+    async def report(self, key: str) -> ReportData:
         """Return what is known now, and what to do."""
-        return await self._send(read(of(key, "report")))
+        return cast(ReportData, await self._send(read(of(key, "report"))))
+
+    async def certificate(self, key: str) -> dict[str, object]:
+        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
+        return await self._send(read(of(key, "certificate")))
+
+    async def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
+        """Add arms, described as those so far."""
+        return cast(ExperimentData, await self._send(write(of(key, "arms"), {"arms": list(arms)})))
+
+    async def retire(self, key: str, label: str) -> ExperimentData:
+        """Take an arm out."""
+        return cast(ExperimentData, await self._send(write(of(key, "arms", label, "retire"))))
+
+    async def pause(self, key: str) -> ExperimentData:
+        """Let the experiment take no questions until it is resumed."""
+        return cast(ExperimentData, await self._send(write(of(key, "pause"))))
+
+    async def resume(self, key: str) -> ExperimentData:
+        """Go on after a pause."""
+        return cast(ExperimentData, await self._send(write(of(key, "resume"))))
+
+    async def stop(self, key: str, reason: str = "") -> ExperimentData:
+        """End an experiment by hand."""
+        return cast(ExperimentData, await self._send(write(of(key, "stop"), {"reason": reason})))
 
     async def close(self) -> None:
         """Let go of the connections."""

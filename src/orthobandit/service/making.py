@@ -1,6 +1,7 @@
 """Experiments as requests describe them: arms, policy and settings out of plain values."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ExperimentExistsError, FeatureError, ParameterError
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment, Guardrail, Metric
-from orthobandit.experiment.arguments import settings_of as chosen_settings
+from orthobandit.experiment.arguments import settings_of
+from orthobandit.experiment.settings import UNKNOWN, Options, RewardRange, Unknown
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.models import MOST_ARMS, Arm, CreateBody
 from orthobandit.service.registry import Registry
-
-SETTINGS = ("window", "silence", "sticky", "holdout", "objective", "add")
 
 
 def begin(registry: Registry, body: CreateBody, *, is_repeatable: bool = False) -> Experiment:
@@ -27,12 +27,14 @@ def begin(registry: Registry, body: CreateBody, *, is_repeatable: bool = False) 
     is_repeatable : bool
         Whether an experiment that was begun as described is returned, and no error.
     """
-    arms, policy, settings = arms_of(body.arms), policy_of(body), settings_of(body)
+    arms = arms_of(body.arms)
+    policy = policy_of(body)
+    options = options_of(body)
     try:
-        return registry.create(body.key, arms, policy, **settings)
+        return registry.create(body.key, arms, policy, options)
     except ExperimentExistsError:
         found = registry.settings(body.key)
-        wanted = chosen_settings(arms, policy, settings | {"key": found["key"]}).to_json()
+        wanted = settings_of(arms, policy, replace(options, key=found["key"])).to_json()
         if not is_repeatable or json.loads(json.dumps(wanted)) != found:
             raise
         return registry.get(body.key)
@@ -57,21 +59,28 @@ def policy_of(body: CreateBody) -> AnytimeElimination:
     chosen: dict[str, Any] = {"delta": body.delta, "epsilon": body.epsilon, "goal": body.goal}
     if body.covariates is not None:
         chosen["baseline"] = CovariateRegression(names=tuple(body.covariates))
-    return AnytimeElimination(rewards=_range(body.rewards), **chosen)
+    return AnytimeElimination(rewards=range_of(body.rewards), **chosen)
 
 
-def _range(given: list[float] | None) -> tuple[float, float] | None:
-    return None if given is None else (given[0], given[1])
+def range_of(given: list[float] | Unknown | None) -> RewardRange | None:
+    """Return a range as a pair; None where it is not known."""
+    return None if given is None or given == UNKNOWN else (float(given[0]), float(given[1]))
 
 
-def settings_of(body: CreateBody) -> dict[str, Any]:
+def options_of(body: CreateBody) -> Options:
     """Return what :meth:`Experiment.create` is given beside arms and policy."""
-    chosen = {name: getattr(body, name) for name in SETTINGS}
-    if body.reference is not None:
-        chosen["reference"] = body.reference
-    chosen["metrics"] = [Metric(one.name, _range(one.rewards), one.add, one.delta) for one in body.metrics]
-    chosen["guardrails"] = [Guardrail(**one.model_dump()) for one in body.guardrails]
-    return chosen
+    return Options(
+        rewards=range_of(body.rewards) or UNKNOWN,
+        window=body.window,
+        silence=body.silence,
+        sticky=body.sticky,
+        reference=Options.reference if body.reference is None else body.reference,
+        holdout=body.holdout,
+        objective=body.objective,
+        add=body.add,
+        metrics=[Metric(one.name, range_of(one.rewards), one.add, one.delta) for one in body.metrics],
+        guardrails=[Guardrail(**one.model_dump()) for one in body.guardrails],
+    )
 
 
 def extended(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:

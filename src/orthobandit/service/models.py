@@ -2,7 +2,29 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from orthobandit.experiment.settings import (
+    REWARDS_REMEDY,
+    UNKNOWN,
+    Guardrail,
+    Metric,
+    Options,
+    Silence,
+    Unknown,
+)
+from orthobandit.policy import AnytimeElimination
 
 MOST_ARMS, MOST_FEATURES = 1_000, 1_000
 MOST_ASKED, MOST_TOLD = 10_000, 100_000
@@ -39,6 +61,27 @@ class Arm(Body):
 
 Arms = list[Name] | list[Arm]
 Range = Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
+_RANGE: TypeAdapter[list[float]] = TypeAdapter(Range, config=ConfigDict(strict=True, allow_inf_nan=False))
+
+
+def _range_or_unknown(given: Any, check: ValidatorFunctionWrapHandler) -> list[float] | Unknown:
+    """Return a range of rewards or "unknown"; whatever else is given, or nothing, names both options."""
+    if isinstance(given, list):  # what is wrong with it is then said of the number that is wrong
+        return _RANGE.validate_python(given)
+    try:
+        found: list[float] | Unknown = check(given)
+    except ValidationError:
+        what = "is not given" if given is None else "is neither a pair of numbers nor 'unknown'"
+        raise PydanticCustomError(
+            "rewards", "{words}", {"words": f"rewards {what}; {REWARDS_REMEDY}"}
+        ) from None
+    return found
+
+
+def _setting(name: str) -> Any:
+    """Return the description of a setting in the API's schema."""
+    text = Options.help_of(name)
+    return Field(description=text[0].upper() + text[1:])
 
 
 class MetricBody(Body):
@@ -46,20 +89,20 @@ class MetricBody(Body):
 
     name: Name
     rewards: Range | None = None
-    add: bool = False
-    delta: float = 0.05
+    add: bool = Metric.add
+    delta: float = Metric.delta
 
 
 class GuardrailBody(Body):
     """Retire an arm once it is proven worse than the reference arm by more than a margin."""
 
     metric: Name
-    margin: float = 0.0
+    margin: float = Guardrail.margin
     worse: Literal["higher", "lower"] = "higher"
 
 
 class CreateBody(Body):
-    """An experiment to begin; what each setting means is said at `orthobandit.Experiment.create`."""
+    """An experiment to begin, with the settings of `orthobandit.Experiment.create`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -84,25 +127,39 @@ class CreateBody(Body):
             description="Labels, or objects with a label and features, all of one length",
         ),
     ]
-    rewards: Annotated[Range | None, Field(description="Lowest and highest reward, if known")] = None
-    delta: Annotated[float, Field(description="Chance that anything claimed is wrong")] = 0.05
-    epsilon: Annotated[float, Field(description="Declare an arm within this of the best")] = 0.0
+    rewards: Annotated[
+        Range | Unknown,
+        WrapValidator(_range_or_unknown),
+        Field(examples=[[0, 1], UNKNOWN]),
+        _setting("rewards"),
+    ]
+    delta: Annotated[float, Field(description="Chance that anything claimed is wrong")] = (
+        AnytimeElimination.delta
+    )
+    epsilon: Annotated[float, Field(description="Declare an arm within this of the best")] = (
+        AnytimeElimination.epsilon
+    )
     goal: Literal["identify", "earn"] = "identify"
     covariates: Annotated[
         list[Name] | None, Field(min_length=1, max_length=100, description="Names that forecasts use")
     ] = None
-    window: Annotated[
-        Annotated[str, StringConstraints(max_length=40)] | float | None,
-        Field(description="How long rewards may take: seconds, or text such as `7d`"),
-    ] = None
-    silence: Literal["zero", "missing"] = "zero"
-    sticky: bool = True
+    window: Annotated[Annotated[str, StringConstraints(max_length=40)] | float | None, _setting("window")] = (
+        Options.window
+    )
+    silence: Annotated[Silence, _setting("silence")] = Options.silence
+    sticky: Annotated[bool, _setting("sticky")] = Options.sticky
     reference: Annotated[Name | None, Field(description="A label; the first arm by default")] = None
-    holdout: float = 0.0
-    objective: Name = "reward"
-    add: bool = False
-    metrics: Annotated[list[MetricBody], Field(max_length=100)] = []
-    guardrails: Annotated[list[GuardrailBody], Field(max_length=100)] = []
+    holdout: Annotated[float, _setting("holdout")] = Options.holdout
+    objective: Annotated[Name, _setting("objective")] = Options.objective
+    add: Annotated[bool, _setting("add")] = Options.add
+    metrics: Annotated[list[MetricBody], Field(max_length=100), _setting("metrics")] = []
+    guardrails: Annotated[list[GuardrailBody], Field(max_length=100), _setting("guardrails")] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_rewards_said(cls, data: Any) -> Any:
+        """Let the check of `rewards` see that it is missing: it says more than that a field is required."""
+        return {"rewards": None} | data if isinstance(data, dict) else data
 
 
 class AskBody(Body):

@@ -5,10 +5,12 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event, Lock, Thread, Timer
 
 from orthobandit.experiment import Experiment
-from orthobandit.service.making import arms_of, policy_of, settings_of
+from orthobandit.experiment.settings import UNKNOWN
+from orthobandit.service.making import arms_of, options_of, policy_of
 from orthobandit.service.models import Arm, CreateBody
 
 SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
@@ -97,21 +99,21 @@ def samples() -> list[CreateBody]:
     metric = {"metrics": [{"name": "seconds"}], "guardrails": [{"metric": "seconds"}], "holdout": 0.1}
     chosen = (
         {"arms": plain, "rewards": [0, 1]},
-        {"arms": plain},
+        {"arms": plain, "rewards": UNKNOWN},
         {"arms": described, "rewards": [0, 1], "goal": "earn", "covariates": ["hour"]},
-        {"arms": described, "window": 60.0, **metric},
+        {"arms": described, "rewards": UNKNOWN, "window": 60.0, **metric},
     )
     return [CreateBody(key="prepared", **one) for one in chosen]
 
 
 def _run(body: CreateBody) -> None:
     """Ask and tell one by one and in batches, draw at the edge, and look."""
-    chosen = settings_of(body) | {"key": KEY}
-    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **chosen)
+    options = replace(options_of(body), key=KEY)
+    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **vars(options))
     hour = {"hour": 1.0} if body.covariates else None
     names = [body.objective, *(metric.name for metric in body.metrics)]
     for count in STEPS:
-        shown = made.ask(count, covariates=None if hour is None else [hour] * count)
+        shown = made.ask_many(count, covariates=hour)
         values = [float(one.arm == 0) for one in shown]
         made.tell_many([one.id for one in shown], dict.fromkeys(names, values))
     plan = made.edge_plan()

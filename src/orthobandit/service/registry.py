@@ -18,6 +18,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.experiment import Experiment
+from orthobandit.experiment.settings import Options
 from orthobandit.experiment.store.dialects import address, file_of, writing
 from orthobandit.experiment.store.engines import engine_of, let_go
 from orthobandit.experiment.store.failures import named_errors
@@ -26,6 +27,7 @@ from orthobandit.experiment.store.upgrade import is_ready
 from orthobandit.policy import AnytimeElimination
 
 PATIENCE = 30.0  # seconds to wait for other processes
+_DEFAULTS = Options()
 
 
 class Registry:
@@ -100,11 +102,11 @@ class Registry:
         return dict(json.loads(found))
 
     def create(
-        self, key: str, arms: ArmSet, policy: AnytimeElimination | None = None, **settings: Any
+        self, key: str, arms: ArmSet, policy: AnytimeElimination | None, options: Options = _DEFAULTS
     ) -> Experiment:
-        """Begin an experiment and keep it open; arguments as those of :meth:`Experiment.create`."""
+        """Begin an experiment and keep it open; see :meth:`Experiment.create`."""
         try:
-            made = Experiment.create(self.where, arms, policy, name=key, **settings)
+            made = Experiment.create(self.where, arms, policy, name=key, **vars(options))
         except ExperimentExistsError:
             raise ExperimentExistsError(
                 f"there is already an experiment {key!r}; choose another key"

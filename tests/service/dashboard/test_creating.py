@@ -48,7 +48,8 @@ def test_a_form_becomes_the_request_that_the_api_takes():
     assert not notes
     assert (body.key, body.arms, body.rewards) == ("page", ["old", "new"], [0.0, 1.0])
     assert (body.epsilon, body.delta, body.window, body.holdout, body.goal) == (0.02, 0.1, "7d", 0.1, "earn")
-    assert body_of(filled_in(low="", high=""))[0].rewards is None
+    assert body_of(filled_in(rewards="unknown"))[0].rewards == "unknown"
+    assert body_of(filled_in(rewards="unknown", low="", high=""))[0].rewards == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,8 @@ def test_a_form_becomes_the_request_that_the_api_takes():
         ({"delta": "2"}, "delta", "delta=2"),
         ({"epsilon": "-1"}, "epsilon", "epsilon=-1"),
         ({"high": ""}, "high", "a number is needed"),
+        ({"low": "", "high": ""}, "rewards", "or choose that the range is unknown"),
+        ({"rewards": "", "low": "", "high": ""}, "rewards", "give the lowest and the highest reward"),
         ({"low": "1", "high": "0"}, "low", "the lowest is 1 and the highest 0"),
         ({"window": "soon"}, "window", "window='soon'"),
         ({"holdout": "100"}, "holdout", "holdout=1.0"),

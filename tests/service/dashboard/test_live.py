@@ -33,7 +33,7 @@ def registry(tmp_path):
 
 
 def play(experiment, count, seed):
-    rng, proposals = np.random.default_rng(seed), experiment.ask(count)
+    rng, proposals = np.random.default_rng(seed), experiment.ask_many(count)
     rewards = [float(rng.random() < 0.1 + 0.8 * one.arm) for one in proposals]
     experiment.tell_many([one.id for one in proposals], rewards)
 

@@ -18,6 +18,9 @@ def make(clock):
 
     def make(policy=None, arms=3, **settings):
         chosen = AnytimeElimination(rewards=(0.0, 1.0)) if policy is None else policy
+        confidence = getattr(chosen, "confidence", None)
+        if confidence is None or not confidence.is_exact:
+            settings.setdefault("rewards", "unknown")
         return Experiment.memory(ArmSet.one_hot(arms), chosen, clock=clock, **settings)
 
     return make

@@ -54,7 +54,7 @@ def test_coroutines_share_commits(live, sizes):
 def test_the_answers_are_those_of_the_experiment(live):
     async def calls():
         slow = AsyncExperiment(live)
-        many = await slow.ask(units=["ann", "bob"])
+        many = await slow.ask_many(units=["ann", "bob"])
         await slow.tell_many([one.id for one in many], [1.0, 0.0])
         drawn = live.edge_plan().draw("cid")
         exposed = await slow.expose(drawn.plan, [drawn.unit], [drawn.arm], [1.0])

@@ -22,7 +22,7 @@ from orthobandit.policy import SBE
 )
 def test_settings_of_another_kind_are_named(settings, message):
     with pytest.raises(ParameterError, match=message):
-        Experiment.memory(**{"arms": ArmSet.one_hot(2), **settings})
+        Experiment.memory(**{"arms": ArmSet.one_hot(2), "rewards": "unknown", **settings})
 
 
 @pytest.mark.parametrize(
@@ -48,31 +48,31 @@ def test_without_a_window_the_objective_is_never_silent(make):
 def test_a_file_without_sqlalchemy_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'orthobandit\[live\]'"):
-        Experiment.create(tmp_path / "a.db", ArmSet.one_hot(2))
+        Experiment.create(tmp_path / "a.db", ArmSet.one_hot(2), rewards=(0, 1))
 
 
 def test_a_database_without_its_driver_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtraError, match="pip install psycopg"):
-        Experiment.create("postgresql+psycopg://localhost/signup", ArmSet.one_hot(2))
+        Experiment.create("postgresql+psycopg://localhost/signup", ArmSet.one_hot(2), rewards=(0, 1))
 
 
 def test_an_unknown_database_is_named_without_its_password():
     with pytest.raises(ParameterError, match=r"no database 'posgres' is known") as found:
-        Experiment.create("posgres://me:secret@localhost/signup", ArmSet.one_hot(2))
+        Experiment.create("posgres://me:secret@localhost/signup", ArmSet.one_hot(2), rewards=(0, 1))
     assert "secret" not in str(found.value)
 
 
 def test_before_anything_is_settled_nothing_looks_best(make):
     experiment = make(window=10)
-    experiment.ask(5)
+    experiment.ask_many(5)
     advice = experiment.report().advice
     assert advice == "Go on: nothing is settled yet; the rewards of 5 proposals are awaited."
 
 
 def test_the_text_says_what_the_policy_could_not_use(make):
     experiment = make(SBE(), arms=2)
-    proposals = experiment.ask(20_000)
+    proposals = experiment.ask_many(20_000)
     experiment.tell_many([one.id for one in proposals], np.ones(20_000))
     report = experiment.report()
     assert report.unused > 0

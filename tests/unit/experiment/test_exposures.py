@@ -36,7 +36,7 @@ def counts(exposed):
 def test_the_edge_draws_what_asking_draws(holdout):
     experiment = make(holdout=holdout)
     plan, draws = drawn(experiment, 200)
-    asked = experiment.ask(units=[one.unit for one in draws])
+    asked = experiment.ask_many(units=[one.unit for one in draws])
     assert [one.arm for one in draws] == [one.arm for one in asked]
     assert [one.label for one in draws] == [one.label for one in asked]
     assert plan.plan == asked[0].plan
@@ -238,6 +238,8 @@ def test_covariates_are_kept_with_their_units():
 
 
 def test_policies_that_take_nothing_late_say_what_they_left_out():
-    experiment = Experiment.memory(ArmSet.one_hot(3, LABELS), UniformAllocation(), key="5" * 64)
+    experiment = Experiment.memory(
+        ArmSet.one_hot(3, LABELS), UniformAllocation(), rewards="unknown", key="5" * 64
+    )
     _, draws = drawn(experiment, 10)
     assert counts(posted(experiment, draws, [1.0] * 10)) == (10, 0, 10, 0)

@@ -160,7 +160,7 @@ def test_a_full_disk_loses_nothing_and_the_experiment_goes_on(path):
 
     def fill():
         for step in range(10_000):
-            experiment.ask(units=[f"{step}-{k}" for k in range(50)])
+            experiment.ask_many(units=[f"{step}-{k}" for k in range(50)])
 
     with pytest.raises(StorageError):
         fill()

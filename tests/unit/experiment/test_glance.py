@@ -17,7 +17,7 @@ def pages():
 
 
 def test_provisional_rewards_are_counted_by_arm_and_settled_ones_are_not(pages):
-    proposals = pages.ask(20)
+    proposals = pages.ask_many(20)
     assert pages.glance().provisional == ((0, None), (0, None))
     for one in proposals[1:]:
         pages.tell(one.id, float(one.arm))
@@ -31,7 +31,7 @@ def test_provisional_rewards_are_counted_by_arm_and_settled_ones_are_not(pages):
 
 
 def test_a_glance_is_the_report_and_leaves_the_log_alone(pages):
-    for one in pages.ask(30):
+    for one in pages.ask_many(30):
         pages.tell(one.id, float(one.arm))
     report = pages.report()
     before = list(pages._store.entries())

@@ -30,7 +30,8 @@ def together(*calls):
 
 
 def asking(experiment, **arguments):
-    return lambda: AsyncExperiment(experiment).ask(**arguments)
+    one = AsyncExperiment(experiment)
+    return lambda: one.ask_many(**arguments) if "count" in arguments else one.ask(**arguments)
 
 
 def telling(experiment, number, reward):
@@ -69,13 +70,13 @@ def test_draws_are_those_of_one_by_one(live, tmp_path):
             alone.tell(k, float(k % 2))
         assert live.report().arms == alone.report().arms
         together(*(asking(live, count=3) for _ in range(4)))
-        after = [alone.ask(count=3) for _ in range(4)][-1]
+        after = [alone.ask_many(3) for _ in range(4)][-1]
         assert live._now().waiting.to_json()["forecasts"] == alone._now().waiting.to_json()["forecasts"]
         assert after[-1].id == 62
 
 
 def test_those_who_tell_share_an_entry_and_one_that_is_wrong_is_told_so(live):
-    live.ask(count=9)
+    live.ask_many(9)
     good = [telling(live, number, 1.0) for number in range(1, 7)]
     wrong = [telling(live, 7, 5.0), telling(live, 99, 1.0), telling(live, 8, float("nan"))]
     found = together(*good, *wrong, telling(live, 9, {"reward": 0.0}))
@@ -89,7 +90,7 @@ def test_those_who_tell_share_an_entry_and_one_that_is_wrong_is_told_so(live):
 
 
 def test_the_same_reward_twice_at_once_counts_once(live):
-    live.ask(count=4)
+    live.ask_many(4)
     found = together(*(telling(live, number, 1.0) for number in (1, 1, 2, 2, 3)), telling(live, 3, 0.0))
     assert found[:5] == [None] * 5
     assert isinstance(found[5], ConflictError)
@@ -100,7 +101,7 @@ def test_the_same_reward_twice_at_once_counts_once(live):
 def test_rewards_that_add_up_are_added_each(tmp_path):
     sums = {"rewards": (0, 100), "window": "1d", "add": True, "key": "8" * 64}
     with Experiment.create(tmp_path / "sums.db", ARMS, **sums) as live:
-        live.ask(count=2)
+        live.ask_many(2)
         together(*(telling(live, 1, 2.0) for _ in range(5)), telling(live, 2, 1.0))
         assert live._now().waiting.provisional(0)[1].tolist() == [10.0, 1.0]
         assert live.replay().is_equal

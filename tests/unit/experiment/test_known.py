@@ -9,7 +9,10 @@ from orthobandit import ArmSet, Experiment
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_a_unit_is_known_once_it_was_asked_for_and_nothing_is_drawn(where, tmp_path):
     arms = ArmSet.one_hot(2)
-    made = Experiment.memory(arms) if where == "memory" else Experiment.create(tmp_path / "log.db", arms)
+    if where == "memory":
+        made = Experiment.memory(arms, rewards="unknown")
+    else:
+        made = Experiment.create(tmp_path / "log.db", arms, rewards="unknown")
     with made as pages:
         assert pages.known("ann") is None
         first = pages.ask(unit="ann")
@@ -21,7 +24,7 @@ def test_a_unit_is_known_once_it_was_asked_for_and_nothing_is_drawn(where, tmp_p
 
 
 def test_arms_are_added_by_a_function_of_those_so_far():
-    with Experiment.memory(ArmSet.one_hot(2, labels=["a", "b"])) as pages:
+    with Experiment.memory(ArmSet.one_hot(2, labels=["a", "b"]), rewards="unknown") as pages:
         for label in ("c", "d"):
             pages.extend(lambda arms, new=label: ArmSet.one_hot(len(arms) + 1, [*arms.labels, new]))
         assert pages.arms.labels == ("a", "b", "c", "d")

@@ -13,14 +13,14 @@ ARMS = ArmSet.one_hot(2)
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda where: Experiment.create(where, ARMS), ExperimentExistsError),
+        (lambda where: Experiment.create(where, ARMS, rewards="unknown"), ExperimentExistsError),
         (lambda where: Experiment.open(where, name="nobody"), UnknownExperimentError),
         (lambda where: Experiment.open(where, UniformAllocation()), ParameterError),
     ],
 )
 def test_a_store_of_which_nothing_comes_is_closed(call, error, tmp_path, monkeypatch):
     where, closed = tmp_path / "log.db", []
-    Experiment.create(where, ARMS).close()
+    Experiment.create(where, ARMS, rewards="unknown").close()
     close = SQLStore.close
     monkeypatch.setattr(SQLStore, "close", lambda store: (closed.append(store), close(store)))
     with pytest.raises(error):

@@ -35,8 +35,8 @@ def test_values_that_add_up_are_added_once_with_a_key(sales):
 
 
 def test_asking_again_with_a_key_draws_nothing_new(sales):
-    first = sales.once("visit").ask(3)
-    again = sales.once("visit").ask(3)
+    first = sales.once("visit").ask_many(3)
+    again = sales.once("visit").ask_many(3)
     assert [(one.id, one.label, one.plan) for one in again] == [
         (one.id, one.label, one.plan) for one in first
     ]

@@ -57,7 +57,7 @@ def text(array):
 def made():
     """Return an experiment with proposals that wait, told and not."""
     made = Experiment.memory(ArmSet.one_hot(3), rewards=(0, 1), key="7" * 64)
-    shown = made.ask(200)
+    shown = made.ask_many(200)
     made.tell_many([one.id for one in shown[:150]], [float(one.arm == 1) for one in shown[:150]])
     made.tell(shown[180].id, 1.0)  # while others before it wait
     return made

@@ -26,7 +26,7 @@ def live(tmp_path):
 
 
 def visited(experiment, count):
-    shown = experiment.ask(count)
+    shown = experiment.ask_many(count)
     told = shown[: count // 2]
     experiment.tell_many([one.id for one in told], [float(one.arm == 1) for one in told])
     for one in told[::3]:

@@ -16,7 +16,7 @@ REFUSED = {
     "a covariate that is not finite": lambda one: one.ask(covariates={"hour": float("nan")}),
     "a covariate that is text": lambda one: one.ask(covariates={"hour": "noon"}),
     "a covariate that is missing": lambda one: one.ask(),
-    "a covariate that one of many lacks": lambda one: one.ask(2, covariates=[{"hour": 1.0}, {}]),
+    "a covariate that one of many lacks": lambda one: one.ask_many(2, covariates=[{"hour": 1.0}, {}]),
 }
 
 
@@ -59,7 +59,7 @@ def test_retiring_an_arm_again_changes_nothing(make):
 @pytest.mark.parametrize("reward", [1e101, -1e300])
 def test_a_reward_whose_square_may_overflow_is_refused(make, reward):
     experiment = make(AnytimeElimination())
-    first, second = experiment.ask(2)
+    first, second = experiment.ask_many(2)
     with pytest.raises(RewardError, match=r"must be a finite number in the range \[-1e\+100, 1e\+100\]"):
         experiment.tell(first.id, reward)
     experiment.tell_many([first.id, second.id], [1e100, -1e100])

@@ -63,7 +63,7 @@ def test_designs_for_all_pairs_and_live_experiments_are_refused_too(tmp_path):
     with pytest.raises(ParameterError, match=r"all pairs of 1,000,000 arms would need 14,901 GiB"):
         pairs_of(np.ones(1_000_000, dtype=np.bool_))
     with pytest.raises(ParameterError, match=r"live experiment with 1,000,000 arms would need 7,451 GiB"):
-        Experiment.create(tmp_path / "page", ARMS, UniformAllocation())
+        Experiment.create(tmp_path / "page", ARMS, UniformAllocation(), rewards="unknown")
     assert not list(tmp_path.iterdir())
 
 

@@ -11,25 +11,29 @@ from pydantic import ValidationError
 
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, InputWarning
-from orthobandit.experiment.arguments import settings_of as chosen_settings
+from orthobandit.experiment.arguments import settings_of
+from orthobandit.experiment.settings import UNKNOWN, Options
+from orthobandit.policy import AnytimeElimination
 from orthobandit.service.dashboard.fields import DraftError, bounds, number
 from orthobandit.service.dashboard.further import metrics_in, place, rows_of
-from orthobandit.service.making import arms_of, policy_of, settings_of
+from orthobandit.service.making import arms_of, options_of, policy_of
 from orthobandit.service.models import CreateBody
 
 HEADERS = {"arm", "arms", "label", "labels", "name"}  # what a column of labels alone may be headed by
+RANGE = "range"  # what the field of rewards holds where they have bounds
 # Fields in the order of the form: what a blank one holds, and what the field is called.
 FIELDS = {
     "key": ("", "Key"),
     "arms": ("", "Arms"),
+    "rewards": (RANGE, Options.label_of("rewards")),
     "low": ("0", "Lowest reward"),
     "high": ("1", "Highest reward"),
-    "window": ("", "How long rewards may take"),
-    "silence": ("zero", "If none comes by then"),
+    "window": ("", Options.label_of("window")),
+    "silence": (Options.silence, Options.label_of("silence")),
     "epsilon": ("", "Difference that matters"),
-    "delta": ("0.05", "Chance of a wrong claim"),
-    "goal": ("identify", "Until then"),
-    "holdout": ("", "Holdout, in per cent"),
+    "delta": (f"{AnytimeElimination.delta:g}", "Chance of a wrong claim"),
+    "goal": (AnytimeElimination.goal, "Until then"),
+    "holdout": ("", Options.label_of("holdout")),
     "daily": ("", "Visitors a day"),
     "spread": ("", "Spread of one reward"),
 }
@@ -77,12 +81,24 @@ def body_of(fields: dict[str, str]) -> tuple[CreateBody, list[str]]:
             data[name] = number(fields, name, wrong)
     if fields["holdout"].strip():
         data["holdout"] = number(fields, "holdout", wrong) / 100
-    if fields["low"].strip() or fields["high"].strip():
-        data["rewards"] = bounds(fields, "low", "high", wrong)
+    data["rewards"] = _rewards_in(fields, wrong)
     if fields["window"].strip():
         data["window"] = fields["window"].strip()
     data["metrics"], data["guardrails"] = metrics_in(fields, data.get("delta"), wrong)
     return _checked(data, wrong), notes
+
+
+def _rewards_in(fields: dict[str, str], wrong: dict[str, str]) -> list[float] | str:
+    """Return the range of rewards, or that it is unknown; one of the two has to be said."""
+    if fields["rewards"] == UNKNOWN:
+        return UNKNOWN
+    if fields["low"].strip() or fields["high"].strip():
+        return bounds(fields, "low", "high", wrong)
+    wrong["rewards"] = (
+        "give the lowest and the highest reward, and claims are exact; or choose that the range is unknown,"
+        " and claims are asymptotic"
+    )
+    return UNKNOWN
 
 
 def _checked(data: dict[str, Any], wrong: dict[str, str]) -> CreateBody:
@@ -97,7 +113,7 @@ def _checked(data: dict[str, Any], wrong: dict[str, str]) -> CreateBody:
     if wrong:
         raise DraftError(wrong)
     try:
-        chosen_settings(arms_of(body.arms), policy_of(body), settings_of(body))
+        settings_of(arms_of(body.arms), policy_of(body), options_of(body))
     except InputError as error:
         named = re.match(r"(\w+)(?==| )", str(error))
         raise DraftError({_place(named[1] if named else ""): str(error)}) from None

@@ -8,7 +8,7 @@ import numpy as np
 from orthobandit.arms import ArmSet
 from orthobandit.service.dashboard.fields import DraftError, number
 from orthobandit.service.dashboard.further import said_of
-from orthobandit.service.making import arms_of, policy_of
+from orthobandit.service.making import arms_of, policy_of, range_of
 from orthobandit.service.models import CreateBody
 
 RUNS, LIMIT = 10, 200_000  # simulated runs, and rounds after which one is given up
@@ -34,7 +34,8 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
         If spread or daily visitors are no numbers.
     """
     wrong: dict[str, str] = {}
-    half = 1.0 if body.rewards is None else (body.rewards[1] - body.rewards[0]) / 2
+    ends = range_of(body.rewards)
+    half = 1.0 if ends is None else (ends[1] - ends[0]) / 2
     sigma = number(fields, "spread", wrong) if fields["spread"].strip() else half
     daily = number(fields, "daily", wrong) if fields["daily"].strip() else 0.0
     if not wrong and not (0 < sigma < np.inf):

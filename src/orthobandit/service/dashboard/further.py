@@ -7,7 +7,7 @@ from typing import Any
 from orthobandit.errors import InputError
 from orthobandit.experiment import Guardrail
 from orthobandit.experiment.glance import rail_words
-from orthobandit.experiment.settings import OBJECTIVE
+from orthobandit.experiment.settings import Options
 from orthobandit.service.dashboard.fields import bounds, number
 from orthobandit.service.models import CreateBody
 
@@ -80,7 +80,7 @@ def metrics_in(
     """Return metrics and guardrails as requests describe them; what cannot be used is added to `wrong`."""
     metrics: list[dict[str, Any]] = []
     rails: list[dict[str, Any]] = []
-    taken = {OBJECTIVE}
+    taken = {Options.objective}
     for row in range(1, count_of(fields) + 1):
         name = fields[place(row, "name")].strip()
         if not name:

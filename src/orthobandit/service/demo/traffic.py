@@ -4,11 +4,11 @@ import heapq
 import time
 from collections.abc import Callable
 from secrets import token_hex
-from typing import Any
 
 from orthobandit._checks import check_positive
 from orthobandit.errors import ClosedError, UnknownExperimentError
 from orthobandit.service.client import Client
+from orthobandit.service.client_data import ReportData
 from orthobandit.service.demo.visitors import PAGES, WINDOW, Visitors
 
 KEY = "landing-page"
@@ -108,7 +108,7 @@ class Traffic:
         for at, number, reward in zip(heard.at.tolist(), heard.ids, heard.rewards.tolist(), strict=True):
             heapq.heappush(self._awaited, (at, number, reward))
 
-    def _line(self, now: float, report: dict[str, Any]) -> str:
+    def _line(self, now: float, report: ReportData) -> str:
         left = [arm["label"] for arm in report["arms"] if arm["is_active"]]
         late = f", {self.late} rewards too late" if self.late else ""
         return (

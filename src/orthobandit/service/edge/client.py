@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from orthobandit.errors import ServiceError
 from orthobandit.experiment.edge import Drawn, EdgePlan
-from orthobandit.service.client import Client
+from orthobandit.service.client import RETRIES, TIMEOUT, Client
+from orthobandit.service.client_data import ExposuresData
 
 LARGEST = 10_000  # exposures of one request
 
@@ -26,7 +27,7 @@ class _Post(NamedTuple):
     """Exposures to be posted, with a key: however often they are sent, they count once."""
 
     key: str
-    body: dict[str, Any]
+    body: ExposuresData
 
 
 class EdgeClient:
@@ -52,8 +53,8 @@ class EdgeClient:
         Seconds for which an old plan will do while the server cannot be reached.
     clock : function
         Returns seconds.
-    **options
-        Retries and timeout, as those of :class:`Client`.
+    retries, timeout
+        As those of :class:`Client`.
     """
 
     def __init__(
@@ -66,9 +67,12 @@ class EdgeClient:
         every: float = 5.0,
         stale: float = 3_600.0,
         clock: Callable[[], float] = time.monotonic,
-        **options: Any,
+        retries: int = RETRIES,
+        timeout: float = TIMEOUT,
     ) -> None:
-        self._client, self._key, self._clock = Client(address, token, **options), key, clock
+        self._client = Client(address, token, retries=retries, timeout=timeout)
+        self._key = key
+        self._clock = clock
         self._most, self._every, self._stale = most, every, stale
         self._plan: EdgePlan | None = None
         self._until = self._last = 0.0
@@ -168,7 +172,7 @@ def _posts(queue: list[_Queued]) -> list[_Post]:
         for start in range(0, len(by_plan[number]), LARGEST):
             some = by_plan[number][start : start + LARGEST]
             names = dict.fromkeys(one.metric for one in some if one.metric is not None)
-            body = {
+            body: ExposuresData = {
                 "plan": number,
                 "units": [one.drawn.unit for one in some],
                 "arms": [one.drawn.arm for one in some],

@@ -31,7 +31,7 @@ async def _asked(experiment: AsyncExperiment, body: AskBody) -> bytes:
 
 
 async def _asked_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
-    found = await experiment.ask(
+    found = await experiment.ask_many(
         body.count, units=body.units, available=body.available, covariates=body.covariates
     )
     proposals = [ProposalAnswer.of(one) for one in found]

@@ -260,7 +260,7 @@ def test_what_needs_all_pairs_is_refused(method):
 
 def test_a_live_experiment_is_refused_before_it_is_stored(tmp_path):
     with pytest.raises(ParameterError, match=r"live experiment needs evidence on all pairs.*pairs='all'"):
-        Experiment.create(tmp_path / "page", MANY, AnytimeElimination(pairs="leader"))
+        Experiment.create(tmp_path / "page", MANY, AnytimeElimination(pairs="leader"), rewards="unknown")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,0 +1,90 @@
+"""What clients send and are answered, as plain values; `models` and `answers` are the server's side of it."""
+
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict
+
+from orthobandit.experiment.report_data import ReportData
+
+__all__ = [
+    "DescribedArm",
+    "ExperimentData",
+    "ExposedData",
+    "ExposuresData",
+    "GuardrailData",
+    "MetricSettings",
+    "RefusedData",
+    "ReportData",
+]
+
+
+class DescribedArm(TypedDict):
+    """An arm that is described by features."""
+
+    label: str
+    features: Sequence[float]
+
+
+class MetricSettings(TypedDict):
+    """Another number that is told of proposals; see :class:`orthobandit.Metric`."""
+
+    name: str
+    rewards: NotRequired[Sequence[float] | None]
+    add: NotRequired[bool]
+    delta: NotRequired[float]
+
+
+class GuardrailData(TypedDict):
+    """Retires an arm once it is proven worse; see :class:`orthobandit.Guardrail`."""
+
+    metric: str
+    margin: NotRequired[float]
+    worse: NotRequired[Literal["higher", "lower"]]
+
+
+class ExperimentData(TypedDict):
+    """An experiment: what it was set up with, and how far it is."""
+
+    key: str
+    status: str
+    arms: list[str]
+    retired: list[str]
+    reference: str
+    metrics: list[str]
+    window: float | None
+    silence: str
+    sticky: bool
+    holdout: float
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    advice: str
+
+
+class ExposuresData(TypedDict):
+    """Draws under one plan, and what is known of their rewards: numbers, or lists of metrics by name."""
+
+    plan: int
+    units: Sequence[str]
+    arms: Sequence[int]
+    rewards: NotRequired[Sequence[float | None] | dict[str, list[float | None]] | None]
+    covariates: NotRequired[Sequence[dict[str, float]] | None]
+
+
+class RefusedData(TypedDict):
+    """An exposure or a reward of one that was not taken, and why."""
+
+    index: int
+    pointer: str
+    type: str
+    detail: str
+
+
+class ExposedData(TypedDict):
+    """What came of exposures."""
+
+    taken: int
+    known: int
+    told: int
+    refused: list[RefusedData]
