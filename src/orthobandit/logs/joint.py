@@ -36,6 +36,9 @@ from orthobandit.logs.residuals import Series
 from orthobandit.logs.timeline import coefficients_of
 
 FEWEST = 5  # rows of an arm, below which an interval for one look says nothing
+# Square of a level over its variance, below which one look does not divide by it. Nine sales have that much;
+# with fewer, the variance tells too little of how far the mean may be off.
+FEWEST_SALES = 9.0
 ASIDE = 0.3  # weight of all directions: least eigenvalue of Λ, times the variance that is guessed
 # How many times the guessed variance there may be in the end, and the shares of α of these guesses.
 SCALES = Grid(10.0 ** np.arange(-1.0, 4.0), np.array([0.05, 0.6, 0.2, 0.1, 0.05]))
@@ -395,13 +398,26 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
     return Region(sums.estimates, found[1] / float(sums.weights) ** 2)
 
 
-def region_for_one_look(sums: JointSums, delta: float) -> Region | None:
+def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Region | None:
     """Return the region whose projections hold for one look, each with probability 1 − δ; None with few rows.
 
     Student's quantile has as many degrees of freedom as the rarer arm has rows, less one, and errors are so
-    much larger: values of the arms may be fitted to the same rows.
+    much larger: values of the arms may be fitted to the same rows. Where most rows are 0, those that are not
+    count as rows.
+
+    Parameters
+    ----------
+    sums : JointSums
+    delta : float
+    divisors : (r, k) array
+        Combinations of levels that will be divided by: each must be positive, and well known.
     """
-    rows = float(sums.drawn.min())
+    levels = divisors @ sums.estimates
+    variances = np.einsum("ri,ij,rj->r", divisors, sums.variances, divisors) / float(sums.weights) ** 2
+    if np.any(levels <= 0) or np.any(levels**2 < FEWEST_SALES * variances):
+        return None
+    sales = np.divide(levels**2, variances, out=np.full(len(levels), np.inf), where=variances > 0)
+    rows = min(float(sums.drawn.min()), float(sales.min()))
     if rows < FEWEST:
         return None
     level = float(stdtrit(rows - 1.0, delta / 2.0)) ** 2 * rows / (rows - 1.0)

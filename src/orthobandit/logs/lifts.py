@@ -15,7 +15,6 @@ from orthobandit.logs.follow import GUESSED_ROUNDS, Follower
 from orthobandit.logs.joint import (
     Joint,
     JointSums,
-    Region,
     region_at_all_times,
     region_for_one_look,
     series_of,
@@ -56,7 +55,8 @@ def _lift(joint: Joint, arm: int, reference: int, delta: float, *, once: bool) -
     path = joint.pair(arm, reference)
     if not float(path.weights[-1]) > 0:
         return NOTHING
-    return lift_ends(lift_region(path.mapped(gap_and_level(joint)).at(-1), delta, once=once))
+    sums = path.mapped(gap_and_level(joint)).at(-1)
+    return lift_for_one_look(sums, delta) if once else lift_at_all_times(sums, delta)
 
 
 def gap_and_level(joint: Joint) -> Array:
@@ -69,22 +69,33 @@ def gap_and_level(joint: Joint) -> Array:
     return np.array([[1.0, 0.0, -1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
-def lift_region(sums: JointSums, delta: float, *, once: bool) -> Region | None:
-    """Return the region of gap and level; None while the level may be 0, or too little is known."""
-    if once:
-        region = region_for_one_look(sums, delta)
-    else:
-        gap, level = sums.estimates
-        if level <= 0:
-            return None
-        directions = np.array([[1.0, 0.0], [0.0, LIKELY]])
-        region = region_at_all_times(sums, delta, directions, np.array([1.0, -gap / level]))
-    return region if region is not None and region.ends(np.array([0.0, 1.0]))[0] > 0 else None
+def lift_at_all_times(sums: JointSums, delta: float) -> Interval:
+    """Return what gap and level in their region make; nothing while the level may be 0."""
+    gap, level = sums.estimates
+    if level <= 0:
+        return NOTHING
+    directions = np.array([[1.0, 0.0], [0.0, LIKELY]])
+    region = region_at_all_times(sums, delta, directions, np.array([1.0, -gap / level]))
+    if region is None or region.ends(np.array([0.0, 1.0]))[0] <= 0:
+        return NOTHING
+    return region.quotient(0, 1)
 
 
-def lift_ends(region: Region | None) -> Interval:
-    """Return the ends of gap/level in a region that holds no level of 0 (Fieller)."""
-    return NOTHING if region is None else region.quotient(0, 1)
+def lift_for_one_look(sums: JointSums, delta: float) -> Interval:
+    """Return the lift by the delta method on the logarithm of the quotient of both levels.
+
+    On that scale an arm with few sales is not called worse for sure; by Fieller's interval it would be,
+    because its variance is small where its mean happens to be small.
+    """
+    own = np.array([1.0, 1.0])  # the level of the arm is gap and level of the reference arm together
+    region = region_for_one_look(sums, delta, np.array([own, [0.0, 1.0]]))
+    if region is None:
+        return NOTHING
+    gap, level = sums.estimates
+    slope = own / (gap + level) - np.array([0.0, 1.0 / level])
+    width = float(np.sqrt(slope @ region.shape @ slope))
+    middle = float(np.log((gap + level) / level))
+    return float(np.expm1(middle - width)), float(np.expm1(middle + width))
 
 
 def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval:

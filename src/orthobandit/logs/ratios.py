@@ -73,12 +73,14 @@ class RatioScores:
         """Return the region of four levels; None while denominators may be 0, or too little is known."""
         if self.joint is None or not float(sums.weights) > 0:
             return None
-        found = region_for_one_look(sums, delta) if once else self._at_all_times(sums, delta)
-        if found is None:
+        below = np.eye(4)[[BELOW, OTHER_BELOW]]
+        if once:
+            found = region_for_one_look(sums, delta, below)
+        else:
+            found = self._at_all_times(sums, delta)
+        if found is None or any(found.ends(one)[0] <= 0 for one in below):
             return None
-        unit = np.eye(4)
-        is_positive = all(found.ends(unit[place])[0] > 0 for place in (BELOW, OTHER_BELOW))
-        return found if is_positive else None
+        return found
 
     def _at_all_times(self, sums: JointSums, delta: float) -> Region | None:
         if self.joint is None or np.any(sums.estimates[[BELOW, OTHER_BELOW]] <= 0):
