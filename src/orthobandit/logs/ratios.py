@@ -74,10 +74,7 @@ class RatioScores:
         if self.joint is None or not float(sums.weights) > 0:
             return None
         below = np.eye(4)[[BELOW, OTHER_BELOW]]
-        if once:
-            found = region_for_one_look(sums, delta, below)
-        else:
-            found = self._at_all_times(sums, delta)
+        found = region_for_one_look(sums, delta, below) if once else self._at_all_times(sums, delta)
         if found is None or any(found.ends(one)[0] <= 0 for one in below):
             return None
         return found
