@@ -19,7 +19,7 @@ there will be.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import stdtrit
@@ -262,7 +262,8 @@ class Joint:
             spread = np.average(1.0 / plans[told], axis=0, weights=self.pilot.rows[told])
         else:  # the first plan that draws both: it is fixed before its rounds
             spread = 1.0 / p[int(np.argmax(known))] if known.any() else np.ones(2)
-        return np.kron(np.diag(spread), GUESSED_ROUNDS * self.pilot.covariance)
+        guess = np.kron(np.diag(spread), GUESSED_ROUNDS * self.pilot.covariance)
+        return np.asarray(guess, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +303,7 @@ class JointSums:
         """Average levels (k,)."""
         return np.asarray(self.totals / self.weights[..., np.newaxis] + self.offsets)
 
-    def mapped(self, rows: Array) -> "JointSums":
+    def mapped(self, rows: Array) -> Self:
         """Return the sums of linear combinations (k′, k) of the levels, of which each has at most two."""
         return replace(
             self,
@@ -377,7 +378,7 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
     is_rare = float(sums.drawn.min()) < least_draws(delta / 2.0)
     if is_rare or float(events(sums.scattered, sums.largest).min()) < EVENTS:
         return None
-    larger = _upper_bound(sums.variances, sums.pooled)
+    larger = upper_bound(sums.variances, sums.pooled)
     w = (sums.variances + 2.0 * larger) / 3.0
     guess = sums.guess + np.diag(SINGULAR * sums.guess.diagonal())
     rho = float(tightest_rho(directions[0] @ guess @ directions[0], delta / 2.0))
@@ -439,7 +440,7 @@ def _widened(shape: Array, peaks: Array, asked: Array) -> Array:
     return (1.0 + epsilon) * shape + (1.0 + 1.0 / epsilon) * beside
 
 
-def _upper_bound(one: Array, other: Array) -> Array:
+def upper_bound(one: Array, other: Array) -> Array:
     """Return a matrix that is at least either of two, and their larger one in common eigenvectors."""
     scale = np.sqrt(one.diagonal() + other.diagonal())
     scale = np.where(scale > 0, scale, 1.0)
