@@ -148,7 +148,9 @@ class Joint:
         # Rounding may leave squares a little below what the mean alone gives.
         diagonal = np.einsum("gll->gl", self._products)
         diagonal[...] = np.maximum(diagonal, self._sums**2 / n[:, np.newaxis])
-        self._largest = np.minimum(np.maximum(np.abs(low - shift), np.abs(high - shift)), limit)
+        most = np.minimum(np.maximum(np.abs(low - shift), np.abs(high - shift)), limit)
+        # Nor may rounding leave the largest residual below the root mean square.
+        self._largest = np.maximum(most, np.sqrt(diagonal / n[:, np.newaxis]))
         keys, self._place = np.unique(step * len(cells.plans) + some.plan, return_inverse=True)
         self.plans = keys % len(cells.plans)
         owner = keys // len(cells.plans) - begin
@@ -164,7 +166,7 @@ class Joint:
     @property
     def rows(self) -> Whole:
         """Rows up to the end of each step (S,)."""
-        return np.cumsum(np.add.reduceat(self.rounds, self.first)).astype(np.int64)
+        return np.cumsum(self._by_step(self.rounds)).astype(np.int64)
 
     def _total(self, values: Array, cells: Whole | slice = slice(None)) -> Array:
         """Return the sums (T, ...) of values of some cells."""
@@ -211,48 +213,57 @@ class Joint:
         p = self.cells.plans[self.plans][:, [arm, over]]
         known = np.asarray((p > 0).all(axis=1))
         rounds = np.where(known, self.rounds, 0.0)
-        size, count = len(self.series), 2 * len(self.series)
-        totals, drawn = np.zeros((len(p), count)), np.zeros((len(p), 2))
-        variances, pooled = (np.zeros((len(p), count, count)) for _ in range(2))
-        peaks = np.zeros((len(p), count))
-        excess = np.stack([one.excess for one in self._sizes], axis=-1)
-        by_step = np.add.reduceat(self.products, self.first, axis=0)
-        rows = np.add.reduceat(self.rounds, self.first)
+        steps, size = len(self.first), len(self.series)
+        totals, peaks = np.zeros((steps, 2 * size)), np.zeros((steps, 2 * size))
+        variances, pooled = (np.zeros((steps, 2 * size, 2 * size)) for _ in range(2))
+        drawn = np.zeros((steps, 2))
         for place, one in enumerate((arm, over)):
             at, cells = slice(place * size, place * size + size), self._cells_of(one)
             inverse = np.divide(1.0, p[:, place], out=np.zeros(len(p)), where=known)
-            centre = np.stack([line.forecasts + line.values[:, one] for line in self.series], axis=1)
-            centre = centre[-len(self.first) :][self.step]
-            totals[:, at] = rounds[:, np.newaxis] * centre
-            totals[:, at] += inverse[:, np.newaxis] * self._total(self._sums[cells], cells)
-            products = self._total(self._products[cells], cells)
-            variances[:, at, at] = inverse[:, np.newaxis, np.newaxis] ** 2 * products
             counts = self._total(self._counts[cells], cells)
-            drawn[:, place] = np.where(known, counts, 0.0)
+            drawn[:, place] = self._by_step(np.where(known, counts, 0.0))
+            centre = np.stack([line.forecasts + line.values[:, one] for line in self.series], axis=1)
+            totals[:, at] = self._by_step(rounds)[:, np.newaxis] * centre[-steps:]
+            totals[:, at] += self._by_step(inverse[:, np.newaxis] * self._total(self._sums[cells], cells))
+            products = self._total(self._products[cells], cells)
+            variances[:, at, at] = self._by_step(inverse[:, np.newaxis, np.newaxis] ** 2 * products)
             # What squares of this arm's scores should be on average over the draws: those of all residuals,
             # or more by as much as those of this arm were larger so far.
-            squares = np.einsum("sll->sl", np.add.reduceat(products, self.first, axis=0))
-            whole = np.einsum("sll->sl", by_step)
-            share = np.divide(squares, whole, out=np.zeros_like(whole), where=whole > 0)
-            seen = np.add.reduceat(counts, self.first)[:, np.newaxis]
-            share = np.where(whole > 0, rows[:, np.newaxis] * share, seen)
-            louder = np.cumsum(share, axis=0) / np.maximum(np.cumsum(seen, axis=0), 1.0)
-            by = np.sqrt(np.maximum(louder, 1.0))[self.step]
-            pooled[:, at, at] = self.products * by[:, :, np.newaxis] * by[:, np.newaxis]
-            pooled[:, at, at] *= inverse[:, np.newaxis, np.newaxis]
-            peaks[:, at] = inverse[:, np.newaxis] * excess[self.step]
+            louder = np.sqrt(self._loudness(self._by_step(products), self._by_step(counts)))
+            pooled[:, at, at] = self._by_step(inverse[:, np.newaxis, np.newaxis] * self.products)
+            pooled[:, at, at] *= louder[:, :, np.newaxis] * louder[:, np.newaxis]
+            reach = np.maximum.reduceat(inverse, self.first)[:, np.newaxis]
+            peaks[:, at] = reach * np.stack([sizes.excess for sizes in self._sizes], axis=-1)
         return PairPath(
-            totals=_running(totals, self.first),
-            weights=_running(rounds, self.first),
-            variances=_running(variances, self.first),
-            pooled=_running(pooled, self.first),
-            drawn=_running(drawn, self.first),
-            peaks=np.maximum.accumulate(np.maximum.reduceat(peaks, self.first, axis=0), axis=0),
+            totals=np.cumsum(totals, axis=0),
+            weights=np.cumsum(self._by_step(rounds)),
+            variances=np.cumsum(variances, axis=0),
+            pooled=np.cumsum(pooled, axis=0),
+            drawn=np.cumsum(drawn, axis=0),
+            peaks=np.maximum.accumulate(peaks, axis=0),
             scattered=np.stack([one.scattered for one in self._sizes], axis=-1),
             largest=np.stack([one.largest for one in self._sizes], axis=-1),
             offsets=np.tile(self.offsets, 2),
             guess=self._guess(arm, over, p, known),
         )
+
+    def _by_step(self, values: Array) -> Array:
+        """Return the sums (S, ...) of values (T, ...) of each step."""
+        return np.asarray(np.add.reduceat(values, self.first, axis=0))
+
+    def _loudness(self, products: Array, counts: Array) -> Array:
+        """Return how much larger squares (S, L) of an arm were than those of all, so far; at least 1.
+
+        Parameters
+        ----------
+        products, counts : (S, L, L) and (S,) arrays
+            Of the arm, in every step.
+        """
+        rows, drawn = self._by_step(self.rounds)[:, np.newaxis], counts[:, np.newaxis]
+        mine, whole = (np.einsum("sll->sl", one) for one in (products, self._by_step(self.products)))
+        share = np.divide(mine, whole, out=np.zeros_like(whole), where=whole > 0)
+        relative = np.cumsum(np.where(whole > 0, rows * share, drawn), axis=0)
+        return np.asarray(np.maximum(relative / np.maximum(np.cumsum(drawn, axis=0), 1.0), 1.0))
 
     def _guess(self, arm: int, over: int, p: Array, known: Mask) -> Array:
         """Return the covariance (2L, 2L) of the totals after GUESSED_ROUNDS, by pilot and plans."""
@@ -450,10 +461,6 @@ def upper_bound(one: Array, other: Array) -> Array:
     values, vectors = np.linalg.eigh(np.linalg.solve(factor, left.T))
     half = scale[:, np.newaxis] * (factor @ vectors) * np.sqrt(np.maximum(values, 1.0))
     return np.asarray(half @ half.T)
-
-
-def _running(values: Array, first: Whole) -> Array:
-    return np.asarray(np.cumsum(np.add.reduceat(values, first, axis=0), axis=0))
 
 
 def _moments(cells: Cells, series: Sequence[CentredSeries], step: Whole) -> tuple[Array, Array, Array, Array]:

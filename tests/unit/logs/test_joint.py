@@ -11,6 +11,7 @@ from orthobandit.logs.joint import (
     ASIDE,
     SCALES,
     SINGULAR,
+    CentredSeries,
     Joint,
     JointSums,
     Region,
@@ -89,6 +90,19 @@ def test_scores_are_those_of_a_plain_loop(arm, over):
     assert path.weights[-1] == rounds
     np.testing.assert_allclose(path.totals[-1], totals, rtol=1e-10)
     np.testing.assert_allclose(path.variances[-1], squares, rtol=1e-9, atol=1e-9)
+
+
+def test_rounding_does_no_harm_where_every_row_has_its_own_plan():
+    rng, count = np.random.default_rng(0), 10_000
+    share = rng.uniform(0.1, 0.9, count)
+    arm = (rng.random(count) < share).astype(int)
+    values = rng.normal(1000.0, 1.0, (count, 2))
+    plans = np.column_stack([1.0 - share, share])
+    cells = cells_from(np.arange(count) // 500, np.arange(count), arm, values, plans)
+    levels, none = np.full(20, 1000.0), np.zeros((20, 2))
+    series = [CentredSeries(c, np.tile(np.eye(2)[c], (20, 1)), 1, levels, none) for c in (0, 1)]
+    path = Joint(cells, series).pair(1, 0)
+    np.testing.assert_allclose(path.at(-1).estimates, 1000.0, atol=0.2)
 
 
 def test_sums_after_a_split_are_what_is_left():
