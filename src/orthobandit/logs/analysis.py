@@ -11,16 +11,17 @@ from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
+from orthobandit.logs.checks.relative_drift import constant_lift, constant_ratios
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import Question
-from orthobandit.logs.ratios import ratio_result
+from orthobandit.logs.ratios import RatioScores, ratio_result
 from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.source import open_source
-from orthobandit.logs.results import Analysis, Heterogeneity, MetricResult, SegmentResult, Value
+from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.segments import by_segment
 from orthobandit.logs.showing.sentence import sentence_of
 from orthobandit.logs.value import aim_of, value_of
@@ -98,10 +99,17 @@ def analysis_of(
     _check_numbers("value", value)
     aims = [] if value is None else [aim_of(cells, value)]
     reward = followed(cells, replace(measures[0], is_recorded=not once), aims)
+    ratios = {
+        one.name: RatioScores.of(cells, measure)
+        for one, measure in zip(asked, measures, strict=True)
+        if one.denominator is not None
+    }
     results = tuple(
-        _result(cells, one, measure, reward, once=once) for one, measure in zip(asked, measures, strict=True)
+        _result(cells, one, measure, reward, ratios, once=once)
+        for one, measure in zip(asked, measures, strict=True)
     )
     diagnostics = diagnose(cells, question, reward, gathered.units)
+    diagnostics += _relative_drifts(reward, ratios, diagnostics)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
     segments: tuple[SegmentResult, ...] = ()
     differ: tuple[Heterogeneity, ...] = ()
@@ -224,12 +232,34 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
     )
 
 
-def _result(cells: Cells, asked: Asked, measure: Measure, reward: Follower, *, once: bool) -> MetricResult:
-    """Return what is said of a metric; the reward is followed already."""
+def _result(
+    cells: Cells,
+    asked: Asked,
+    measure: Measure,
+    reward: Follower,
+    ratios: Mapping[str, RatioScores],
+    *,
+    once: bool,
+) -> MetricResult:
+    """Return what is said of a metric; the reward and all ratios are followed already."""
     if asked.denominator is not None:
-        return ratio_result(cells, asked, measure, once=once)
+        return ratio_result(cells, asked, measure, once=once, scores=ratios[asked.name])
     follower = reward if asked.kind == "reward" else followed(cells, measure)
     return metric_result(asked, follower, once=once)
+
+
+def _relative_drifts(
+    reward: Follower, ratios: Mapping[str, RatioScores], found: Sequence[Diagnostic]
+) -> tuple[Diagnostic, ...]:
+    """Return the checks of ratios for drift and, for an arm whose gap drifts, that of its lift."""
+    if len(reward.cells.times) < 2:
+        return ()
+    out = [constant_ratios(name, scores) for name, scores in ratios.items()]
+    for one in found:
+        if one.name == "constant gaps" and one.status == "alarm":
+            lift = constant_lift(reward, one.details["arm"])
+            out += [] if lift is None else [lift]
+    return tuple(out)
 
 
 def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:

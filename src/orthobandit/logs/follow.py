@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from orthobandit._types import Array, Whole
 from orthobandit.estimate import ContrastSequence
@@ -39,6 +40,26 @@ class Snapshot:
     shares: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """What was taken from the rewards of some steps in a row, all of it known before their draws.
+
+    Attributes
+    ----------
+    start : int
+        The first of the steps.
+    forecasts, plain : (S,) arrays
+        Of the level of the series that is followed, and of the plain metric.
+    values : (S, K) array
+        Of the arms.
+    """
+
+    start: int
+    forecasts: Array
+    plain: Array
+    values: Array
+
+
 class Follower:
     """Follows one metric through the buckets of a log.
 
@@ -60,6 +81,8 @@ class Follower:
         That were counted.
     snapshots : list of Snapshot
     savings : Savings
+    centres : list of Centres
+        Forecasts and values of all steps that counted.
     feeds : Feeds or None
         What was counted, if it is recorded.
     """
@@ -72,6 +95,7 @@ class Follower:
         self._plain_seen = Seen.start(len(cells.arms))
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
+        self.centres = list[Centres]()
         self.feeds = Feeds() if measure.is_recorded else None
         self._used: dict[str, float] = {}
         self._pulls: Pulls | None = None
@@ -80,6 +104,25 @@ class Follower:
     def baseline(self) -> str:
         """The baseline that was used for most rows."""
         return max(self._used, key=lambda name: self._used[name], default="mean")
+
+    def level_ends(self, share: float = 1.0, *, once: bool) -> tuple[float, float]:
+        """Return the ends of the average level of the reference arm, at a share of its δ.
+
+        Parameters
+        ----------
+        share : float
+        once : bool
+            Whether for one look, and not for all times.
+        """
+        if not self.scores:
+            return (-np.inf, np.inf)
+        score = self.scores[0]
+        low, high = score.interval(share)
+        if once:
+            width = -float(ndtri(share * score.alpha)) * score.error
+            low, high = score.estimate - width, score.estimate + width
+        offset = float(self.cells.offset[self.measure.column])
+        return low + offset, high + offset
 
     def run(self) -> "Follower":
         """Go through all buckets in the order of time."""
@@ -137,6 +180,7 @@ class Follower:
         """Fix the boundaries, from noise and plans of the pilot; return values of the arms, all 0."""
         measure, count = self.measure, len(self.cells.arms)
         noise = noise or min(measure.confidence.limit / 4.0, 1.0)
+        self.centres = []
         level = measure.delta / (count - 1)
         sequence = ContrastSequence.start(
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
@@ -174,6 +218,7 @@ class Follower:
         path = self._begun.along(steps, pulls)
         self.sequence = path.at(-1)
         counted = Counted(block.plans, walked.forecasts, steps)
+        self.centres.append(Centres(block.start, walked.forecasts, walked.plain, values))
         scores = list(self.scores)
         if self.measure.covariates:  # lifts are relative to the level of the plain metric
             tally = block.tally(1, walked.plain, values)

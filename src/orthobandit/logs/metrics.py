@@ -15,18 +15,17 @@ from orthobandit.logs.effects import (
     Gaps,
     below_another,
     effect,
+    finite,
     gaps_of,
-    lift_of,
     reference_effect,
     unknown_effect,
 )
 from orthobandit.logs.follow import MOST_PAIRED, Follower
+from orthobandit.logs.lifts import lifts_of
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
 from orthobandit.logs.scores import Aim
-
-HALF = 0.5  # of δ, for each side of the box that a lift comes from
 
 
 @dataclass(frozen=True)
@@ -130,20 +129,13 @@ def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Int
             itself if place == reference else unknown_effect(label, labels[reference])
             for place, label in enumerate(labels)
         ), NOTHING
-    gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
-    offset = float(follower.cells.offset[follower.measure.column])
-    level = box = (-np.inf, np.inf)
-    if follower.scores:
-        level, box = follower.scores[0].interval(), follower.scores[0].interval(HALF)
-    out: list[Effect] = []
-    for place in range(len(labels) - 1):
-        one = effect(follower, gaps, place, 1.0, fixed=once)
-        ends = (halved.fixed_low, halved.fixed_high) if once else (halved.low, halved.high)
-        lift = lift_of((float(ends[0][place]), float(ends[1][place])), (box[0] + offset, box[1] + offset))
-        out.append(replace(one, lift=lift))
+    gaps, lifts = gaps_of(follower.sequence), lifts_of(follower, once=once)
+    out = [
+        replace(effect(follower, gaps, place, 1.0, fixed=once), lift=lift) for place, lift in enumerate(lifts)
+    ]
     out.insert(reference, itself)
-    shown = tuple(end + offset if np.isfinite(end) else None for end in level)
-    return tuple(out), (shown[0], shown[1])
+    low, high = follower.level_ends(once=once)
+    return tuple(out), (finite(low), finite(high))
 
 
 def _guarded(one: Effect, guardrail: Guardrail, *, once: bool) -> Effect:

@@ -1,88 +1,102 @@
 """Metrics that are a sum over a sum: ratios of average levels, and how they differ between arms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from scipy.special import ndtri
+import numpy as np
+from scipy.optimize import brentq
 
+from orthobandit._types import Array
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.effects import (
     NOTHING,
-    Gaps,
     below_another,
     finite,
-    gaps_of,
-    lift_of,
     reference_effect,
     unknown_effect,
     verdict_of,
 )
 from orthobandit.logs.follow import MOST_PAIRED, Follower
+from orthobandit.logs.joint import (
+    Joint,
+    JointSums,
+    PairPath,
+    Region,
+    region_at_all_times,
+    region_for_one_look,
+    series_of,
+)
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.metrics import Asked, followed, mode_in_words, summaries
-from orthobandit.logs.results import Effect, MetricResult
-from orthobandit.logs.scores import Aim, Score
+from orthobandit.logs.results import Effect, Interval, MetricResult
 
-THIRD = 1.0 / 3.0  # of δ: for gaps of N − ρD, for ratios ρ that arms are compared with, for levels of D
+# Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
+ABOVE, BELOW, OTHER_ABOVE, OTHER_BELOW = range(4)
+POINTS = 65  # of a grid that a ratio is searched on, and of a finer one around the best point
+MOVED, DIFFER = 0.3, 0.1  # how far ratios may move, and differ, in parts of themselves; see _directions
+SIDES_OF_ONE = 1e-9  # tolerance of the ends of an interval, relative to the width of its box
 
 Ends = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """Followers of numerator and denominator, with the level of every arm as scores, the reference first."""
+@dataclass(frozen=True, eq=False)
+class RatioScores:
+    """Numerator and denominator of a ratio as they were followed; `joint` is None if too few rows counted."""
 
+    cells: Cells
+    measure: Measure
     above: Follower
-    below: Follower
-    once: bool
+    joint: Joint | None
 
     @classmethod
-    def of(cls, cells: Cells, measure: Measure, *, once: bool) -> "_Levels":
+    def of(cls, cells: Cells, measure: Measure) -> "RatioScores":
         """Follow numerator and denominator, each for itself."""
-        aims = [Aim.level(cells.plans, arm) for arm in range(len(cells.arms)) if arm != measure.reference]
+        if measure.denominator is None:
+            raise AssertionError("a ratio has a denominator")
         alone = replace(measure, denominator=None)
-        column = measure.column if measure.denominator is None else measure.denominator
-        return cls(followed(cells, alone, aims), followed(cells, replace(alone, column=column), aims), once)
+        above = followed(cells, alone)
+        below = followed(cells, replace(alone, column=measure.denominator))
+        joint = None
+        if above.centres and below.centres:
+            joint = Joint(above.cells, [*series_of(above), *series_of(below)])
+        return cls(cells, measure, above, joint)
 
-    def score(self, follower: Follower, arm: int) -> Score:
-        """Return what is known of the level of an arm."""
-        reference = follower.measure.reference
-        return follower.scores[0 if arm == reference else arm + (arm < reference)]
-
-    def level(self, follower: Follower, arm: int) -> float:
-        """Return the level of an arm as estimated."""
-        return self.score(follower, arm).estimate + float(follower.cells.offset[follower.measure.column])
-
-    def ends(self, follower: Follower, arm: int, delta: float) -> Ends:
-        """Return the ends of the level of an arm, wrong with probability δ; for one look if so asked."""
-        score, level = self.score(follower, arm), self.level(follower, arm)
-        if self.once:
-            width = -float(ndtri(delta / 2.0)) * score.error
-            return level - width, level + width
-        low, high = score.interval(delta / (2.0 * score.alpha))
-        return low + level - score.estimate, high + level - score.estimate
-
-    def ratio(self, arm: int, delta: float) -> tuple[float, float, float] | None:
-        """Return the lower end, the estimate and the upper end of the ratio of an arm; None if unknown."""
-        if not self.above.scores or not self.below.scores:
+    def path(self, arm: int, over: int) -> PairPath | None:
+        """Return the levels of two arms as they grow; None if nothing is known of them."""
+        if self.joint is None:
             return None
-        top, bottom = (self.ends(one, arm, delta / 2.0) for one in (self.above, self.below))
-        low, high = lift_of(top, bottom)
-        if low is None or high is None:
+        path = self.joint.pair(arm, over)
+        return path if float(path.weights[-1]) > 0 else None
+
+    def region(self, sums: JointSums, delta: float, *, once: bool) -> Region | None:
+        """Return the region of four levels; None while denominators may be 0, or too little is known."""
+        if self.joint is None or not float(sums.weights) > 0:
             return None
-        return low, self.level(self.above, arm) / self.level(self.below, arm), high
+        below = np.eye(4)[[BELOW, OTHER_BELOW]]
+        found = region_for_one_look(sums, delta, below) if once else self._at_all_times(sums, delta)
+        if found is None or any(found.ends(one)[0] <= 0 for one in below):
+            return None
+        return found
+
+    def _at_all_times(self, sums: JointSums, delta: float) -> Region | None:
+        if self.joint is None or np.any(sums.estimates[[BELOW, OTHER_BELOW]] <= 0):
+            return None
+        above, below = self.joint.pilot.means
+        ratio = float(above / below) if below > 0 else 0.0
+        return region_at_all_times(sums, delta, _directions(ratio), _slope(sums.estimates))
 
 
-def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) -> MetricResult:
+def ratio_result(
+    cells: Cells, asked: Asked, measure: Measure, *, once: bool, scores: RatioScores | None = None
+) -> MetricResult:
     """Return what is said of a ratio N/D.
 
-    The ratio of an arm is that of its average levels, over the same rounds for all arms. With ρ that of
-    another arm, an arm's ratio is larger by (gap of N − ρ·gap of D)/(level of D). For every fixed ρ the
-    numerator is the gap of the metric N − ρD, with an interval of its own; its ends are, but for curvature of
-    the width that only helps, linear in ρ. So the hull of two intervals, for both ends of the interval of ρ,
-    holds where ρ is in its interval and the interval at ρ holds. Each part has a third of δ. Which arm is the
-    best is seen in the end, so that against it each arm's ρ and level and each ordered pair has its share.
+    The ratio of an arm is Σ E N / Σ E D, sums over the same rounds for both arms of a comparison: all that
+    could have drawn both. All four levels of two arms lie in one region (:mod:`orthobandit.logs.joint`),
+    and the interval of the difference of their ratios is what the region allows. Nothing is assumed of how
+    levels, ratios or denominators move. The level of D must be above 0 all over the region; otherwise nothing
+    is said.
 
     Parameters
     ----------
@@ -93,18 +107,19 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
         Of the ratio.
     once : bool
         Whether intervals are for one look.
+    scores : RatioScores, optional
+        If they were followed before.
     """
     count, reference, labels = len(cells.arms), measure.reference, cells.arms.labels
-    levels = _Levels.of(cells, measure, once=once)
-    over = _Over(cells, measure, levels)
-    rho = levels.ratio(reference, THIRD * measure.delta)
-    effects = over.effects(reference, rho, 1)
+    scores = scores or RatioScores.of(cells, measure)
+    level = measure.delta / (count - 1)
+    effects = _effects(scores, reference, level, once=once)
     effects.insert(reference, reference_effect(labels[reference]))
     against = list[Effect]()
-    if count <= MOST_PAIRED and rho is not None:
+    if count <= MOST_PAIRED and any(one.interval != NOTHING for one in effects if one.over != one.arm):
         best = max(effects, key=lambda one: -inf if one.estimate is None else one.estimate)
-        arm = labels.index(best.arm)
-        against = over.effects(arm, levels.ratio(arm, THIRD * measure.delta / count), count)
+        # Which arm looks best is seen in the end: each of K(K − 1)/2 pairs has its share of δ.
+        against = _effects(scores, labels.index(best.arm), 2.0 * level / count, once=once)
     mode = mode_in_words(measure.confidence, 0.0, once=once)
     return MetricResult(
         name=asked.name,
@@ -116,72 +131,115 @@ def ratio_result(cells: Cells, asked: Asked, measure: Measure, *, once: bool) ->
         against_best=tuple(against),
         droppable=below_another(effects),
         summaries=summaries(cells, asked),
-        saved=levels.above.savings.shares(),
-        baseline=levels.above.baseline,
-        level=NOTHING if rho is None else (finite(rho[0]), finite(rho[2])),
+        saved=scores.above.savings.shares(),
+        baseline=scores.above.baseline,
+        level=_level(scores, level, once=once),
         history=(),
     )
 
 
-@dataclass(frozen=True)
-class _Over:
-    """Effects of arms over another one."""
-
-    cells: Cells
-    measure: Measure
-    levels: _Levels
-
-    def effects(self, over: int, rho: tuple[float, float, float] | None, arms: int) -> list[Effect]:
-        """Return the effects of all other arms over an arm of ratio ρ, which is one of so many arms."""
-        labels = self.cells.arms.labels
-        others = [arm for arm in range(len(labels)) if arm != over]
-        unknown = [unknown_effect(labels[arm], labels[over]) for arm in others]
-        if rho is None:
-            return unknown
-        followers = [followed(self.cells, replace(self.measure, ratio=value)) for value in rho]
-        found = [gaps_of(one.sequence, THIRD / arms) for one in followers if one.sequence is not None]
-        if len(found) < len(rho):
-            return unknown
-        pairs = [(int(i), int(j)) for i, j in followers[0].pairs]
-        delta = THIRD * self.measure.delta / (arms if arms > 1 else len(others))
-        out = list[Effect]()
-        for arm, one in zip(others, unknown, strict=True):
-            is_there = (arm, over) in pairs
-            place = pairs.index((arm, over) if is_there else (over, arm))
-            gaps = [_Gap.of(some, place, 1.0 if is_there else -1.0) for some in found]
-            out.append(self._effect(one, gaps, arm, delta))
-        return out
-
-    def _effect(self, unknown: Effect, gaps: Sequence["_Gap"], arm: int, delta: float) -> Effect:
-        """Return the effect of an arm whose gaps are for ρ at its lower end, as estimated, and upper."""
-        low, middle, high = gaps
-        below = self.levels.below
-        level, mean = self.levels.ends(below, arm, delta), self.levels.level(below, arm)
-        fixed = min(low.fixed[0], high.fixed[0]), max(low.fixed[1], high.fixed[1])
-        always = min(low.always[0], high.always[0]), max(low.always[1], high.always[1])
-        shown = lift_of(fixed if self.levels.once else always, level)
-        return replace(
-            unknown,
-            estimate=finite(middle.estimate / mean) if mean else None,
-            interval=shown,
-            fixed=lift_of(fixed, level),
-            verdict=verdict_of(shown),
+def _effects(scores: RatioScores, over: int, delta: float, *, once: bool) -> list[Effect]:
+    """Return the effects of all other arms over an arm, each wrong with probability δ."""
+    labels = scores.cells.arms.labels
+    out = list[Effect]()
+    for arm, label in enumerate(labels):
+        if arm == over:
+            continue
+        unknown = unknown_effect(label, labels[over])
+        path = scores.path(arm, over)
+        if path is None:
+            out.append(unknown)
+            continue
+        sums = path.at(-1)
+        fixed = difference_of_ratios(scores.region(sums, delta, once=True))
+        shown = fixed if once else difference_of_ratios(scores.region(sums, delta, once=False))
+        levels = sums.estimates
+        estimate = None
+        if levels[BELOW] > 0 and levels[OTHER_BELOW] > 0:
+            estimate = finite(levels[ABOVE] / levels[BELOW] - levels[OTHER_ABOVE] / levels[OTHER_BELOW])
+        out.append(
+            replace(unknown, estimate=estimate, interval=shown, fixed=fixed, verdict=verdict_of(shown))
         )
+    return out
 
 
-@dataclass(frozen=True)
-class _Gap:
-    """One gap: the estimate, and the ends of both kinds of interval."""
+def _level(scores: RatioScores, delta: float, *, once: bool) -> Interval:
+    """Return the interval of the ratio of the reference arm, from its region with another arm."""
+    reference = scores.measure.reference
+    for arm in range(len(scores.cells.arms)):
+        path = None if arm == reference else scores.path(arm, reference)
+        region = None if path is None else scores.region(path.at(-1), delta, once=once)
+        if region is not None:
+            return region.quotient(OTHER_ABOVE, OTHER_BELOW)
+    return NOTHING
 
-    estimate: float
-    always: Ends
-    fixed: Ends
 
-    @classmethod
-    def of(cls, gaps: Gaps, place: int, sign: float) -> "_Gap":
-        """Return the gap of a pair, or of its reverse with sign −1."""
-        always, fixed = (
-            tuple(sorted(sign * float(end[place]) for end in ends))
-            for ends in ((gaps.low, gaps.high), (gaps.fixed_low, gaps.fixed_high))
-        )
-        return cls(sign * float(gaps.estimates[place]), (always[0], always[1]), (fixed[0], fixed[1]))
+def difference_of_ratios(region: Region | None) -> Interval:
+    """Return the ends of N/D − N₀/D₀ for levels (N, D, N₀, D₀) in a region.
+
+    A difference h is possible if for some ρ both N − (ρ + h)D and N₀ − ρD₀ may be 0 at once. The distance of
+    the region's centre from that plane is least for one ρ, and grows with h to either side of the estimate;
+    where it is 1, the region ends.
+    """
+    if region is None:
+        return NOTHING
+    one, other = region.quotient(ABOVE, BELOW), region.quotient(OTHER_ABOVE, OTHER_BELOW)
+    n, d, n0, d0 = region.centre.tolist()
+    estimate = n / d - n0 / d0
+
+    def beyond(h: float) -> float:
+        return _least(lambda ratio: _distances(region, ratio + h, ratio), other) - 1.0
+
+    return _end(beyond, estimate, one[0] - other[1]), _end(beyond, estimate, one[1] - other[0])
+
+
+def _end(beyond: Callable[[float], float], inside: float, outside: float) -> float:
+    """Return where a region ends, between a point inside and one that is not."""
+    if beyond(outside) <= 0.0:
+        return outside
+    return float(brentq(beyond, inside, outside, xtol=SIDES_OF_ONE * abs(outside - inside) + 1e-300))
+
+
+def _least(distances: Callable[[Array], Array], ends: Ends) -> float:
+    """Return the least distance over an interval."""
+    low, high = ends
+    points = np.linspace(low, high, POINTS)
+    place = int(np.argmin(distances(points)))
+    low, high = points[max(place - 1, 0)], points[min(place + 1, POINTS - 1)]
+    return float(distances(np.linspace(low, high, POINTS)).min())
+
+
+def _distances(region: Region, ratios: Array, others: Array) -> Array:
+    """Return squared distances of the centre from where two arms have some ratios, in units of the region."""
+    rows = np.zeros((len(ratios), 2, 4))
+    rows[:, 0, ABOVE] = rows[:, 1, OTHER_ABOVE] = 1.0
+    rows[:, 0, BELOW], rows[:, 1, OTHER_BELOW] = -ratios, -others
+    off = rows @ region.centre
+    shape = rows @ region.shape @ np.swapaxes(rows, 1, 2)
+    (a, b), (_, c) = np.moveaxis(shape[:, 0], 1, 0), np.moveaxis(shape[:, 1], 1, 0)
+    x, y = off[:, 0], off[:, 1]
+    return np.asarray((c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b))
+
+
+def _directions(ratio: float) -> Array:
+    """Return the directions (5, 4) in which differences lie, as far as is known beforehand.
+
+    The difference is along (1, −ρ, −c, cρ₀) with c the quotient of the denominators. Before the first row
+    that counts, both ratios are guessed as that of the pilot, and c as 1. Both ratios may move, and c be
+    another: by MOVED of themselves, say. They differ from each other by less.
+    """
+    return np.array(
+        [
+            [1.0, -ratio, -1.0, ratio],
+            [0.0, -MOVED * ratio, 0.0, MOVED * ratio],
+            [0.0, 0.0, -MOVED, MOVED * ratio],
+            [0.0, 0.0, 0.0, MOVED**2 * ratio],
+            [0.0, -DIFFER * ratio, 0.0, 0.0],
+        ]
+    )
+
+
+def _slope(levels: Array) -> Array:
+    """Return the gradient (4,) of N/D − N₀/D₀."""
+    n, d, n0, d0 = levels
+    return np.array([1.0 / d, -n / d**2, -1.0 / d0, n0 / d0**2])

@@ -25,7 +25,7 @@ class Effect:
     fixed : (float or None, float or None)
         The ordinary interval for one look.
     lift : (float or None, float or None)
-        Relative to the average level of `over`; None where that may be 0.
+        Average over all rounds relative to that of `over`, less 1; None where the latter may be 0.
     verdict : {"better", "worse", "undecided", "reference"}
     more_rows : (float, float, float) or None
         For an undecided arm: further rows that would decide if the gap is as estimated, if it is one
@@ -122,7 +122,7 @@ class Diagnostic:
 
     Attributes
     ----------
-    name : {"sample ratio", "missing", "constant gaps", "blind buckets", "units", "capped", ...}
+    name : {"sample ratio", "missing", "constant gaps", "constant ratios", "blind buckets", "units", ...}
     status : {"fine", "note", "alarm"}
     words : str
         One sentence for a reader.

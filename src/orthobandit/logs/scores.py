@@ -57,6 +57,19 @@ class Aim:
         return cls(pull, mix, known, True)
 
     @classmethod
+    def gap(cls, plans: Array, arm: int, over: int) -> "Aim":
+        """Return the aim at the gap of an arm over another, over rounds of plans that draw both."""
+        one, other = cls.level_beside(plans, arm, over), cls.level_beside(plans, over, arm)
+        return cls(one.pull - other.pull, one.mix - other.mix, one.known, False)
+
+    @classmethod
+    def level_beside(cls, plans: Array, arm: int, other: int) -> "Aim":
+        """Return the aim at the level of an arm, over rounds of plans that draw it and another arm."""
+        level = cls.level(plans, arm)
+        known = level.known & (plans[:, other] > 0)
+        return cls(level.pull * known[:, np.newaxis], level.mix * known[:, np.newaxis], known, True)
+
+    @classmethod
     def instead(cls, plans: Array, wanted: Array) -> "Aim":
         """Return the aim at the reward of probabilities q (P, K) minus that of the plans, h = q/p − 1."""
         ratio = np.divide(wanted, plans, out=np.ones_like(plans), where=plans > 0)

@@ -48,7 +48,7 @@ class Timeline:
         known = slice(1, None) if is_once else slice(-1)  # with the rows of the step, or without
         series = [
             Series(some, step, c[known], measure.column, means[known])
-            for c in _coefficients(some, first, measure)
+            for c in coefficients_of(some, first, measure)
         ]
         self.sums = [np.add.reduceat(one.sums, first) for one in series]
         self.squares = np.add.reduceat(series[0].squares, first)
@@ -60,7 +60,7 @@ class Timeline:
         return [float((sums[step] - moved) / self.rows[step]) for sums in self.sums]
 
 
-def _coefficients(cells: Cells, first: Whole, measure: Measure) -> list[Array]:
+def coefficients_of(cells: Cells, first: Whole, measure: Measure) -> list[Array]:
     """Return c (S + 1, q) of the series, and of the plain metric if covariates are taken from it."""
     c = np.zeros((len(first) + 1, len(cells.columns)))
     c[:, measure.column] = 1.0
