@@ -51,10 +51,21 @@ def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
     )
 
 
-def confidence_of(asked: Asked, question: Question, cells: Cells, is_binary: Mask) -> Confidence:
-    """Return the mode: exact for what is bounded, by declaration or because it is 0 or 1."""
-    bounds = question.bounds if asked.kind == "reward" else None
-    if bounds is None and is_binary[asked.column]:
+def confidence_of(
+    asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None
+) -> Confidence:
+    """Return the mode: exact for what is bounded by declaration or by its type, never by what it has held.
+
+    Parameters
+    ----------
+    asked : Asked
+    question : Question
+    cells : Cells
+    is_boolean : (q,) array of bool, optional
+        Which columns can hold nothing but 0 and 1; none by default.
+    """
+    bounds = question.ranges.get(asked.name) if asked.denominator is None else None
+    if bounds is None and is_boolean is not None and is_boolean[asked.column]:
         bounds = (0.0, 1.0)
     if bounds is None or asked.denominator is not None or question.covariates or question.asymptotic:
         return Asymptotic()

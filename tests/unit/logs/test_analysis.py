@@ -75,6 +75,7 @@ def test_metrics_share_the_level_and_each_has_its_mode():
         metrics=["bought"],
         ratios=[Ratio("clicks", "visits")],
         guardrails=[Guardrail("before", 0.2)],
+        bounds={"bought": (0.0, 1.0)},
     )
     reward, bought, ratio, guard = found.metrics
     assert [one.delta for one in found.metrics] == pytest.approx([0.0125] * 4)
@@ -169,12 +170,42 @@ def test_bounds_make_intervals_exact_and_must_hold():
         analyse(LOG, **ASKED, bounds=(-10.0, 30.0), covariates=["before"])
 
 
-def test_columns_of_0_and_1_are_bounded_unless_asked_otherwise():
+def test_numbers_that_were_0_and_1_so_far_are_not_taken_as_bounded():
     asked = ASKED | {"reward": "bought"}
-    assert analyse(LOG, **asked).metrics[0].mode.startswith("exact")
-    found = analyse(LOG, **asked, asymptotic=True)
+    found = analyse(LOG, **asked)
     assert found.metrics[0].mode.startswith("asymptotic")
+    (note,) = found.notes
+    assert note.startswith("'bought' has held only 0 and 1 so far")
+    assert "bounds=(0, 1) (--bounds 0 1)" in note
+    declared = analyse(LOG, **asked, bounds=(0, 1))
+    assert declared.metrics[0].mode.startswith("exact for values from 0 to 1")
+    assert declared.notes == ()
+    assert analyse(LOG, **asked, asymptotic=True).notes == ()
+
+
+def test_the_note_names_the_metric_that_could_be_declared():
+    found = analyse(LOG, **ASKED, metrics=["bought"])
+    assert "bounds={'bought': (0, 1)} (--range bought=0:1)" in found.notes[0]
+
+
+def test_booleans_are_bounded_by_their_type_unless_a_unit_adds_them_up():
+    asked = ASKED | {"reward": "bought"}
+    place = LOG.column_names.index("bought")
+    log = LOG.set_column(place, "bought", LOG["bought"].cast(pyarrow.bool_()))
+    found = analyse(log, **asked)
+    assert found.metrics[0].mode.startswith("exact for values from 0 to 1")
     assert found.notes == ()
+    assert analyse(log, **asked, asymptotic=True).metrics[0].mode.startswith("asymptotic")
+    users = log.append_column("user", pyarrow.array(np.arange(len(log)) // 2))
+    by_user = analyse(users, **asked, unit="user")
+    assert by_user.metrics[0].mode.startswith("asymptotic")
+
+
+def test_bounds_of_what_is_no_metric_are_refused():
+    with pytest.raises(ParameterError, match="bounds: 'spend' is not a metric; did you mean 'spent'"):
+        analyse(LOG, **ASKED, bounds={"spend": (0.0, 1.0)})
+    with pytest.raises(ParameterError, match="of 'spent' must be two finite numbers"):
+        analyse(LOG, **ASKED, bounds={"spent": 1.0})
 
 
 def test_a_wrong_split_is_an_alarm_that_comes_first():
