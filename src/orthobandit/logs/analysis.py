@@ -78,6 +78,8 @@ def analyse(
     read, known = read_as(source, format, asked)
     with open_source(read, table) as opened:
         question = _question(known | opened.fields | asked)
+        if asked.get("bounds") is None and question.bounds is not None:
+            question = _with_known_ranges(question)
         _check(question)
         gathered = cells_of(opened, question)
     show(1, 2, "computing")
@@ -175,6 +177,15 @@ def _question(asked: Mapping[str, Any]) -> Question:
     return Question(**fields)
 
 
+def _with_known_ranges(question: Question) -> Question:
+    """Return the question with ranges that the source knows: of metrics that are asked for, if they are used.
+
+    Residuals from covariates need not keep to a range.
+    """
+    ranges = {name: ends for name, ends in question.ranges.items() if name in question.measured}
+    return replace(question, bounds=None if question.covariates or not ranges else ranges)
+
+
 def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
 
@@ -223,6 +234,9 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
         delta=question.delta / count,
         baseline=question.baseline,
         reference=reference,
+        is_two_valued=asked.denominator is None
+        and not question.covariates
+        and bool(gathered.is_binary[asked.column]),
     )
 
 

@@ -141,7 +141,8 @@ def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Int
             itself if place == reference else unknown_effect(label, labels[reference])
             for place, label in enumerate(labels)
         ), NOTHING
-    gaps, halved = gaps_of(follower.sequence), gaps_of(follower.sequence, HALF)
+    gaps = gaps_of(follower.sequence, sides=follower.sides)
+    halved = gaps_of(follower.sequence, HALF, follower.sides)
     offset = float(follower.cells.offset[follower.measure.column])
     level = box = (-np.inf, np.inf)
     if follower.scores:
@@ -182,7 +183,7 @@ def _against_best(
         return (), ()
     if count > MOST_PAIRED:
         return (), below_another(effects)
-    gaps = gaps_of(sequence, 2.0 / count)
+    gaps = gaps_of(sequence, 2.0 / count, follower.sides)
     worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
     known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
