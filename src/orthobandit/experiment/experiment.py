@@ -308,9 +308,7 @@ class Experiment:
         return self._do(self._reported)  # type: ignore[no-any-return]
 
     def _reported(self, turn: Turn) -> Report:
-        now = self._clock()
-        if turn.ledger.is_due(now):
-            turn.ledger.settle(now)
+        self._settled(turn)
         return report_of(turn.ledger)
 
     def glance(self) -> Glance:
@@ -330,9 +328,20 @@ class Experiment:
         return replayed(self._settings, self._store.entries(), *state)
 
     def export(self, path: str | Path) -> None:
-        """Write every proposal with its probabilities and rewards to a CSV or Parquet file."""
-        self._now()
-        write_export(path, self._settings, self._store)
+        """Write every proposal with its probabilities and rewards to a CSV or Parquet file.
+
+        The column ``settled`` says whose rewards are final. Analyse these alone, as
+        :func:`orthobandit.analyse` does: rewards that came early are not like those that are awaited.
+        """
+        settled: int = self._do(self._settled)
+        write_export(path, self._settings, self._store, settled)
+
+    def _settled(self, turn: Turn) -> int:
+        """Settle what the clock has settled; return how many proposals, the first ones, are settled."""
+        now = self._clock()
+        if turn.ledger.is_due(now):
+            turn.ledger.settle(now)
+        return turn.ledger.waiting.first - 1
 
     def certificate(self) -> Certificate:
         """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.

@@ -272,3 +272,59 @@ def test_a_live_experiment_is_a_source():
     pages.close()
     assert (found.reference, found.rows) == ("a", 600)
     assert effects(found)["b"].verdict == "better"
+
+
+def delayed(silence="zero", proposals=1500):
+    """Return an experiment whose arms pay alike, 'a' at once and 'b' late; half of it is still awaited."""
+    rng, now = np.random.default_rng(4), [1_760_000_000.0]
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]),
+        rewards=(0, 2),
+        add=True,
+        window="10h",
+        silence=silence,
+        key="0" * 32,
+        clock=lambda: now[0],
+    )
+    late = []
+    for _ in range(proposals):
+        now[0] += 48.0
+        while late and late[0][0] <= now[0]:
+            pages.tell(late.pop(0)[1], 1.0)
+        one = pages.ask()
+        if rng.random() < 0.5:
+            if one.label == "a":
+                pages.tell(one.id, 1.0)
+            else:
+                late.append((now[0] + 9.5 * 3600.0, one.id))
+    return pages
+
+
+def test_draws_whose_rewards_are_awaited_are_not_analysed():
+    pages = delayed()
+    settled = pages.report().settled
+    found = analyse(pages)
+    assert 700 < settled < 800
+    assert found.rows == settled
+    assert f"{1500 - settled:,} draws whose rewards are still awaited are left out" in found.notes
+    assert effects(found)["b"].verdict == "undecided"
+    assert found.metrics[0].mode.startswith("exact for values from 0 to 2")
+
+
+def test_an_export_is_read_as_far_as_it_is_settled(tmp_path):
+    pages = delayed(proposals=900)
+    pages.export(tmp_path / "log.csv")
+    found = analyse(tmp_path / "log.csv", format="export", missing="zero")
+    assert found.rows == pages.report().settled
+    rows = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()]
+    old = "\n".join(",".join(row[:7] + row[8:]) for row in rows)  # as 0.2 wrote it
+    (tmp_path / "old.csv").write_text(old + "\n")
+    found = analyse(tmp_path / "old.csv", format="export", missing="zero")
+    assert found.rows == 900
+    assert any("no column 'settled'" in note for note in found.notes)
+
+
+def test_silence_means_what_the_experiment_says():
+    found = analyse(delayed("missing", 900))
+    assert found.metrics[0].summaries[0].mean == 1.0
+    assert analyse(delayed("missing", 900), covariates=["plan"]).metrics[0].mode.startswith("asymptotic")

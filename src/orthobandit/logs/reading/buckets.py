@@ -94,7 +94,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     is_boolean = np.array(
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
     )
-    notes = origin.notes + ((note,) if note else ())
+    notes = opened.notes + origin.notes + ((note,) if note else ())
     return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean)
 
 
