@@ -105,7 +105,7 @@ def found_in(rows, *, arms=None, offset=0.0, **asked):
     cells = cells_of(rows, offset=offset, arms=arms)
     binary = np.array([bool(np.isin(rows.reward, (0.0, 1.0)).all())])
     question = Question(**{"arm": "arm", "reward": "reward", "time": "at"} | asked)
-    return analysis_of(Gathered(cells, None, (), binary), question)
+    return analysis_of(Gathered(cells, None, (), binary, is_boolean=binary), question)
 
 
 @cache

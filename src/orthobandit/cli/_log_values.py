@@ -105,6 +105,34 @@ def cap(text: str) -> tuple[str, float]:
     return metric, value
 
 
+def value_range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return the metric and where its values must lie of ``clicked=0:1``.
+
+    Examples
+    --------
+    >>> value_range("clicked=0:1")
+    ('clicked', (0.0, 1.0))
+    """
+    metric, _, ends = text.rpartition("=")
+    low, high = (_finite(end) for end in (ends.partition(":")[0], ends.partition(":")[2]))
+    if not metric or low is None or high is None or low >= high:
+        raise ArgumentTypeError(
+            f"{text!r} must be METRIC=LOW:HIGH with the ends of what its values can be, as in clicked=0:1"
+        )
+    return metric, (low, high)
+
+
+def ranges_of(pairs: Sequence[tuple[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """Return declared ranges by metric; a metric has one."""
+    ranges: dict[str, tuple[float, float]] = {}
+    for metric, ends in pairs:
+        if ranges.setdefault(metric, ends) != ends:
+            raise ParameterError(
+                f"two ranges are given for {metric!r}; a metric has one: keep --range or --bounds"
+            )
+    return ranges
+
+
 def caps_of(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
     """Return caps by metric; a metric has one."""
     caps = dict(pairs)

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._files import check_folder, write_text
-from orthobandit.cli._log_values import bucket, cap, caps_of, duration, guardrail, probabilities, ratio, split
+from orthobandit.cli._log_values import (
+    bucket,
+    cap,
+    caps_of,
+    duration,
+    guardrail,
+    probabilities,
+    ranges_of,
+    ratio,
+    split,
+    value_range,
+)
 from orthobandit.cli._progress import bar
 from orthobandit.cli._words import guide, stored
 from orthobandit.errors import ParameterError
@@ -151,6 +162,7 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
     harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
     repeated("--guardrail", "METRIC:MARGIN", harm, guardrail)
     repeated("--cap", "METRIC=VALUE", "the largest value that counts, fixed beforehand", cap)
+    repeated("--range", "METRIC=LOW:HIGH", "where its values must lie: exact intervals", value_range)
 
 
 def _add_known_before(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +193,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         type=float,
         metavar=("LOW", "HIGH"),
-        help="where rewards must lie: exact intervals",
+        help="where rewards must lie: exact intervals (booleans need none)",
     )
     group.add_argument(
         "--asymptotic", action="store_true", help="no exact intervals, even where there could be"
@@ -221,6 +233,15 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
         given["caps"] = caps_of(options.cap)
     if options.bounds is not None:
         given["bounds"] = tuple(options.bounds)
+    if options.range is not None:
+        pairs = list(options.range)
+        if options.bounds is not None:
+            if options.reward is None:
+                raise ParameterError(
+                    "--bounds and --range: name the reward with --reward, or use --range alone"
+                )
+            pairs.append((options.reward, tuple(options.bounds)))
+        given["bounds"] = ranges_of(pairs)
     return given
 
 

@@ -412,9 +412,13 @@ class Experiment:
         return replayed(self._settings, self._store.entries(), *state)
 
     def export(self, path: str | Path) -> None:
-        """Write every proposal with its probabilities and rewards to a CSV or Parquet file."""
-        self._now()
-        write_export(path, self._settings, self._store)
+        """Write every proposal with its probabilities and rewards to a CSV or Parquet file.
+
+        The column ``settled`` says whose rewards are final. Analyse these alone, as
+        :func:`orthobandit.analyse` does: rewards that came early are not like those that are awaited.
+        """
+        settled = self._do(self._methods.settle)
+        write_export(path, self._settings, self._store, settled)
 
     def certificate(self) -> Certificate:
         """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.

@@ -16,16 +16,25 @@ from orthobandit.experiment.store.base import Store
 ROWS = 10_000  # that are written at a time
 
 
-def write_export(path: str | Path, settings: Settings, store: Store) -> None:
+def write_export(path: str | Path, settings: Settings, store: Store, settled: int) -> None:
     """Write all proposals as CSV or Parquet, whole or not at all, in bounded memory.
 
-    Columns: proposal, at, unit, arm, plan, distribution, holdout, ``p:<label>`` of every arm, then of every
-    metric its forecast and its value, empty where nothing was told.
+    Columns: proposal, at, unit, arm, plan, distribution, holdout, settled, ``p:<label>`` of every arm, then
+    of every metric its forecast and its value, empty where nothing was told.
+
+    Parameters
+    ----------
+    path : str or Path
+    settings : Settings
+    store : Store
+    settled : int
+        How many proposals, the first ones, are settled: their values are final. What was told of later ones
+        was told early, and is not like what is still to come.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
         raise ParameterError(f"path={str(path)!r} must end in .csv or .parquet")
-    labels, rows = _labels(settings, store), _rows(settings, store)
+    labels, rows = _labels(settings, store), _rows(settings, store, settled)
     names = columns(settings, labels)
     with whole_file(path) as unfinished:
         if kind == ".csv":
@@ -39,7 +48,7 @@ def write_export(path: str | Path, settings: Settings, store: Store) -> None:
 
 def columns(settings: Settings, labels: tuple[str, ...]) -> list[str]:
     """Return the names of the columns."""
-    out = ["proposal", "at", "unit", "arm", "plan", "distribution", "holdout"]
+    out = ["proposal", "at", "unit", "arm", "plan", "distribution", "holdout", "settled"]
     out += [f"p:{label}" for label in labels]
     for name in settings.names:
         out += [f"forecast:{name}", name]
@@ -55,7 +64,7 @@ def _labels(settings: Settings, store: Store) -> tuple[str, ...]:
     return labels
 
 
-def _rows(settings: Settings, store: Store) -> Iterator[list[Any]]:
+def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]:
     labels = _labels(settings, store)
     laws: dict[int, list[float]] = {}
     for _, entry in store.entries():
@@ -71,6 +80,7 @@ def _rows(settings: Settings, store: Store) -> Iterator[list[Any]]:
             row.plan,
             row.distribution,
             row.held,
+            row.number <= settled,
             *laws[row.distribution],
         ]
         for place, name in enumerate(settings.names):
@@ -87,7 +97,7 @@ def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> N
         else arrow.string()
         if name in text
         else arrow.bool_()
-        if name == "holdout"
+        if name in ("holdout", "settled")
         else arrow.float64()
         for name in names
     }

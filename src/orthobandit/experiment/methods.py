@@ -131,10 +131,15 @@ class Methods:
 
     def report(self, turn: Turn) -> Report:
         """Return what is known now, after settling what the clock has settled."""
+        self.settle(turn)
+        return report_of(turn.ledger)
+
+    def settle(self, turn: Turn) -> int:
+        """Settle what the clock has settled; return how many proposals, the first ones, are settled."""
         now = self._clock()
         if turn.ledger.is_due(now):
             turn.ledger.settle(now)
-        return report_of(turn.ledger)
+        return turn.ledger.waiting.first - 1
 
     def glance(self, turn: Turn) -> Glance:
         """Return what can be seen without writing anything."""

@@ -79,6 +79,8 @@ def analyse(
     read, known = read_as(source, format, asked)
     with open_source(read, table) as opened:
         question = _question(known | opened.fields | asked)
+        if asked.get("bounds") is None and question.bounds is not None:
+            question = _with_known_ranges(question)
         _check(question)
         gathered = cells_of(opened, question)
     show(1, 2, "computing")
@@ -128,7 +130,7 @@ def analysis_of(
         heterogeneity=differ,
         rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
         value=_value(reward, results[0], once=once) if aims else None,
-        notes=(*gathered.notes, *unfinished, *_notes(question, cells, measures)),
+        notes=(*gathered.notes, *unfinished, *_notes(question, gathered, asked, measures)),
         is_clock=cells.is_clock,
     )
     return with_record(found, reward)
@@ -183,6 +185,15 @@ def _question(asked: Mapping[str, Any]) -> Question:
     return Question(**fields)
 
 
+def _with_known_ranges(question: Question) -> Question:
+    """Return the question with ranges that the source knows: of metrics that are asked for, if they are used.
+
+    Residuals from covariates need not keep to a range.
+    """
+    ranges = {name: ends for name, ends in question.ranges.items() if name in question.measured}
+    return replace(question, bounds=None if question.covariates or not ranges else ranges)
+
+
 def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
 
@@ -191,16 +202,18 @@ def _check(question: Question) -> None:
     """Refuse what reading the log does not look at."""
     for name, given in (("split", question.split), ("caps", question.caps)):
         _check_numbers(name, given)
-    if question.bounds is not None:
-        ends = tuple(question.bounds)
+    for name, bounds in question.ranges.items():
+        ends = tuple(bounds) if isinstance(bounds, Sequence) else ()
         are_numbers = len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
         if not (are_numbers and -np.inf < ends[0] < ends[1] < np.inf):
-            raise ParameterError(f"bounds={question.bounds!r} must be two finite numbers, the smaller first")
-        if question.covariates:
             raise ParameterError(
-                f"bounds={question.bounds!r} and covariates: residuals from covariates need not keep to the"
-                " range, so the exact mode is not for them; leave out one of the two"
+                f"bounds={bounds!r} of {name!r} must be two finite numbers, the smaller first"
             )
+    if question.bounds is not None and question.covariates:
+        raise ParameterError(
+            f"bounds={question.bounds!r} and covariates: residuals from covariates need not keep to the"
+            " range, so the exact mode is not for them; leave out one of the two"
+        )
 
 
 def _check_numbers(name: str, given: Any) -> None:
@@ -225,10 +238,13 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
         column=asked.column,
         denominator=asked.denominator,
         covariates=() if asked.denominator is not None else covariates,
-        confidence=confidence_of(asked, question, cells, gathered.is_binary),
+        confidence=confidence_of(asked, question, cells, gathered.is_boolean),
         delta=question.delta / count,
         baseline=question.baseline,
         reference=reference,
+        is_two_valued=asked.denominator is None
+        and not question.covariates
+        and bool(gathered.is_binary[asked.column]),
     )
 
 
@@ -267,8 +283,11 @@ def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
     return value_of(score, reward.delta, reward.mode, once=once)
 
 
-def _notes(question: Question, cells: Cells, measures: Sequence[Measure]) -> list[str]:
+def _notes(
+    question: Question, gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]
+) -> list[str]:
     """Say what a reader may not expect."""
+    cells = gathered.cells
     out: list[str] = []
     if len(cells.times) == 1 and not question.fixed:
         why = "there is a single bucket" if question.time is not None else "no time column was named"
@@ -278,6 +297,27 @@ def _notes(question: Question, cells: Cells, measures: Sequence[Measure]) -> lis
         )
     if question.covariates and question.ratios:
         out.append("covariates are not taken from ratios")
-    if question.bounds is None and any(one.confidence.is_exact for one in measures):
-        out.append("columns that hold only 0 and 1 are taken as bounded; say `asymptotic` to do without")
+    if not (question.asymptotic or question.covariates or question.fixed or len(cells.times) == 1):
+        out += _undeclared(gathered, asked, measures)
     return out
+
+
+def _undeclared(gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]) -> list[str]:
+    """Name the option that makes intervals exact, for metrics that have held only 0 and 1 so far."""
+    names = dict.fromkeys(
+        one.name
+        for one, measure in zip(asked, measures, strict=True)
+        if one.denominator is None and gathered.is_binary[one.column] and not measure.confidence.is_exact
+    )
+    if not names:
+        return []
+    first = next(iter(names))
+    is_reward = first == asked[0].name
+    option = "bounds=(0, 1)" if is_reward else f"bounds={{{first!r}: (0, 1)}}"
+    flag = "--bounds 0 1" if is_reward else f"--range {first}=0:1"
+    have = "has" if len(names) == 1 else "have"
+    return [
+        f"{', '.join(map(repr, names))} {have} held only 0 and 1 so far, but nobody said that no other value"
+        f" can come, so intervals are asymptotic; if none can, say {option} ({flag}) for exact ones, or store"
+        " booleans"
+    ]

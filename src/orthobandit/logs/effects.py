@@ -8,9 +8,11 @@ from scipy.special import ndtri, stdtrit
 
 from orthobandit._types import Array
 from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.confidence import EVENTS
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.results import Effect, Interval
+from orthobandit.logs.sides import Sides
 
 FAR = 1e9  # times the rows so far: what takes longer is never
 STEPS = 60  # of bisection on a logarithmic scale
@@ -43,8 +45,17 @@ class Gaps:
     share: float
 
 
-def gaps_of(sequence: ContrastSequence, share: float = 1.0) -> Gaps:
-    """Return the gaps of a sequence at a share of its δ."""
+def gaps_of(sequence: ContrastSequence, share: float = 1.0, sides: Sides | None = None) -> Gaps:
+    """Return the gaps of a sequence at a share of its δ.
+
+    Parameters
+    ----------
+    sequence : ContrastSequence
+    share : float
+    sides : Sides, optional
+        Of the follower, for intervals at one look that are right for small counts. Without them these wait as
+        the others do, and rest on the larger of the variance and of what it should be if arms are alike.
+    """
     tuned = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     evidence = sequence.evidence
     known = evidence.weights > 0
@@ -52,7 +63,7 @@ def gaps_of(sequence: ContrastSequence, share: float = 1.0) -> Gaps:
     errors = np.full(len(estimates), np.nan)
     np.divide(np.sqrt(evidence.variances), evidence.weights, out=errors, where=known)
     low, high = tuned.intervals()
-    z = _quantiles(sequence, tuned.tuning.alpha)
+    below, above = _margins(sequence, tuned.tuning.alpha, sides)
     widest = np.ptp(sequence.confidence.range)  # no two means are further apart
     low, high = np.maximum(low, -widest), np.minimum(high, widest)
     return Gaps(
@@ -60,10 +71,26 @@ def gaps_of(sequence: ContrastSequence, share: float = 1.0) -> Gaps:
         errors=errors,
         low=low,
         high=high,
-        fixed_low=estimates - z * errors,
-        fixed_high=estimates + z * errors,
+        fixed_low=np.maximum(estimates - below, -widest),
+        fixed_high=np.minimum(estimates + above, widest),
         share=share,
     )
+
+
+def _margins(sequence: ContrastSequence, alpha: Array, sides: Sides | None) -> tuple[Array, Array]:
+    """Return how far gaps (m,) may be below and above their estimates, for one look; infinite if unknown."""
+    evidence = sequence.evidence
+    z = _quantiles(sequence, alpha)
+    known = np.isfinite(z) & (evidence.weights > 0)
+    if sides is None:
+        error = np.sqrt(np.maximum(evidence.variances, evidence.pooled))
+        known &= sequence.confidence.is_exact | (evidence.events >= EVENTS)
+        below = above = np.where(known, z, 0.0) * error
+    else:
+        known &= ~sides.wait(sequence.seen, evidence.events, is_exact=sequence.confidence.is_exact)
+        below, above = sides.margins(np.where(known, z, 0.0))
+    weights = np.where(known, evidence.weights, 1.0)
+    return np.where(known, below / weights, np.inf), np.where(known, above / weights, np.inf)
 
 
 def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:

@@ -16,11 +16,24 @@ MOST_NUMBERS = 2_000_000  # of one kind, counts of each arm or sums: 64 MB for a
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Some buckets as they were counted: each is a step, with the plans (G,) of all and forecasts (S,)."""
+    """Some buckets as they were counted: each is a step, with the plans (G,) of all and forecasts (S,).
+
+    Attributes
+    ----------
+    plans : (G,) array of int
+    forecasts : (S,) array
+    steps : Steps
+    sums : (G, K) array
+        Of the values, before anything was taken off.
+    ends : (float, float)
+        Smallest and largest residual.
+    """
 
     plans: Whole
     forecasts: Array
     steps: Steps
+    sums: Array
+    ends: tuple[float, float]
 
 
 class Feeds:

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from orthobandit._types import Array, Whole
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.augmented import Pulls
+from orthobandit.estimate.evidence import weights_of
 from orthobandit.estimate.sequence import Path
 from orthobandit.estimate.steps import Seen
 from orthobandit.logs.blocks import Block
@@ -17,6 +18,7 @@ from orthobandit.logs.feeds import Counted, Feeds
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.savings import Savings
 from orthobandit.logs.scores import Aim, Score
+from orthobandit.logs.sides import Sides
 from orthobandit.logs.timeline import Timeline
 from orthobandit.logs.values import ArmValues
 from orthobandit.logs.walk import Pilot, Walk, Walked
@@ -77,6 +79,8 @@ class Follower:
     scores : tuple of Score
         Averages over the rounds that counted: of the level of the reference arm, in the metric itself, then
         those asked for.
+    sides : Sides
+        What the rows weigh in each gap, for intervals at one look.
     rows : int
         That were counted.
     snapshots : list of Snapshot
@@ -92,6 +96,7 @@ class Follower:
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
         self.scores: tuple[Score, ...] = ()
+        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
         self._plain_seen = Seen.start(len(cells.arms))
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
@@ -186,10 +191,19 @@ class Follower:
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
         )
         self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
         # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
         deltas = [level, *[measure.delta] * (len(self._aims) - 1)]
         self.scores = tuple(
-            Score(aim, measure.confidence, delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=pilot)
+            Score(
+                aim,
+                measure.confidence,
+                delta,
+                noise=noise,
+                rounds=GUESSED_ROUNDS,
+                pilot=pilot,
+                is_two_valued=measure.is_two_valued,
+            )
             for aim, delta in zip(self._aims, deltas, strict=True)
         )
         if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
@@ -217,12 +231,21 @@ class Follower:
         steps = block.steps(p, walked.forecasts, values, self.measure.confidence.limit)
         path = self._begun.along(steps, pulls)
         self.sequence = path.at(-1)
-        counted = Counted(block.plans, walked.forecasts, steps)
+        ends = block.ends(0, walked.forecasts, values)
+        factor = np.where(pulls.known, pulls.variance, np.inf)
+        weights = weights_of(factor, pulls.reach, self.sequence.tuning, self.measure.confidence)
+        self.sides = self.sides.add(
+            weights[..., np.newaxis] * pulls.pull, steps.tally, block.lines[0].sums, ends
+        )
+        counted = Counted(block.plans, walked.forecasts, steps, block.lines[0].sums, ends)
         self.centres.append(Centres(block.start, walked.forecasts, walked.plain, values))
         scores = list(self.scores)
         if self.measure.covariates:  # lifts are relative to the level of the plain metric
             tally = block.tally(1, walked.plain, values)
-            beside = Counted(block.plans, walked.plain, replace(steps, tally=tally))
+            ends = block.ends(1, walked.plain, values)
+            beside = Counted(
+                block.plans, walked.plain, replace(steps, tally=tally), block.lines[1].sums, ends
+            )
             seen = self._plain_seen.along(beside.steps.whole)
             scores.pop(0).add(beside, seen)
             self._plain_seen = seen.at(-1)

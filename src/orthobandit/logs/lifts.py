@@ -109,7 +109,9 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
     values = np.column_stack([line.values[:, [arm, reference]], np.zeros(len(line.values))])
     begin = len(values) - len(joint.first)
     steps = Steps(p[joint.plans], tally.rounds, tally, values[begin:], joint.first)
-    counted = Counted(joint.plans, line.forecasts[begin:], steps)
+    # Sums and ends serve ordinary intervals for one look, which are not asked for here.
+    reach = (-confidence.limit, confidence.limit)
+    counted = Counted(joint.plans, line.forecasts[begin:], steps, tally.sums, reach)
     seen = Seen.start(len(ARMS)).along(steps.whole)
     noise = float(np.sqrt(joint.pilot.covariance[0, 0]))
     ends = list[tuple[float, float]]()
@@ -127,7 +129,7 @@ def _by_features(follower: Follower, *, once: bool) -> list[Interval]:
     """Return lifts where features tell of arms: gaps, constant by assumption, over the average level."""
     if follower.sequence is None:
         raise AssertionError("something was counted")
-    gaps = gaps_of(follower.sequence, HALF)
+    gaps = gaps_of(follower.sequence, HALF, follower.sides)
     ends = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
     level = follower.level_ends(HALF, once=once)
     count = len(follower.cells.arms) - 1

@@ -25,6 +25,8 @@ class Measure:
     ratio : float
     is_recorded : bool
         Whether to keep what was counted, for a certificate.
+    is_two_valued : bool
+        Whether all values of the log are 0 or 1, for intervals at one look.
     """
 
     column: int
@@ -36,3 +38,4 @@ class Measure:
     reference: int
     ratio: float = 0.0
     is_recorded: bool = False
+    is_two_valued: bool = False

@@ -50,10 +50,21 @@ def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
     )
 
 
-def confidence_of(asked: Asked, question: Question, cells: Cells, is_binary: Mask) -> Confidence:
-    """Return the mode: exact for what is bounded, by declaration or because it is 0 or 1."""
-    bounds = question.bounds if asked.kind == "reward" else None
-    if bounds is None and is_binary[asked.column]:
+def confidence_of(
+    asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None
+) -> Confidence:
+    """Return the mode: exact for what is bounded by declaration or by its type, never by what it has held.
+
+    Parameters
+    ----------
+    asked : Asked
+    question : Question
+    cells : Cells
+    is_boolean : (q,) array of bool, optional
+        Which columns can hold nothing but 0 and 1; none by default.
+    """
+    bounds = question.ranges.get(asked.name) if asked.denominator is None else None
+    if bounds is None and is_boolean is not None and is_boolean[asked.column]:
         bounds = (0.0, 1.0)
     if bounds is None or asked.denominator is not None or question.covariates or question.asymptotic:
         return Asymptotic()
@@ -129,7 +140,8 @@ def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Int
             itself if place == reference else unknown_effect(label, labels[reference])
             for place, label in enumerate(labels)
         ), NOTHING
-    gaps, lifts = gaps_of(follower.sequence), lifts_of(follower, once=once)
+    gaps = gaps_of(follower.sequence, sides=follower.sides)
+    lifts = lifts_of(follower, once=once)
     out = [
         replace(effect(follower, gaps, place, 1.0, fixed=once), lift=lift) for place, lift in enumerate(lifts)
     ]
@@ -163,7 +175,7 @@ def _against_best(
         return (), ()
     if count > MOST_PAIRED:
         return (), below_another(effects)
-    gaps = gaps_of(sequence, 2.0 / count)
+    gaps = gaps_of(sequence, 2.0 / count, follower.sides)
     worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
     known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)

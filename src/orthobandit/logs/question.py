@@ -68,8 +68,9 @@ class Question:
         Arm that others are compared with; the first by default.
     delta : float
         Probability that any interval is ever wrong.
-    bounds : (float, float) or None
-        Where the values of `reward` must lie, for the exact mode. Columns of 0 and 1 alone need none.
+    bounds : (float, float) or mapping of str to (float, float) or None
+        Where values must lie, for the exact mode: of `reward`, or of each metric that is named. Columns of
+        booleans need none. Numbers that happened to be 0 and 1 so far do: nothing says that they stay so.
     asymptotic : bool
         No exact mode even where there could be one.
     baseline : {"auto", "mean", "last", "seasonal", "autoregressive", "none"}
@@ -97,7 +98,7 @@ class Question:
     bucket: str | float | None = None
     reference: str | None = None
     delta: float = 0.05
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None
     asymptotic: bool = False
     baseline: str = "auto"
     fixed: bool = False
@@ -112,6 +113,13 @@ class Question:
             *(side for ratio in self.ratios for side in (ratio.numerator, ratio.denominator)),
         )
         return tuple(dict.fromkeys(names))
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The declared range of each metric that has one."""
+        if self.bounds is None:
+            return {}
+        return dict(self.bounds) if isinstance(self.bounds, Mapping) else {self.reward: self.bounds}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log
 
 import numpy as np
+from scipy.special import ndtri
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.estimate import Confidence
@@ -19,6 +20,7 @@ from orthobandit.estimate.evidence import (
 )
 from orthobandit.estimate.steps import Seen
 from orthobandit.logs.feeds import Counted
+from orthobandit.logs.sides import Sides
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
@@ -92,6 +94,8 @@ class Score:
         Guesses of the standard deviation of residuals and of the rounds it takes.
     pilot : (n,) array of int
         Plans of the rounds before those that count.
+    is_two_valued : bool
+        Whether all values are 0 or 1, for intervals at one look.
 
     Attributes
     ----------
@@ -100,7 +104,15 @@ class Score:
     """
 
     def __init__(
-        self, aim: Aim, confidence: Confidence, delta: float, *, noise: float, rounds: int, pilot: Whole
+        self,
+        aim: Aim,
+        confidence: Confidence,
+        delta: float,
+        *,
+        noise: float,
+        rounds: int,
+        pilot: Whole,
+        is_two_valued: bool = False,
     ) -> None:
         self._aim, self._confidence, self.alpha = aim, confidence, delta / SIDES
         # Where the pilot had the very probabilities that are asked for, it pulled at nothing: 1 is as good.
@@ -109,6 +121,8 @@ class Score:
         self._rho = float(tightest_rho(rounds * noise**2 * spread, self.alpha))
         self._reach = self._first
         zero = np.zeros(1)
+        self._sides = Sides.start(1, is_two_valued=is_two_valued)
+        self._seen: Seen | None = None
         self.evidence = Evidence(zero, zero, zero, zero)
 
     def add(self, counted: Counted, seen: Seen) -> None:
@@ -152,6 +166,9 @@ class Score:
         events = np.zeros(()) if is_hidden else seen.sizes.events[-1]
         self.evidence = replace(evidence, events=np.full((1, 1), events)).at(0)
         self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))
+        weights = np.where(known, pull, 0.0)[:, np.newaxis]
+        self._sides = self._sides.add(weights, tally, counted.sums, counted.ends)
+        self._seen = seen.at(-1)
 
     @property
     def estimate(self) -> float:
@@ -163,6 +180,19 @@ class Score:
         """Its standard error, for one look."""
         weight = float(self.evidence.weights[0])
         return float(np.sqrt(self.evidence.variances[0])) / weight if weight else float(np.inf)
+
+    def interval_once(self, alpha: float) -> tuple[float, float]:
+        """Return the ends for one look, wrong to either side with probability α; infinite if little is known.
+
+        See :class:`~orthobandit.logs.sides.Sides`.
+        """
+        weight = float(self.evidence.weights[0])
+        if not weight or self._seen is None:
+            return -np.inf, np.inf
+        if self._sides.wait(self._seen, self.evidence.events, is_exact=self._confidence.is_exact).any():
+            return -np.inf, np.inf
+        below, above = self._sides.margins(np.array([-ndtri(alpha)]))
+        return self.estimate - float(below[0]) / weight, self.estimate + float(above[0]) / weight
 
     def interval(self, share: float = 1.0) -> tuple[float, float]:
         """Return the ends at a share of δ; infinite where nothing is known."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from orthobandit._types import Array, Mask
 from orthobandit.errors import ProbabilityError
@@ -69,8 +68,7 @@ def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Val
         return Value(0.0, (None, None), "too few rows")
     low, high = score.interval()
     if once:
-        width = -float(ndtri(delta / 2.0)) * score.error
-        low, high = score.estimate - width, score.estimate + width
+        low, high = score.interval_once(delta / 2.0)
     interval: Interval = (low if np.isfinite(low) else None, high if np.isfinite(high) else None)
     return Value(score.estimate, interval, mode)
 

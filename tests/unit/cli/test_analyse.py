@@ -87,6 +87,13 @@ def test_every_flag_reaches_the_library(called):
     assert set(own) == set(Question.__dataclass_fields__)  # no field without a flag
 
 
+def test_ranges_of_further_metrics_stand_beside_that_of_the_reward(called):
+    main([*LOG, "--bounds", "0", "1", "--range", "revenue=-5:500"])
+    main([*LOG, "--range", "clicked=0:1"])
+    assert called[0][1]["bounds"] == {"revenue": (-5.0, 500.0), "clicked": (0.0, 1.0)}
+    assert called[1][1]["bounds"] == {"clicked": (0.0, 1.0)}
+
+
 def test_buckets_may_be_named(called):
     main([*LOG, "--bucket", "day"])
     main([*LOG, "--bucket", "2.5"])
@@ -116,6 +123,8 @@ def test_buckets_may_be_named(called):
         (["--ratio", "a/b/c"], ["--ratio", "'a/b/c'"]),
         (["--cap", "revenue"], ["--cap", "METRIC=VALUE"]),
         (["--cap", "revenue=inf"], ["--cap", "'revenue=inf'"]),
+        (["--range", "clicked=1:0"], ["--range", "METRIC=LOW:HIGH", "'clicked=1:0'"]),
+        (["--range", "clicked"], ["--range", "METRIC=LOW:HIGH"]),
         (["--bounds", "0"], ["--bounds"]),
         (["--missing", "maybe"], ["--missing", "'maybe'", "zero"]),
         (["--format", "xls"], ["--format", "growthbook"]),
@@ -135,6 +144,7 @@ def test_malformed_values_are_refused_by_flag_value_and_remedy(called, capsys, f
     ("flags", "words"),
     [
         (["--cap", "x=1", "--cap", "x=2"], "--cap is given twice for 'x'"),
+        (["--range", "x=0:1", "--range", "x=0:2"], "two ranges are given for 'x'"),
         (["--html", "", "--json"], "--html '' is not a file"),
         (["--html", "/"], "--html '/' is not a file"),
         (["--html", "a", "--save", "a"], "--html and --save are both 'a'"),

@@ -627,10 +627,23 @@ def test_export_has_a_row_a_proposal(make, clock, tmp_path):
     experiment.tell(one.id, 1.0)
     experiment.export(tmp_path / "log.csv")
     header, first, second = (tmp_path / "log.csv").read_text().strip().splitlines()
-    assert header == "proposal,at,unit,arm,plan,distribution,holdout,p:0,p:1,p:2,forecast:reward,reward"
+    assert header == (
+        "proposal,at,unit,arm,plan,distribution,holdout,settled,p:0,p:1,p:2,forecast:reward,reward"
+    )
     assert first.endswith(",1.0")
     assert "ann" in first
     assert second.endswith(",")
+    assert [line.split(",")[7] for line in (first, second)] == ["True", "False"]
+
+
+def test_an_export_says_that_a_window_has_settled_what_was_silent(make, clock, tmp_path):
+    experiment = make(window=5)
+    for _ in range(3):
+        experiment.ask()
+        clock.now += 3
+    experiment.export(tmp_path / "log.csv")
+    lines = (tmp_path / "log.csv").read_text().strip().splitlines()[1:]
+    assert [line.split(",")[7] for line in lines] == ["True", "True", "False"]
     with pytest.raises(ParameterError, match=r"must end in \.csv or \.parquet"):
         experiment.export(tmp_path / "log.txt")
 

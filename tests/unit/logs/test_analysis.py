@@ -75,6 +75,7 @@ def test_metrics_share_the_level_and_each_has_its_mode():
         metrics=["bought"],
         ratios=[Ratio("clicks", "visits")],
         guardrails=[Guardrail("before", 0.2)],
+        bounds={"bought": (0.0, 1.0)},
     )
     reward, bought, ratio, guard = found.metrics
     assert [one.delta for one in found.metrics] == pytest.approx([0.0125] * 4)
@@ -169,12 +170,42 @@ def test_bounds_make_intervals_exact_and_must_hold():
         analyse(LOG, **ASKED, bounds=(-10.0, 30.0), covariates=["before"])
 
 
-def test_columns_of_0_and_1_are_bounded_unless_asked_otherwise():
+def test_numbers_that_were_0_and_1_so_far_are_not_taken_as_bounded():
     asked = ASKED | {"reward": "bought"}
-    assert analyse(LOG, **asked).metrics[0].mode.startswith("exact")
-    found = analyse(LOG, **asked, asymptotic=True)
+    found = analyse(LOG, **asked)
     assert found.metrics[0].mode.startswith("asymptotic")
+    (note,) = found.notes
+    assert note.startswith("'bought' has held only 0 and 1 so far")
+    assert "bounds=(0, 1) (--bounds 0 1)" in note
+    declared = analyse(LOG, **asked, bounds=(0, 1))
+    assert declared.metrics[0].mode.startswith("exact for values from 0 to 1")
+    assert declared.notes == ()
+    assert analyse(LOG, **asked, asymptotic=True).notes == ()
+
+
+def test_the_note_names_the_metric_that_could_be_declared():
+    found = analyse(LOG, **ASKED, metrics=["bought"])
+    assert "bounds={'bought': (0, 1)} (--range bought=0:1)" in found.notes[0]
+
+
+def test_booleans_are_bounded_by_their_type_unless_a_unit_adds_them_up():
+    asked = ASKED | {"reward": "bought"}
+    place = LOG.column_names.index("bought")
+    log = LOG.set_column(place, "bought", LOG["bought"].cast(pyarrow.bool_()))
+    found = analyse(log, **asked)
+    assert found.metrics[0].mode.startswith("exact for values from 0 to 1")
     assert found.notes == ()
+    assert analyse(log, **asked, asymptotic=True).metrics[0].mode.startswith("asymptotic")
+    users = log.append_column("user", pyarrow.array(np.arange(len(log)) // 2))
+    by_user = analyse(users, **asked, unit="user")
+    assert by_user.metrics[0].mode.startswith("asymptotic")
+
+
+def test_bounds_of_what_is_no_metric_are_refused():
+    with pytest.raises(ParameterError, match="bounds: 'spend' is not a metric; did you mean 'spent'"):
+        analyse(LOG, **ASKED, bounds={"spend": (0.0, 1.0)})
+    with pytest.raises(ParameterError, match="of 'spent' must be two finite numbers"):
+        analyse(LOG, **ASKED, bounds={"spent": 1.0})
 
 
 def test_a_wrong_split_is_an_alarm_that_comes_first():
@@ -241,3 +272,59 @@ def test_a_live_experiment_is_a_source():
     pages.close()
     assert (found.reference, found.rows) == ("a", 600)
     assert effects(found)["b"].verdict == "better"
+
+
+def delayed(silence="zero", proposals=1500):
+    """Return an experiment whose arms pay alike, 'a' at once and 'b' late; half of it is still awaited."""
+    rng, now = np.random.default_rng(4), [1_760_000_000.0]
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]),
+        rewards=(0, 2),
+        add=True,
+        window="10h",
+        silence=silence,
+        key="0" * 32,
+        clock=lambda: now[0],
+    )
+    late = []
+    for _ in range(proposals):
+        now[0] += 48.0
+        while late and late[0][0] <= now[0]:
+            pages.tell(late.pop(0)[1], 1.0)
+        one = pages.ask()
+        if rng.random() < 0.5:
+            if one.label == "a":
+                pages.tell(one.id, 1.0)
+            else:
+                late.append((now[0] + 9.5 * 3600.0, one.id))
+    return pages
+
+
+def test_draws_whose_rewards_are_awaited_are_not_analysed():
+    pages = delayed()
+    settled = pages.report().settled
+    found = analyse(pages)
+    assert 700 < settled < 800
+    assert found.rows == settled
+    assert f"{1500 - settled:,} draws whose rewards are still awaited are left out" in found.notes
+    assert effects(found)["b"].verdict == "undecided"
+    assert found.metrics[0].mode.startswith("exact for values from 0 to 2")
+
+
+def test_an_export_is_read_as_far_as_it_is_settled(tmp_path):
+    pages = delayed(proposals=900)
+    pages.export(tmp_path / "log.csv")
+    found = analyse(tmp_path / "log.csv", format="export", missing="zero")
+    assert found.rows == pages.report().settled
+    rows = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()]
+    old = "\n".join(",".join(row[:7] + row[8:]) for row in rows)  # as 0.2 wrote it
+    (tmp_path / "old.csv").write_text(old + "\n")
+    found = analyse(tmp_path / "old.csv", format="export", missing="zero")
+    assert found.rows == 900
+    assert any("no column 'settled'" in note for note in found.notes)
+
+
+def test_silence_means_what_the_experiment_says():
+    found = analyse(delayed("missing", 900))
+    assert found.metrics[0].summaries[0].mean == 1.0
+    assert analyse(delayed("missing", 900), covariates=["plan"]).metrics[0].mode.startswith("asymptotic")

@@ -63,8 +63,11 @@ def _check_settings(question: Question) -> None:
             raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")
         if not math.isfinite(cap):
             raise ParameterError(f"caps: the cap {cap!r} of {name!r} must be a finite number")
-    if question.bounds is not None and not question.bounds[0] < question.bounds[1]:
-        raise ParameterError(f"bounds={question.bounds!r} must be a smaller and a larger number")
+    for name, bounds in question.ranges.items():
+        if name not in question.measured:
+            raise ParameterError(f"bounds: {name!r} is not a metric; {nearest(name, question.measured)}")
+        if not bounds[0] < bounds[1]:
+            raise ParameterError(f"bounds={bounds!r} of {name!r} must be a smaller and a larger number")
 
 
 def _check_stated(question: Question) -> None:

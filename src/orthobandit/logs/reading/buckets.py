@@ -35,9 +35,12 @@ class Gathered:
     notes : tuple of str
         What a reader should know of how the log was read.
     is_binary : (q,) array of bool
-        Whether a column holds only 0 and 1.
+        Whether a column holds only 0 and 1, so far as the log goes.
     end : float or None
         The last time of any row, where units have a window.
+    is_boolean : (q,) array of bool or None
+        Whether a column can hold nothing but 0 and 1, by its type; None if no type is known. Sums over the
+        rows of a unit can be more.
     """
 
     cells: Cells
@@ -45,6 +48,7 @@ class Gathered:
     notes: tuple[str, ...]
     is_binary: Mask
     end: float | None = None
+    is_boolean: Mask | None = None
 
 
 def cells_of(opened: Opened, question: Question) -> Gathered:
@@ -87,7 +91,11 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     note = repeating_unit(opened, question)
     units = _unit_counts(question, groups, found)
     end = last_time(opened, question) if question.unit is not None and question.window is not None else None
-    return Gathered(cells, units, origin.notes + ((note,) if note else ()), _are_binary(cells), end)
+    is_boolean = np.array(
+        [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
+    )
+    notes = opened.notes + origin.notes + ((note,) if note else ())
+    return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean)
 
 
 def _grouped(

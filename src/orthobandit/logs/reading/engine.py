@@ -65,6 +65,8 @@ class Opened:
         Whether every question parses text anew, so that one question less is half the time.
     fields : dict
         Fields of a Question that the source itself knows, e.g. which columns an export has.
+    notes : tuple of str
+        What a reader should know of how it was opened.
     """
 
     table: Any
@@ -72,6 +74,7 @@ class Opened:
     is_ordered: bool = False
     is_text: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
 
     def fetch(self, expression: Any) -> Any:

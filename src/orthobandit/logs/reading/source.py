@@ -8,6 +8,7 @@ from typing import Any
 from orthobandit._checks import nearest
 from orthobandit._files import optional_package
 from orthobandit.errors import FileFormatError, InputError, ParameterError
+from orthobandit.estimate import Bounded
 from orthobandit.experiment import Experiment
 from orthobandit.logs.reading.engine import Opened, engine, ibis
 
@@ -204,16 +205,38 @@ def _from_experiment(experiment: Experiment) -> Opened:
         raise
     opened.closers.insert(0, folder.cleanup)
     opened.name = "the experiment"
-    return of_export(opened)
+    out = of_export(opened)
+    out.fields |= _declared_by(experiment)
+    return out
+
+
+def _declared_by(experiment: Experiment) -> dict[str, Any]:
+    """Return what the experiment was set up with: its reference, what silence means, ranges of metrics."""
+    settings = experiment.settings
+    modes = [metric.confidence for metric in settings.metrics]
+    modes[0] = getattr(settings.policy, "confidence", None) or modes[0]
+    ranges = {
+        name: mode.reward_range
+        for name, mode in zip(settings.names, modes, strict=True)
+        if isinstance(mode, Bounded)
+    }
+    return {
+        "reference": settings.arms.labels[settings.reference],
+        "missing": "zero" if settings.silence == "zero" else "drop",
+        **({"bounds": ranges} if ranges else {}),
+    }
 
 
 def of_export(opened: Opened) -> Opened:
-    """Return an opened export of an experiment without its holdout, and with the columns it has as fields."""
+    """Return an opened export: settled draws that are not of the holdout, and the columns it has as fields.
+
+    Exports of releases before 0.3 do not say what was settled; then all draws are kept, and a note says so.
+    """
     with opened.kept():
-        return _without_holdout(opened)
+        return _only_settled(opened)
 
 
-def _without_holdout(opened: Opened) -> Opened:
+def _only_settled(opened: Opened) -> Opened:
     names = list(opened.schema)
     rewards = [name for name in names if f"forecast:{name}" in names]
     if not rewards or not {"at", "arm", "holdout"} <= set(names):
@@ -221,8 +244,19 @@ def _without_holdout(opened: Opened) -> Opened:
             f"{opened.name} is not the export of an experiment: its columns are {', '.join(names)}"
         )
     table = opened.table
-    held = table.holdout.cast("string").lower().isin(["true", "1"])
-    opened.table, opened.is_ordered = table.filter(~held), False
+    kept = ~_is_true(table.holdout)
+    if "settled" in names:
+        kept = kept & _is_true(table.settled)
+        awaited = table.filter(~_is_true(table.settled))
+        count = int(opened.fetch(awaited.aggregate(n=awaited.count()))["n"][0].as_py())
+        if count:
+            opened.notes += (f"{count:,} draws whose rewards are still awaited are left out",)
+    else:
+        opened.notes += (
+            "the export has no column 'settled', so draws whose rewards were still awaited count as they are:"
+            " export it again with this release, or leave out draws younger than the window",
+        )
+    opened.table, opened.is_ordered = table.filter(kept), False
     opened.fields = {
         "arm": "arm",
         "time": "at",
@@ -230,3 +264,8 @@ def _without_holdout(opened: Opened) -> Opened:
         "probabilities": tuple(name for name in names if name.startswith("p:")),
     }
     return opened
+
+
+def _is_true(column: Any) -> Any:
+    """Return whether a column of booleans, or of their names in a CSV file, is true."""
+    return column.cast("string").lower().isin(["true", "1"])

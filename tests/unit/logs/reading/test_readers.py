@@ -33,10 +33,12 @@ def test_an_experiment_and_its_export_are_the_same(experiment, kind, tmp_path):
     experiment.export(tmp_path / f"log.{kind}")
     with open_source(experiment) as opened:
         fields = opened.fields
-    assert fields == {"arm": "arm", "time": "at", "reward": "reward", "probabilities": ("p:a", "p:b")}
+    columns = {"arm": "arm", "time": "at", "reward": "reward", "probabilities": ("p:a", "p:b")}
+    declared = {"reference": "a", "missing": "zero", "bounds": {"reward": (0.0, 1.0)}}
+    assert fields == columns | declared
     found = gathered(experiment, **fields)
     table, read = read_export(tmp_path / f"log.{kind}")
-    assert read == fields
+    assert read == columns
     same(by_key(found), by_key(gathered(table, **read)))
     lines = (tmp_path / "log.csv").read_text().splitlines()[1:] if kind == "csv" else None
     if lines:
