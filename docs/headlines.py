@@ -1,7 +1,10 @@
 """README's numbers from a stored run, never typed.
 
-``python docs/headlines.py store REPORT`` keeps the headlines of a report's folder in ``docs/headlines.json``;
-``python docs/headlines.py write`` rewrites what README has between its markers from that file.
+``python docs/headlines.py store REPORT`` keeps the headlines of a report's folder in ``docs/headlines.json``,
+``python docs/headlines.py add REPORT SECTION`` replaces one section's rows by those of another report, and
+``python docs/headlines.py sbe`` measures SBE with the paper's own phase lengths, which no report has;
+``python docs/headlines.py write`` rewrites what README has between its markers from that file. Every row says
+which command and which version it was measured with.
 """
 
 import json
@@ -13,6 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from orthobandit import SBE, simulate
+from orthobandit.simulation import Sine, near_degenerate
 from orthobandit.study.paper import EXACT, OURS, SECTIONS
 from orthobandit.study.report import in_words, read_data
 from orthobandit.study.sections import Measured
@@ -31,8 +36,16 @@ SAMPLES = {
     "robustness": "30 arms in 20 dimensions, no shift at all: rounds to the best",
     "robustness-small-gap": "two nearly equal arms in 10 dimensions, no shift at all: rounds to the best",
 }
-# Whom ours is set beside; a section without any of them has no row. RAGE as released, not as in its proof.
-PEERS = ("SP-BAI", "SBE", "RAGE, released constants")
+# Whom ours is set beside, and how they are called; a section without any of them has no row. Sections with
+# SP-BAI run SBE with the phase lengths of SP-BAI's author. RAGE as released, not as in its proof.
+PEERS = {
+    "SP-BAI": "SP-BAI",
+    "SBE": "SBE, SP-BAI's author's phases",
+    "RAGE, released constants": "RAGE, released constants",
+}
+PAPERS_SBE = "SBE, the paper's phases (c = 1)"
+MEAN, GEOMETRIC = "mean", "geometric mean"
+WIDER = "tuned on the wide grid"  # comparisons on a grid that the paper did not use: not its claims
 
 
 def headlines(folder: Path) -> dict[str, Any]:
@@ -48,9 +61,11 @@ def headlines(folder: Path) -> dict[str, Any]:
         *(row for name, words in FIGURES.items() for row in _regret(folder, name, words)),
         _coverage(read_data(folder, SECTIONS["coverage"])),
     ]
+    version = metadata.version("orthobandit")
+    command = f"orthobandit reproduce --{verdicts['scope']} --seed {verdicts['seed']}"
     return {
-        "version": metadata.version("orthobandit"),
-        "command": f"orthobandit reproduce --{verdicts['scope']} --seed {verdicts['seed']}",
+        "version": version,
+        "command": command,
         "tally": verdicts["tally"],
         "refuted": [
             verdict["claim"]
@@ -59,23 +74,68 @@ def headlines(folder: Path) -> dict[str, Any]:
             if verdict["kind"] == "refuted"
         ],
         "below": _below(folder),
-        "rows": rows,
+        "rows": [{**row, "version": version, "command": command} for row in rows],
     }
 
 
 def _samples(data: Data, what: str) -> list[dict[str, str]]:
-    """Return geometric means, which do not hang on the hardest instance, with errors over instances."""
+    """Return arithmetic and geometric means; the latter do not hang on the hardest instance."""
     runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
-    said = {label: _number(_geometric(its)) for label, its in runs.items()}
-    peers = ", ".join(f"{label} {said[label]}" for label in PEERS if label in said)
-    count = str(len(runs[OURS]["declared"]))
-    return [{"what": what, "here": said[OURS], "peers": peers, "runs": count}] if peers else []
+    if not any(label in runs for label in PEERS):
+        return []
+    rows = []
+    for measure, average in ((MEAN, _arithmetic), (GEOMETRIC, _geometric)):
+        said = {label: _number(average(its)) for label, its in runs.items()}
+        peers = "; ".join(f"{called}: {said[label]}" for label, called in PEERS.items() if label in said)
+        count = str(len(runs[OURS]["declared"]))
+        rows.append({"what": what, "measure": measure, "here": said[OURS], "peers": peers, "runs": count})
+    return rows
+
+
+def _arithmetic(runs: Columns) -> Measured:
+    return _over_instances(runs, samples_of(runs))
 
 
 def _geometric(runs: Columns) -> Measured:
-    _, logarithms = grouped({**runs, "log": np.log(samples_of(runs))}, "instance", "log")
+    return _over_instances(runs, np.log(samples_of(runs))).exponentiated()
+
+
+def _over_instances(runs: Columns, values: np.ndarray) -> Measured:
+    _, found = grouped({**runs, "value": values}, "instance", "value")
     # Runs on one instance are independent; of many instances, their means are.
-    return Measured.mean(logarithms[0] if len(logarithms) == 1 else logarithms.mean(axis=1)).exponentiated()
+    return Measured.mean(found[0] if len(found) == 1 else found.mean(axis=1))
+
+
+def with_section(stored: Mapping[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    """Return the headlines with one section's rows from another report, which they name."""
+    verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
+    command = f"orthobandit reproduce --{verdicts['scope']} --seed {verdicts['seed']} --only {name}"
+    version = metadata.version("orthobandit")
+    new = [
+        {**row, "version": version, "command": command}
+        for row in _samples(read_data(folder, SECTIONS[name]), SAMPLES[name])
+    ]
+    place = [row["what"] for row in stored["rows"]].index(SAMPLES[name])
+    kept = [row for row in stored["rows"] if row["what"] != SAMPLES[name]]
+    return {**stored, "rows": [*kept[:place], *new, *kept[place:]]}
+
+
+def papers_sbe(runs: int = 200, seed: int = 1) -> dict[str, Any]:
+    """Measure SBE with the paper's phase lengths, c = 1, on the two nearly equal arms; a minute."""
+    environment = near_degenerate(10, shift=Sine())
+    settings = {"horizon": 10**8, "checkpoints": [10**8], "stop_when_declared": True}
+    result = simulate(SBE(delta=0.1), environment, replications=runs, seed=seed, **settings)
+    times = np.asarray(result.stop_times, dtype=np.float64)
+    return {
+        "what": SAMPLES["small-gap-10"],
+        "called": PAPERS_SBE,
+        MEAN: _number(Measured.mean(times)),
+        GEOMETRIC: _number(Measured.mean(np.log(times)).exponentiated()),
+        "wrong": int(np.sum(~result.correct)),
+        "runs": runs,
+        "command": "python docs/headlines.py sbe",
+        "version": metadata.version("orthobandit"),
+    }
 
 
 def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
@@ -85,15 +145,16 @@ def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
     for (size,) in distinct(data["runs"], "size"):
         runs = where(data["runs"], size=size)
         found = {label: best(its) for label, its in figure.tunings(runs, wide=True).items()}
-        peers = ", ".join(
-            f"{label} {_number(one.regret)}"
+        peers = "; ".join(
+            f"{label}: {_number(one.regret)}"
             for label, one in found.items()
             if figure.contenders[label].is_peer
         )
         rounds = int(data["curves"]["round"].max())
         what = f"(d, K) = {size}, {words}: regret in {rounds:,} rounds, peers tuned in hindsight"
         count = str(len(found[OURS].rows(runs)["regret"]))
-        rows.append({"what": what, "here": _number(found[OURS].regret), "peers": peers, "runs": count})
+        here = _number(found[OURS].regret)
+        rows.append({"what": what, "measure": MEAN, "here": here, "peers": peers, "runs": count})
     return rows
 
 
@@ -126,7 +187,7 @@ def _coverage(data: Data) -> dict[str, str]:
     what = (
         f"a claim ever wrong within {int(misses['rounds'].max()):,} rounds, worst of {shifts} shifts, δ = 0.1"
     )
-    return {"what": what, "here": here, "peers": "–", "runs": str(found.size)}
+    return {"what": what, "measure": "share of runs", "here": here, "peers": "–", "runs": str(found.size)}
 
 
 def _number(measured: Measured) -> str:
@@ -136,17 +197,37 @@ def _number(measured: Measured) -> str:
 
 def table(stored: Mapping[str, Any]) -> str:
     """Return the headlines as Markdown."""
+    rows = [_with_papers_sbe(row, stored.get("sbe")) for row in stored["rows"]]
     lines = [
-        "| mean ± standard error | here | peers, run here | runs |",
-        "|---|---|---|---:|",
-        *(f"| {row['what']} | {row['here']} | {row['peers']} | {row['runs']} |" for row in stored["rows"]),
+        "| ± standard error | | here | peers, run here | runs | version |",
+        "|---|---|---|---|---:|---|",
+        *(
+            f"| {' | '.join(row[name] for name in ('what', 'measure', 'here', 'peers', 'runs', 'version'))} |"
+            for row in rows
+        ),
         "",
-        f"From `{stored['command']}`, version {stored['version']}, which measures it again:"
-        f" {in_words(stored['tally'])}. Rounds to the best arm are geometric means, and {OURS} is in its"
-        f" asymptotic mode; the report has the exact one ({EXACT}) and every other number."
-        f" {_less(stored['below'])}{_refuted(stored['refuted'])}",
+        f"From `{stored['command']}`, which measures it again: {in_words(stored['tally'])}."
+        f" {OURS.capitalize()} is in its asymptotic mode; the report has the exact one ({EXACT}) and every"
+        " other number."
+        f" {_less(stored['below'])}{_refuted(stored['refuted'])}{_papers_sbe_words(stored.get('sbe'))}",
     ]
     return "\n".join(lines)
+
+
+def _with_papers_sbe(row: dict[str, str], sbe: Mapping[str, Any] | None) -> dict[str, str]:
+    """Set SBE with the paper's phases beside the row's peers, where it was measured."""
+    if sbe is None or row["what"] != sbe["what"]:
+        return row
+    return {**row, "peers": f"{row['peers']}; {sbe['called']}: {sbe[row['measure']]}"}
+
+
+def _papers_sbe_words(sbe: Mapping[str, Any] | None) -> str:
+    if sbe is None:
+        return ""
+    return (
+        f" {PAPERS_SBE}: from `{sbe['command']}`, {sbe['runs']} runs, {sbe['wrong']} wrong, version"
+        f" {sbe['version']}."
+    )
 
 
 def _less(below: list[str]) -> str:
@@ -156,8 +237,16 @@ def _less(below: list[str]) -> str:
 
 
 def _refuted(claims: list[str]) -> str:
-    """Name what is refuted, each claim once."""
-    return f" Refuted: {'; '.join(dict.fromkeys(claims))}." if claims else ""
+    """Name what is refuted, each claim once; comparisons on our wider grid are nobody's claim."""
+    claimed = list(dict.fromkeys(claim for claim in claims if WIDER not in claim))
+    said = f" Refuted: {'; '.join(claimed)}." if claimed else ""
+    wider = sum(WIDER in claim for claim in claims)
+    if wider:
+        said += (
+            f" {wider} of the refuted statements are nobody's claim: that SBE has less regret than others"
+            " when all are tuned on a wider grid than the paper's."
+        )
+    return said
 
 
 def rewritten(text: str, stored: Mapping[str, Any]) -> str:
@@ -169,14 +258,24 @@ def rewritten(text: str, stored: Mapping[str, Any]) -> str:
     return f"{before}{BEGIN}\n{table(stored)}\n{END}{after}"
 
 
+def _stored() -> dict[str, Any]:
+    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+
+
+def _store(found: Mapping[str, Any]) -> None:
+    STORED.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def main(arguments: list[str]) -> None:
     """Store the headlines of a report, or write them into README."""
     if len(arguments) == 2 and arguments[0] == "store":
-        found = headlines(Path(arguments[1]))
-        STORED.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _store({**headlines(Path(arguments[1])), "sbe": _stored().get("sbe")})
+    elif len(arguments) == 3 and arguments[0] == "add":
+        _store(with_section(_stored(), Path(arguments[1]), arguments[2]))
+    elif arguments == ["sbe"]:
+        _store({**_stored(), "sbe": papers_sbe()})
     elif arguments == ["write"]:
-        stored = json.loads(STORED.read_text(encoding="utf-8"))
-        README.write_text(rewritten(README.read_text(encoding="utf-8"), stored), encoding="utf-8")
+        README.write_text(rewritten(README.read_text(encoding="utf-8"), _stored()), encoding="utf-8")
     else:
         raise SystemExit(__doc__)
 

@@ -50,4 +50,26 @@ def test_peers_below_ours_are_named(script, stored):
 def test_the_stored_run_says_which_run_it_is(stored):
     assert stored["command"].startswith("orthobandit reproduce --")
     assert stored["tally"]["refuted"] == len(stored["refuted"])
-    assert {"what", "here", "peers", "runs"} == set(stored["rows"][0])
+    for row in stored["rows"]:
+        assert {"what", "measure", "here", "peers", "runs", "version", "command"} == set(row)
+        assert row["version"]
+
+
+def test_averages_say_which_they_are(script, stored):
+    measures = {row["measure"] for row in stored["rows"]}
+    assert measures <= {script.MEAN, script.GEOMETRIC, "share of runs"}
+
+
+def test_sbe_says_which_phases_it_runs(script, stored):
+    rows = [row for row in stored["rows"] if row["what"] == script.SAMPLES["small-gap-10"]]
+    assert rows
+    for row in rows:
+        assert "SBE, SP-BAI's author's phases" in row["peers"]
+    text = script.table(stored)
+    assert f"{script.PAPERS_SBE}: {stored['sbe'][script.GEOMETRIC]}" in text
+
+
+def test_what_nobody_claimed_is_not_listed_as_refuted(script, stored):
+    text = script.table({**stored, "refuted": [f"A is less than B, both {script.WIDER}", "C is less than D"]})
+    assert "Refuted: C is less than D." in text
+    assert "A is less than B" not in text

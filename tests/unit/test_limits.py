@@ -7,9 +7,10 @@ import pytest
 
 from orthobandit import ArmSet
 from orthobandit.errors import ParameterError
+from orthobandit.simulation import near_degenerate
 from orthobandit.theory import identification_limit, regret_limit
 
-LEVEL = 2.0 * math.log(1.0 / (2.4 * 0.05))
+LEVEL = 2.0 * 0.95 * math.log(0.95 / 0.05)
 
 
 def test_two_arms_take_half_the_rounds_each():
@@ -58,3 +59,26 @@ def test_limits_grow_as_they_should(limit):
 def test_what_has_no_limit_is_refused(means, delta, message):
     with pytest.raises(ParameterError, match=message):
         identification_limit(ArmSet.one_hot(2), means, delta)
+
+
+@pytest.mark.parametrize("error", [-0.01, 0.06, math.nan])
+def test_an_error_above_delta_is_refused(error):
+    with pytest.raises(ParameterError, match="error="):
+        identification_limit(ArmSet.one_hot(2), [1.0, 0.0], 0.05, error=error)
+
+
+def test_the_small_gap_needs_what_the_derivation_says():
+    environment = near_degenerate(10, 0.2)
+    setting = (environment.arms, environment.means, 0.1)
+    assert identification_limit(*setting) == pytest.approx(9962, rel=1e-3)
+    assert identification_limit(*setting, error=0.0065) == pytest.approx(11_400, rel=3e-3)
+
+
+@pytest.mark.parametrize("limit", [identification_limit, regret_limit])
+def test_fewer_errors_need_more_rounds(limit):
+    setting = (ArmSet.one_hot(2), [0.5, 0.0], 0.1)
+    found = [limit(*setting, error=error) for error in (0.0, 0.001, 0.01, 0.1)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == limit(*setting)
+    # Without any error, log(1/δ).
+    assert found[0] / found[-1] == pytest.approx(math.log(10) / (0.9 * math.log(9)), rel=1e-3)

@@ -98,7 +98,7 @@ def policy_settings(name: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> policy_settings("sbe")
-    ('delta', 'schedule', 'scale', 'C2', 'C3', 'design', 'horizon', 'longest')
+    >>> policy_settings("sp-bai")
+    ('delta', 'variant', 'longest')
     """
     return settings_of(maker_of("policy", POLICIES, name))

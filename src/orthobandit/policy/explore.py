@@ -1,5 +1,6 @@
 """One distribution for all rounds: pure exploration by a design, and uniform allocation."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
+from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.theory import pac_epsilon, pac_rounds
+from orthobandit.theory import pac_rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +49,16 @@ class PureExploration:
     Explores for `rounds` rounds, or for as many as the PAC bound asks: the smaller of its K-dependent and
     K-independent forms (:func:`~orthobandit.theory.pac_rounds`). Estimates with ridge log(t/δ). Departs:
     where the paper stops, the reported arm is declared and played from then on; arms without any
-    identifiable difference are equally good, and the first is declared at once; d is the affine dimension r.
+    identifiable difference are equally good, and the first is declared at once; d is the affine dimension
+    r; with `theta_bound` and `shift_bound`, ridge and PAC size are in units in which the paper's bounds hold.
 
     Parameters
     ----------
     rounds : int, optional
         How long to explore. Give this or `epsilon`.
     epsilon : float, optional
-        Explore until the leader is within ε of the best arm.
+        Explore for as long as the PAC bound with C2 and C3 asks for, to have the leader within ε of the best
+        arm. What is proven then is `decide().epsilon`, which is larger unless the constants are.
     delta : float
         Failure probability δ.
     design : {"anchor", "centred", "contrast"} or callable
@@ -62,6 +66,11 @@ class PureExploration:
     C2, C3 : float
         Constants of the two forms of the PAC bound. The paper proves that some constants work; that 1 does
         is not proven.
+    theta_bound, shift_bound : float, optional
+        S and N with ‖θ‖ ≤ S and |ν_t| ≤ N, as in :class:`~orthobandit.policy.sbe.SBE`. Without them nothing
+        is claimed.
+    noise : float
+        σ of the sub-Gaussian noise; read only with the bounds.
 
     Examples
     --------
@@ -71,8 +80,8 @@ class PureExploration:
     15
     >>> state = policy.observe(state, policy.plan(state), Tally([7, 8], [35.0, 48.0], [175.0, 288.0]))
     >>> decision = policy.decide(state)
-    >>> int(decision.declared), bool(decision.epsilon <= 0.5)
-    (1, True)
+    >>> int(decision.declared), decision.certainty, decision.mode
+    (1, 0.0, 'none (bounds of θ and the shift are not declared)')
     """
 
     rounds: int | None = None
@@ -81,6 +90,9 @@ class PureExploration:
     design: str | DesignRule = "anchor"
     C2: float = 1.0
     C3: float = 1.0
+    theta_bound: float | None = None
+    shift_bound: float | None = None
+    noise: float = 1.0
 
     baseline: ClassVar[Baseline | None] = None  # rewards are tallied as they are
 
@@ -97,6 +109,7 @@ class PureExploration:
         check_design(self.design)
         check_positive("C2", self.C2)
         check_positive("C3", self.C3)
+        check_bounds(self.theta_bound, self.shift_bound, self.noise)
 
     def start(
         self, arms: ArmSet, batch: tuple[int, ...] = (), *, seed: int = 0, replications: Any = None
@@ -119,7 +132,7 @@ class PureExploration:
         """Return how long these arms are explored, at most `FOREVER`."""
         if self.epsilon is None:
             return min(check_whole("rounds", self.rounds), FOREVER)
-        setting = (self.epsilon, self.delta, max(arms.dimension, 1))
+        setting = (self.epsilon / self._units(arms).reward, self.delta, max(arms.dimension, 1))
         return min(pac_rounds(*setting, len(arms), C=self.C2), pac_rounds(*setting, C=self.C3), FOREVER)
 
     def plan(self, state: ExplorationState) -> Plan:
@@ -140,18 +153,31 @@ class PureExploration:
     def decide(self, state: ExplorationState) -> Decision:
         """Return what is known now.
 
-        `epsilon` is the smallest ε whose PAC size does not exceed the rounds seen. The claim holds with
-        probability 1 − δ at any one time fixed in advance, not at all times at once, and only if the
-        constants are large enough, which is not known for C2 = C3 = 1: hence the mode.
+        `epsilon` is twice the largest error that is proven for a difference to the first arm
+        (:func:`~orthobandit.theory.explicit_error_bound`). The claim holds with probability 1 − δ at any one
+        time fixed in advance, not at all times at once, if `theta_bound`, `shift_bound` and `noise` are true;
+        `mode` repeats them. Without them, or with a callable design, nothing is claimed.
         """
+        why = self._why_unclaimed(state.arms)
         return Decision(
             active=np.ones(state.probabilities.shape, dtype=np.bool_),
             leader=np.where(state.declared >= 0, state.declared, self._leader(state)),
             declared=state.declared,
-            epsilon=self._epsilon(state),
-            certainty=1 - self.delta,
-            mode="paper constants (fixed time)",
+            epsilon=np.full(state.declared.shape, np.inf) if why else self._epsilon(state),
+            certainty=0.0 if why else 1 - self.delta,
+            mode=why or f"proven at a fixed time, if {self._units(state.arms).declared}",
         )
+
+    def _units(self, arms: ArmSet) -> Units:
+        return units_of(arms, self.theta_bound, self.shift_bound, self.noise)
+
+    def _why_unclaimed(self, arms: ArmSet) -> str:
+        """Return why nothing can be claimed, or ""."""
+        if not arms.dimension:
+            return ""
+        if self.theta_bound is None:
+            return UNDECLARED
+        return "" if isinstance(self.design, str) else OWN_DESIGN
 
     def dump(self, state: ExplorationState) -> dict[str, Any]:
         """Return the state as plain lists and numbers."""
@@ -179,18 +205,21 @@ class PureExploration:
         if seen.any() and state.arms.dimension:
             tally = state.tally[seen]
             moments = Moments.of(state.arms, Plan(state.probabilities[seen], tally.rounds), tally)
+            # The ridge log(t/δ) is for features in the paper's unit; which arm is best has no unit.
+            unit = self._units(state.arms).feature
+            moments = Moments(moments.gram / unit**2, moments.moment / unit, moments.rounds)
             leader[seen] = OrthogonalRegression(delta=self.delta).solve(state.arms, moments).best
         return leader
 
     def _epsilon(self, state: ExplorationState) -> Array:
-        epsilon = np.full(state.declared.shape, np.inf if state.arms.dimension else 0.0)
-        if state.arms.dimension:
+        """Return twice the proven error (...): the leader and the best arm may both be off by it."""
+        arms = state.arms
+        epsilon = np.full(state.declared.shape, np.inf if arms.dimension else 0.0)
+        if arms.dimension:
             for rounds in np.unique(state.tally.rounds[state.tally.rounds > 0]).tolist():
-                setting = (rounds, self.delta, state.arms.dimension)
-                claimed = min(
-                    pac_epsilon(*setting, len(state.arms), C=self.C2), pac_epsilon(*setting, C=self.C3)
-                )
-                epsilon[state.tally.rounds == rounds] = claimed
+                ridge = math.log(rounds / self.delta)
+                error = self._units(arms).largest_error(arms.dimension, len(arms), rounds, self.delta, ridge)
+                epsilon[state.tally.rounds == rounds] = 2 * error
         return epsilon
 
 

@@ -1,6 +1,8 @@
 """SBE: the paper's phased elimination, for low regret and for finding the best arm."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from orthobandit.policy._phases import (
     phased_decision,
     unclaimed_decision,
 )
+from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.spbai import successor_phase_rounds
 from orthobandit.theory import (
@@ -48,7 +51,13 @@ class SBE(PhasedPolicy):
     phase, as in the paper. (2) Survivors that have no identifiable difference (all have the same features)
     are equally good: the one of lowest index is declared instead of exploring for ever; the others stay
     `active`. (3) The experiments' phase lengths come without a ridge in the paper; Algorithm 2's is used.
-    (4) No phase is longer than `FOREVER` rounds.
+    (4) No phase is longer than `FOREVER` rounds. (5) With `theta_bound` and `shift_bound`, features and
+    rewards are divided so that the paper's bounds hold: ridge and ε_ℓ are then in these units, and no
+    decision depends on the user's.
+
+    What is claimed: nothing, unless the bounds are declared *and* phases are long enough for a bound whose
+    constants are known (:func:`~orthobandit.theory.explicit_error_bound`). ``schedule="theory", C2=96`` is
+    enough in all cases that were computed; the constants of the paper's experiments are not.
 
     Parameters
     ----------
@@ -63,7 +72,7 @@ class SBE(PhasedPolicy):
         c of the experiments' schedule.
     C2, C3 : float
         Constants of the other two schedules. The paper proves that some constants work; that 1 does is
-        not proven.
+        not proven, that 96 does is checked whenever something is claimed.
     design : {"anchor", "centred", "contrast"} or callable
         How to explore the survivors. "anchor" is the paper's DEO with the survivor of lowest index as
         reference. All three keep ‖x_i − x_1‖ ≤ 2√r and ‖x_i − μ‖ ≤ 2√r + 1 in Σ⁻¹, which is what the paper's
@@ -75,6 +84,11 @@ class SBE(PhasedPolicy):
         A phase that would last as long or longer is cut to this many rounds, and the survivor that then
         looks best is declared, as in the experiments of SP-BAI's author (5,000,000). Nothing is claimed
         then.
+    theta_bound, shift_bound : float, optional
+        S and N with ‖θ‖ ≤ S and |ν_t| ≤ N, for the features as they are given; both or neither. Without them
+        the paper's units are taken for granted, and nothing is claimed.
+    noise : float
+        σ of the sub-Gaussian noise; read only with the bounds.
 
     Examples
     --------
@@ -85,8 +99,14 @@ class SBE(PhasedPolicy):
     ([0.5, 0.5], 12)
     >>> from orthobandit import Tally
     >>> state = policy.observe(state, plan, Tally([6, 6], [30.0, 48.0], [150.0, 384.0]))
-    >>> int(policy.decide(state).declared)
-    1
+    >>> int(policy.decide(state).declared), policy.decide(state).certainty
+    (1, 0.0)
+
+    A claim needs bounds and long phases:
+
+    >>> careful = SBE(delta=0.1, schedule="theory", C2=96, theta_bound=1.0, shift_bound=1.0)
+    >>> careful.decide(careful.start(ArmSet([[0.0], [1.0]]))).certainty
+    0.9
     """
 
     delta: float = 0.05
@@ -97,6 +117,9 @@ class SBE(PhasedPolicy):
     design: str | DesignRule = "anchor"
     horizon: int | None = None
     longest: int | None = None
+    theta_bound: float | None = None
+    shift_bound: float | None = None
+    noise: float = 1.0
 
     def __post_init__(self) -> None:
         check_fraction("delta", self.delta)
@@ -112,10 +135,14 @@ class SBE(PhasedPolicy):
         for name in ("horizon", "longest"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
+        check_bounds(self.theta_bound, self.shift_bound, self.noise)
 
     def phase_rounds(self, arms: ArmSet, phase: int) -> int:
         """Return n_ℓ for these arms, at most `longest` or `FOREVER`."""
-        setting = (phase, self.delta, max(arms.dimension, 1), len(arms))
+        return self._phase_rounds(phase, max(arms.dimension, 1), len(arms))
+
+    def _phase_rounds(self, phase: int, dimension: int, arms: int) -> int:
+        setting = (phase, self.delta, dimension, arms)
         if self.schedule == "theory":
             rounds = theory_phase_rounds(*setting, C2=self.C2)
         elif self.schedule == "adaptive":
@@ -138,9 +165,11 @@ class SBE(PhasedPolicy):
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the arms that look at most ε_ℓ worse than the best; the best alone if the phase was cut."""
         rounds = self.phase_rounds(ended.arms, ended.phase)
-        found = ended.gaps(phase_ridge(ended.phase, rounds, self.delta))
+        units = self._units(ended.arms)
+        # β and ε_ℓ are in the paper's units, features and rewards in the user's.
+        found = ended.gaps(phase_ridge(ended.phase, rounds, self.delta) * units.feature**2)
         gaps = np.where(ended.survivors, found, np.inf)
-        active = gaps - gaps.min(axis=-1, keepdims=True) <= np.ldexp(1.0, -ended.phase)
+        active = gaps - gaps.min(axis=-1, keepdims=True) <= units.reward * np.ldexp(1.0, -ended.phase)
         if rounds == self.longest:
             active = point_mass(np.argmin(gaps, axis=-1), len(ended.arms)) > 0
         return -gaps, active, ended.carried
@@ -152,17 +181,37 @@ class SBE(PhasedPolicy):
     def decide(self, state: PhasedState) -> Decision:
         """Return what is known now.
 
-        `epsilon` holds for the leader and for every other active arm: on the event of Lemma 11 the
-        estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma 12) and all
-        survivors are within 2ε_ℓ of it (Lemma 13). It is +inf during the first phase and 0 once an arm is
-        declared. The event has probability 1 − δ if the constants are large enough, which is not known
-        for those of the paper's experiments or for C2 = C3 = 1: hence the mode. Where phases are cut,
-        nothing is claimed.
+        Where something is claimed, `epsilon` holds for the leader and for every other active arm: on the
+        event of Lemma 11 the estimates of phase ℓ are off by at most ε_ℓ/2, so the best arm survives (Lemma
+        12) and all survivors are within 2ε_ℓ of it (Lemma 13). It is +inf during the first phase and 0 once
+        an arm is declared. `mode` repeats the bounds that the claim rests on.
+
+        Nothing is claimed (`certainty` 0, `epsilon` +inf) where phases are cut, the bounds are not declared,
+        the design is a callable, or phases are too short for the event to be proven.
         """
+        if not state.arms.dimension:
+            return phased_decision(state, np.zeros(state.phase.shape), 1 - self.delta, "arms are identical")
+        unclaimed = self._why_unclaimed(state.arms)
+        if unclaimed:
+            return unclaimed_decision(state, unclaimed)
+        units = self._units(state.arms)
+        claimed = np.where(state.phase > 1, units.reward * np.ldexp(1.0, 2 - state.phase), np.inf)
+        return phased_decision(state, claimed, 1 - self.delta, f"proven, if {units.declared}")
+
+    def _units(self, arms: ArmSet) -> Units:
+        return units_of(arms, self.theta_bound, self.shift_bound, self.noise)
+
+    def _why_unclaimed(self, arms: ArmSet) -> str:
+        """Return why nothing can be claimed, or ""."""
         if self.longest is not None:
-            return unclaimed_decision(state, "none (phases are cut)")
-        claimed = np.where(state.phase > 1, np.ldexp(1.0, 2 - state.phase), np.inf)
-        return phased_decision(state, claimed, 1 - self.delta, f"paper constants ({self.schedule})")
+            return "none (phases are cut)"
+        if self.theta_bound is None:
+            return UNDECLARED
+        if not isinstance(self.design, str):
+            return OWN_DESIGN
+        if not _phases_suffice(self, max(arms.dimension, 1), len(arms), self._units(arms)):
+            return f"none (constants of schedule {self.schedule!r} are not known to suffice)"
+        return ""
 
     def _left(self, state: PhasedState) -> Whole:
         left = super()._left(state)
@@ -170,3 +219,19 @@ class SBE(PhasedPolicy):
             return left
         until = np.maximum(self.horizon - state.rounds, 0)
         return np.where(state.declared >= 0, left, np.minimum(left, until))
+
+
+# Depends on settings alone, and is asked for with every decision.
+@lru_cache(maxsize=256)
+def _phases_suffice(policy: SBE, dimension: int, arms: int, units: Units) -> bool:
+    """Tell whether in every phase all x_i − x_1 are proven to be within ε_ℓ/2, but for δ/(ℓ(ℓ+1))."""
+    for phase in count(1):
+        rounds = policy._phase_rounds(phase, dimension, arms)
+        if rounds >= FOREVER:
+            break  # such a phase never ends
+        ridge = phase_ridge(phase, rounds, policy.delta)
+        share = policy.delta / (phase * (phase + 1))
+        error = units.largest_error(dimension, arms, rounds, share, ridge)
+        if error > units.reward * np.ldexp(1.0, -phase) / 2:
+            return False
+    return True

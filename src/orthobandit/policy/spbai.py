@@ -16,7 +16,6 @@ from orthobandit.policy._phases import (
     Ended,
     PhasedPolicy,
     PhasedState,
-    phased_decision,
     unclaimed_decision,
 )
 from orthobandit.policy.base import FOREVER, Decision
@@ -178,7 +177,8 @@ class SPBAI(PhasedPolicy):
     Parameters
     ----------
     delta : float
-        Failure probability δ. Whether it is kept depends on R₁ and R₂, which the author chose by experiment.
+        Failure probability δ that is aimed at. Whether it is kept depends on R₁ and R₂, which the author
+        chose by experiment, so that ``decide().certainty`` is 0.
     variant : {"anchor", "released"}
         The XY design.
     longest : int, optional
@@ -244,11 +244,9 @@ class SPBAI(PhasedPolicy):
         return -gaps, leads if rounds >= self._longest else kept, carried
 
     def decide(self, state: PhasedState) -> Decision:
-        """Return what is known now: survivors of phase ℓ are within 2ε_ℓ of the best on its good event."""
-        if self.longest is not None:
-            return unclaimed_decision(state, "none (phases are cut)")
-        claimed = np.where(state.phase > 1, np.ldexp(1.0, 2 - state.phase), np.inf)
-        return phased_decision(state, claimed, 1 - self.delta, "authors' constants")
+        """Return the survivors and the declared arm; nothing is claimed, since R₁ and R₂ are not proven."""
+        why = "authors' constants" if self.longest is None else "phases are cut"
+        return unclaimed_decision(state, f"none ({why})")
 
     @property
     def _longest(self) -> int:

@@ -24,6 +24,7 @@ __all__ = [
     "bai_rounds",
     "error_bound",
     "error_rounds",
+    "expected_regret_bound",
     "experiments_phase_rounds",
     "gap_regret_bound",
     "pac_epsilon",
@@ -335,6 +336,32 @@ def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C:
     phases = _phase_log(1 / check_positive("gap", gap))
     factor = d / gap + float(d**1.5)
     return check_positive("C", C) * factor * (math.log(d * K) + log_inverse + phases) * phases
+
+
+def expected_regret_bound(gap: float, horizon: int, dimension: int, count: int, *, C: float = 1.0) -> float:
+    """Mean regret of SBE with δ = 1/T (the discussion after Theorem 7): ``C·d/Δ⋆·log(TdK/Δ⋆)``.
+
+    :func:`gap_regret_bound` fails with probability 1/T, and no run can lose more than 2T, so failures add at
+    most 2 to the mean: at a fixed gap it grows as log T. Departs: none; the discussion leaves out the term
+    d^{3/2} and the factor log(1/Δ⋆) of the theorem, which do not grow with T.
+
+    Parameters
+    ----------
+    gap : float
+        Δ⋆ > 0.
+    horizon : int
+        T ≥ 1.
+    dimension, count, C
+        As in :func:`regret_bound`.
+
+    Examples
+    --------
+    >>> round(expected_regret_bound(0.5, 10_000, dimension=20, count=30))
+    652
+    """
+    T, d = check_whole("horizon", horizon), check_whole("dimension", dimension)
+    logarithm = math.log(T) + math.log(d * check_whole("count", count)) - math.log(check_positive("gap", gap))
+    return check_positive("C", C) * d / gap * max(logarithm, 0.0)
 
 
 def adaptive_regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:

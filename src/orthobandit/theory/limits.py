@@ -16,16 +16,27 @@ FREE = 1e-9  # what the best arm costs, as part of the smallest gap: next to not
 
 
 def identification_limit(
-    arms: ArmSet, means: ArrayLike, delta: float, *, sigma: float = 1.0, gap: float = 1e-4
+    arms: ArmSet,
+    means: ArrayLike,
+    delta: float,
+    *,
+    error: float | None = None,
+    sigma: float = 1.0,
+    gap: float = 1e-4,
 ) -> float:
     """Return the mean rounds that no method beats if it names the best arm, under every shift, but for δ.
 
-    2σ²·log(1/(2.4δ))·min_p max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j² for Gaussian noise of variance σ². Whoever must be
-    right under every shift must tell θ with shift ν from every θ′ with shift ν′ under which j is best. The
-    cheapest ν′ makes up for the mean of the difference, so that a round drawn from p tells
-    (θ − θ′)ᵀΣ_p(θ − θ′)/(2σ²), and the nearest θ′ has Δ_j²/(2σ²‖x* − x_j‖²); rounds that tell kl(δ, 1 − δ) ≥
-    log(1/(2.4δ)) are needed (Kaufmann, Cappé & Garivier 2016, Lemma 1). Σ_p is concave in p, so that plans
-    which change tell no more than their average.
+    2σ²·[(1 − e)·log((1 − e)/δ) + e·log(e/δ)]·min_p max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j² for Gaussian noise of
+    variance σ² and a method that is wrong with probability at most δ on every instance, e on this one.
+
+    Why: move θ to where j ties with the best arm. A method that keeps δ on all instances near the tie
+    declares that arm with probability at most δ there, and another with at most δ, and runs for ever
+    otherwise; here it declares the best with probability 1 − e and another with e. By data processing it
+    must have seen at least the bracket of Kullback–Leibler information. The cheapest shift makes up for the
+    mean of the difference of rewards, so a round drawn from p tells (θ − θ′)ᵀΣ_p(θ − θ′)/(2σ²), and the
+    nearest tie has Δ_j²/(2σ²‖x* − x_j‖²). Σ_p is concave in p, so that plans which change tell no more
+    than their average.
+    docs/inference.md has the steps.
 
     Parameters
     ----------
@@ -33,7 +44,10 @@ def identification_limit(
     means : array-like (K,)
         x_aᵀθ, up to a common level; one is the largest.
     delta : float
-        δ < 0.41.
+        δ < ½, the error rate that the method keeps on every instance.
+    error : float, optional
+        e, its error rate on this instance: at most δ, which is the default and gives the lowest limit.
+        Measure a method against its own error rate.
     sigma : float
         Standard deviation of the noise.
     gap : float
@@ -42,10 +56,12 @@ def identification_limit(
     Examples
     --------
     >>> round(identification_limit(ArmSet.one_hot(2), [0.5, 0.0], 0.05))
-    68
+    90
+    >>> round(identification_limit(ArmSet.one_hot(2), [0.5, 0.0], 0.05, error=0.0))
+    96
     """
     best, gaps = _gaps(arms, means)
-    level = _level(delta, sigma)
+    level = _level(delta, error, sigma)
     others = np.flatnonzero(np.arange(len(arms)) != best)
     pairs = np.column_stack([np.full(len(others), best), others])
     design = contrast_design(arms, pairs, gaps[others] ** -2.0, gap)
@@ -53,20 +69,26 @@ def identification_limit(
 
 
 def regret_limit(
-    arms: ArmSet, means: ArrayLike, delta: float, *, sigma: float = 1.0, gap: float = 1e-3
+    arms: ArmSet,
+    means: ArrayLike,
+    delta: float,
+    *,
+    error: float | None = None,
+    sigma: float = 1.0,
+    gap: float = 1e-3,
 ) -> float:
     """Return the mean regret that no method beats if it names the best arm, under every shift, but for δ.
 
-    2σ²·log(1/(2.4δ))·min_p (Σ_a p_a·Δ_a)·max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j²: what the rounds of
-    :func:`identification_limit` tell, at the least cost. Parameters are the same.
+    2σ²·[(1 − e)·log((1 − e)/δ) + e·log(e/δ)]·min_p (Σ_a p_a·Δ_a)·max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j²: what the
+    rounds of :func:`identification_limit` tell, at the least cost. Parameters are the same.
 
     Examples
     --------
     >>> round(regret_limit(ArmSet.one_hot(2), [0.5, 0.0], 0.05), 1)
-    8.5
+    11.2
     """
     best, gaps = _gaps(arms, means)
-    level = _level(delta, sigma)
+    level = _level(delta, error, sigma)
     others = np.flatnonzero(np.arange(len(arms)) != best)
     pairs = np.column_stack([np.full(len(others), best), others])
     costs = np.maximum(gaps, FREE * gaps[others].min())
@@ -90,13 +112,20 @@ def _gaps(arms: ArmSet, means: ArrayLike) -> tuple[int, Array]:
     return best, gaps
 
 
-def _level(delta: float, sigma: float) -> float:
-    """Return 2σ²·log(1/(2.4δ))."""
+def _level(delta: float, error: float | None, sigma: float) -> float:
+    """Return 2σ²·[(1 − e)·log((1 − e)/δ) + e·log(e/δ)], e = δ by default."""
     check_fraction("delta", delta)
     check_positive("sigma", sigma)
-    if 2.4 * delta >= 1.0:
-        raise ParameterError(f"delta={delta} must be below 1/2.4: a guess would do")
-    return 2.0 * sigma**2 * math.log(1.0 / (2.4 * delta))
+    if delta >= 0.5:
+        raise ParameterError(f"delta={delta} must be below 1/2: a guess would do")
+    e = delta if error is None else error
+    if not 0.0 <= e <= delta:
+        raise ParameterError(
+            f"error={error} must lie between 0 and delta={delta}: a method that keeps δ on every instance"
+            " keeps it on this one"
+        )
+    wrong = e * math.log(e / delta) if e > 0 else 0.0
+    return 2.0 * sigma**2 * ((1.0 - e) * math.log((1.0 - e) / delta) + wrong)
 
 
 def _worst(arms: ArmSet, design: Design, pairs: Whole, gaps: Array) -> float:

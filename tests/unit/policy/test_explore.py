@@ -1,5 +1,7 @@
 """Pure exploration: how long, what it reports, and what it claims."""
 
+from math import log, sqrt
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from orthobandit import ArmSet, OrthogonalRegression, Tally
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.policy import FOREVER, PureExploration
-from orthobandit.theory import pac_epsilon, pac_rounds
+from orthobandit.theory import explicit_error_bound, pac_rounds
 
 
 def tally(counts, means):
@@ -47,32 +49,62 @@ def test_reports_the_best_looking_arm_and_plays_it():
     after = policy.decide(state)
     expected = OrthogonalRegression(delta=0.1).fit(arms, [(plan, part + rest)])
     assert after.leader == after.declared == expected.best == 1
-    assert after.epsilon == min(pac_epsilon(10, 0.1, 2, 3), pac_epsilon(10, 0.1, 2))
-    assert after.certainty == 0.9
+    assert (after.certainty, after.epsilon) == (0.0, np.inf)
+    assert after.mode == "none (bounds of θ and the shift are not declared)"
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0, 0.0]
     assert policy.plan(state).rounds == FOREVER
     later = policy.observe(state, policy.plan(state), tally([0, 50, 0], [0.0, -9.0, 0.0]))
     assert policy.dump(later) == policy.dump(state)
 
 
-def test_the_claim_meets_the_epsilon_that_was_asked_for():
-    arms, policy = ArmSet.one_hot(3), PureExploration(epsilon=0.3)
+def claim(policy, arms):
+    """Return the decision after all planned rounds."""
     state = policy.start(arms)
     rounds = int(policy.plan(state).rounds)
-    state = policy.observe(state, policy.plan(state), tally([rounds - 2, 1, 1], [0.0, 0.0, 1.0]))
-    assert 0.29 < policy.decide(state).epsilon <= 0.3
+    return policy.decide(
+        policy.observe(state, policy.plan(state), tally([rounds - 2, 1, 1], [0.0, 0.0, 1.0]))
+    )
+
+
+def test_the_claim_is_what_is_proven_with_the_declared_bounds():
+    arms, rounds = ArmSet.one_hot(3), 100_000
+    decision = claim(PureExploration(rounds=rounds, theta_bound=1.0, shift_bound=1.0), arms)
+    error = explicit_error_bound(
+        8.0 * 1.001,
+        (2 * sqrt(2) + 1) ** 2 * 1.001,
+        rounds,
+        0.05,
+        2,
+        ridge=log(rounds / 0.05),
+        contrasts=2,
+    )
+    assert decision.epsilon == pytest.approx(2 * error, rel=1e-12)
+    assert decision.certainty == 0.95
+    assert decision.mode == ("proven at a fixed time, if ‖x‖ ≤ 1, ‖θ‖ ≤ 1, |ν| ≤ 1, noise 1-sub-Gaussian")
+
+
+def test_the_claim_meets_the_epsilon_that_was_asked_for_if_constants_are_large():
+    arms, bounds = ArmSet.one_hot(3), {"theta_bound": 1.0, "shift_bound": 1.0}
+    assert claim(PureExploration(epsilon=0.3, **bounds), arms).epsilon > 0.3
+    # SBE's phases have 4·C₂ for the same accuracy of estimates, with C₂ = 96.
+    assert claim(PureExploration(epsilon=0.3, C2=4 * 96, C3=1e9, **bounds), arms).epsilon <= 0.3
+
+
+def test_a_design_of_ones_own_claims_nothing():
+    policy = PureExploration(rounds=10**6, design=anchor_design, theta_bound=1.0, shift_bound=1.0)
+    decision = claim(policy, ArmSet.one_hot(3))
+    assert (decision.certainty, decision.epsilon) == (0.0, np.inf)
 
 
 def test_replications_may_be_at_different_rounds():
-    arms, policy = ArmSet.one_hot(3), PureExploration(rounds=6)
+    arms = ArmSet.one_hot(3)
+    policy = PureExploration(rounds=6)
     state = policy.start(arms, (3,))
     counts, means = [[0, 0, 0], [1, 1, 1], [2, 2, 2]], np.tile([0.0, 0.0, 5.0], (3, 1))
     state = policy.observe(state, policy.plan(state), tally(counts, means))
     decision = policy.decide(state)
     assert decision.leader.tolist() == [0, 2, 2]
     assert decision.declared.tolist() == [-1, -1, 2]
-    assert decision.epsilon[0] == np.inf
-    assert decision.epsilon[1] > decision.epsilon[2] > 0
     assert policy.plan(state).rounds.tolist() == [6, 3, FOREVER]
     counts = [[3, 2, 1], [1, 1, 1], [0, 0, 9]]
     state = policy.observe(state, policy.plan(state), tally(counts, means))
@@ -110,6 +142,10 @@ def test_more_rounds_than_planned_are_refused():
         ({"rounds": 1, "design": "anchr"}, "did you mean 'anchor'"),
         ({"epsilon": 0.1, "C2": -1}, "C2=-1"),
         ({"epsilon": 0.1, "C3": 0}, "C3=0"),
+        ({"rounds": 1, "theta_bound": 1.0}, "declare both bounds or neither"),
+        ({"rounds": 1, "theta_bound": 0.0, "shift_bound": 1.0}, "theta_bound=0.0"),
+        ({"rounds": 1, "theta_bound": 1.0, "shift_bound": -1.0}, "shift_bound=-1.0"),
+        ({"rounds": 1, "noise": 2.0}, "noise=2 has no effect"),
     ],
 )
 def test_bad_settings_are_named(settings, message):

@@ -1,6 +1,7 @@
 """SBE against a slow reading of the paper's Algorithm 2, and at every edge."""
 
 import json
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -11,6 +12,9 @@ from orthobandit.design import anchor_design, centred_design
 from orthobandit.errors import InputError, ParameterError, ProbabilityError, TallyError
 from orthobandit.policy import FOREVER, SBE
 from orthobandit.theory import adaptive_phase_rounds, experiments_phase_rounds, theory_phase_rounds
+
+BOUNDS = {"theta_bound": 1.0, "shift_bound": 1.0}
+PROVEN = SBE(schedule="theory", C2=96, **BOUNDS)
 
 
 def exact_tally(means, counts):
@@ -128,28 +132,66 @@ def test_a_phase_drops_what_looks_worse_by_more_than_epsilon():
     state = complete(policy, policy.start(arms), [0.0, 1.0, 0.45, 0.55])
     decision = policy.decide(state)
     assert decision.active.tolist() == [False, True, False, True]
-    assert (decision.leader, decision.declared, decision.epsilon) == (1, -1, 1.0)
+    assert (decision.leader, decision.declared, decision.epsilon) == (1, -1, np.inf)
     plan = policy.plan(state)
     # Two survivors; the reference is the first of them.
     assert plan.probabilities.tolist() == pytest.approx([0.0, 0.5, 0.0, 0.5], abs=1e-6)
     assert plan.rounds == experiments_phase_rounds(2, 0.05, 3, 4, scale=1000)
     state = complete(policy, state, [0.0, 1.0, 0.45, 0.55])
     decision = policy.decide(state)
-    assert (decision.leader, decision.declared, decision.epsilon) == (1, 1, 0.0)
+    assert (decision.leader, decision.declared) == (1, 1)
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0, 0.0, 0.0]
     assert policy.plan(state).rounds == FOREVER
     assert state.phase == 3
 
 
 def test_epsilon_halves_with_each_phase_that_decides_nothing():
-    arms, policy = ArmSet([[0.0], [1.0]]), SBE()
+    arms, policy = ArmSet([[0.0], [1.0]]), PROVEN
     state, seen = policy.start(arms), []
     for _ in range(4):
         seen.append(float(policy.decide(state).epsilon))
         state = complete(policy, state, [5.0, 5.0])
     assert seen == [np.inf, 1.0, 0.5, 0.25]
     assert policy.decide(state).certainty == 0.95
-    assert policy.decide(state).mode == "paper constants (experiments)"
+    assert policy.decide(state).mode == "proven, if ‖x‖ ≤ 1, ‖θ‖ ≤ 1, |ν| ≤ 1, noise 1-sub-Gaussian"
+    state = complete(policy, state, [4.0, 5.0])
+    assert (policy.decide(state).declared, policy.decide(state).epsilon) == (1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({}, "bounds of θ and the shift are not declared"),
+        ({"schedule": "theory", "C2": 96}, "bounds of θ and the shift are not declared"),
+        (BOUNDS, "constants of schedule 'experiments' are not known to suffice"),
+        (
+            {"schedule": "theory", "C2": 16, **BOUNDS},
+            "constants of schedule 'theory' are not known to suffice",
+        ),
+        ({"schedule": "theory", "C2": 96, "longest": 10**9, **BOUNDS}, "phases are cut"),
+        ({"schedule": "theory", "C2": 96, "design": anchor_design, **BOUNDS}, "a design of one's own"),
+    ],
+)
+def test_nothing_is_claimed_without_bounds_and_constants_that_suffice(settings, why):
+    policy = SBE(**settings)
+    state = complete(policy, policy.start(ArmSet([[0.0], [1.0]])), [0.0, 5.0])
+    decision = policy.decide(state)
+    assert (decision.declared, decision.certainty, decision.epsilon) == (1, 0.0, np.inf)
+    assert why in decision.mode
+
+
+@pytest.mark.parametrize(("r", "count"), [(1, 2), (2, 40), (5, 10), (19, 20), (20, 1000)])
+@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
+def test_the_constant_that_the_docs_name_suffices(r, count, delta):
+    rng = np.random.default_rng(r)
+    arms = ArmSet.one_hot(count) if r == count - 1 else ArmSet(rng.standard_normal((count, r)))
+    policy = replace(PROVEN, delta=delta)
+    assert policy.decide(policy.start(arms)).certainty == 1 - delta
+
+
+def test_bounds_that_are_declared_do_not_lengthen_phases():
+    arms = ArmSet.one_hot(4)
+    assert SBE(**BOUNDS).phase_rounds(arms, 3) == SBE().phase_rounds(arms, 3)
 
 
 @pytest.mark.parametrize("schedule", ["experiments", "theory", "adaptive"])
@@ -240,7 +282,7 @@ def test_duplicates_of_the_best_arm_are_settled_by_the_first():
     state = complete(policy, policy.start(arms), [0.0, 1.0, 1.0])
     decision = policy.decide(state)
     assert decision.active.tolist() == [False, True, True]
-    assert (decision.declared, decision.leader, decision.epsilon) == (1, 1, 0.0)
+    assert (decision.declared, decision.leader) == (1, 1)
     plan = policy.plan(state)
     assert plan.probabilities.tolist() == [0.0, 1.0, 0.0]
     assert plan.rounds == FOREVER

@@ -57,7 +57,7 @@ def test_survivors_shape_the_next_phase():
     assert plan.probabilities == pytest.approx(local / 2 + anchor_design(ARMS).probabilities / 2, abs=1e-9)
     V, share = largest_variance(plan.probabilities, left), 0.1 / (len(left) ** 2 * 6)
     assert abs(plan.rounds - spbai_rounds(0.25, share, 3, V)) <= 1
-    assert policy.decide(state).epsilon == 1.0
+    assert (policy.decide(state).certainty, policy.decide(state).epsilon) == (0.0, np.inf)
 
 
 def xy_value(q, points, pairs):
@@ -129,7 +129,7 @@ def test_a_sole_survivor_is_declared():
     policy = SPBAI()
     state = complete(policy, policy.start(ArmSet([[0.0], [1.0]])), [0.0, 3.0])
     decision = policy.decide(state)
-    assert (decision.declared, decision.leader, decision.epsilon) == (1, 1, 0.0)
+    assert (decision.declared, decision.leader, decision.certainty) == (1, 1, 0.0)
     assert policy.plan(state).rounds == FOREVER
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0]
     later = policy.observe(state, policy.plan(state), tally([0, 9], [0.0, -5.0]))

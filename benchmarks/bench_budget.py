@@ -1,0 +1,68 @@
+"""How often FixedBudget is wrong beside what its `error` says, over families of instances.
+
+``python -m benchmarks.bench_budget`` prints the table of docs/inference.md, a few minutes on one core; a
+number after it is the number of runs a row (default 500). Columns: share of runs that declare a wrong arm;
+mean of the estimate; runs in which the estimate is below 0.05, and how many of them are wrong.
+"""
+
+import sys
+
+import numpy as np
+
+from orthobandit import Environment, FixedBudget
+from orthobandit.simulation import Sine, exact_gap, near_degenerate, one_hot
+from orthobandit.simulation.player import Player
+
+SEED = 15
+SHIFT = Sine()
+FAR = [0.0] * 8
+FAMILIES: dict[str, tuple[Environment, int]] = {
+    "two arms 0.02 apart, eight 1 behind": (one_hot([1.02, 1.0, *FAR], shift=SHIFT), 1000),
+    "two arms 0.1 apart, eight 1 behind": (one_hot([1.1, 1.0, *FAR], shift=SHIFT), 1000),
+    "two arms 0.03 apart, eight 5 behind": (one_hot([5.03, 5.0, *FAR], shift=SHIFT), 1000),
+    "two arms 0.1 apart": (one_hot([0.1, 0.0], shift=SHIFT), 400),
+    "two arms 0.01 apart": (one_hot([0.01, 0.0], shift=SHIFT), 400),
+    "ten arms, evenly from 0 to 1": (one_hot(np.linspace(0.0, 1.0, 10), shift=SHIFT), 1000),
+    "one of ten arms leads by 0.5": (one_hot([0.5] + [0.0] * 9, shift=SHIFT), 1500),
+    "one of ten arms leads by 0.3": (one_hot([0.3] + [0.0] * 9, shift=SHIFT), 1500),
+    "ten arms that are all but equal": (one_hot([0.001] + [0.0] * 9, shift=SHIFT), 1000),
+    "one of forty leads others of 0 to 0.3 by 0.2": (
+        one_hot([0.5, *np.linspace(0.0, 0.3, 39)], shift=SHIFT),
+        3000,
+    ),
+    "(5, 10), gap ½": (exact_gap(5, 10, 0.5, seed=0, shift=SHIFT), 300),
+    "(20, 30), gap ½": (exact_gap(20, 30, 0.5, seed=0, shift=SHIFT), 1200),
+    "small gap, d = 10": (near_degenerate(10, 0.2, shift=SHIFT), 5000),
+    "small gap, d = 10, longer": (near_degenerate(10, 0.2, shift=SHIFT), 20_000),
+}
+
+
+def play(environment: Environment, budget: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which runs (R,) declare a wrong arm, and the error estimates (R,)."""
+    policy = FixedBudget(budget)
+    player = Player(environment, np.array([budget]), SEED, np.arange(runs), policy.baseline)
+    state = policy.start(environment.arms, (runs,))
+    while np.any(state.declared < 0):
+        plan = policy.plan(state)
+        rounds = np.minimum(plan.rounds, budget)
+        state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
+    return state.declared != environment.best, policy.error(state)
+
+
+def main(runs: int = 500) -> None:
+    """Print a row a family, as Markdown."""
+    print("| instance | budget | wrong | mean estimate | estimate below .05 | of these wrong |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, (environment, budget) in FAMILIES.items():
+        is_wrong, estimate = play(environment, budget, runs)
+        is_low = estimate < 0.05
+        low_and_wrong = int(np.sum(is_low & is_wrong))
+        print(
+            f"| {name} | {budget:,} | {is_wrong.mean():.3f} | {estimate.mean():.3f} |"
+            f" {int(is_low.sum())} of {runs} | {low_and_wrong} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:2]))
