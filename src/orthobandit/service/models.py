@@ -56,6 +56,7 @@ class GuardrailBody(Body):
     metric: Name
     margin: float = 0.0
     worse: Literal["higher", "lower"] = "higher"
+    harm: float | None = None
 
 
 class CreateBody(Body):

@@ -7,7 +7,7 @@ import numpy as np
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy.anytime.delta import cautious_gaps, shares
+from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.anytime.run import SHORTEST, Run
 from orthobandit.policy.anytime.settings import Settings
@@ -58,7 +58,7 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tal
         drawn=np.append(run.drawn, np.zeros(count - before)),
         relative=np.append(run.relative, np.zeros(count - before)),
         alpha=_grown(run.alpha, count, 0.5),
-        left=np.append(run.left, np.full(count - before, policy.delta)),
+        left=np.append(run.left, np.full(count - before, own_delta(policy))),
         met=_grown(run.met.astype(np.float64), count, 0.0) > 0,
         rho=_grown(run.rho, count, 1.0),
         scale=_grown(run.scale, count, 1.0),

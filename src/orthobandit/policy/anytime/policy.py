@@ -17,6 +17,7 @@ from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.policy.anytime.delta import SHOWN
 from orthobandit.policy.anytime.leading import storage
 from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
 from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
@@ -63,7 +64,8 @@ class AnytimeElimination:
     Parameters
     ----------
     delta : float
-        Failure probability of everything that is claimed in a run.
+        Failure probability of everything that is claimed in a run, together with the intervals that an
+        experiment shows beside it.
     epsilon : float
         Stop as soon as the leader is proven within ε of the best arm; 0 to stop at a sole survivor.
     goal : {"identify", "earn"}
@@ -121,6 +123,11 @@ class AnytimeElimination:
         check_baseline(self.baseline)
         if self.pilot is not None:
             check_whole("pilot", self.pilot, least=4)
+
+    @property
+    def interval_delta(self) -> float:
+        """Part of δ that the policy leaves for the intervals that are shown beside its claims."""
+        return SHOWN * self.delta
 
     def start(
         self,
@@ -310,6 +317,14 @@ class AnytimeElimination:
             for place in np.ndindex(state.stage.shape)
         ]
         return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+
+    def renumber(self, state: State) -> AnytimeState:
+        """Return the state with the plan in force under a new number.
+
+        For those who draw from it by number, and have drawn from it together with something else so far.
+        """
+        state = all_pairs_of(state, "renumber")
+        return replace(state, plans=state.plans + 1)
 
     def dump(self, state: State) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
