@@ -18,7 +18,7 @@ from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
 # Share of the reference arm while guardrails have not cleared every arm in play, and once the objective has
 # nothing left to learn: then all that is open is the comparison of two arms.
-GUARDED_SHARE, COMPARED_SHARE = 0.1, 0.5
+GUARDED_SHARE, COMPARED_SHARE = 0.2, 0.5
 
 
 class Book:

@@ -28,7 +28,7 @@ from orthobandit.policy.base import FOREVER, Decision
 GOALS = ("identify", "earn")
 PAIRS = ("auto", "all", "leader")
 MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
-PAIRED = 73  # bytes of a pair
+PAIRED = 81  # bytes of a pair
 State = AnytimeState | LeadingState
 PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
 
@@ -267,8 +267,8 @@ class AnytimeElimination:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
-        arm took part in start again, with half of what is left of the 2 % of δ kept in reserve, and arms
-        that only they had dropped come back. From now on the claims are about the best of
+        arm took part in start again with the next draw, with half of what is left of the 2 % of δ kept in
+        reserve, and arms that only they had dropped come back. From now on the claims are about the best of
         the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
         on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
         arms that could have become the best of the rest.

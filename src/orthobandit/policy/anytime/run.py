@@ -66,6 +66,7 @@ class Run(Rounds):
             scale=np.ones((k, k)),
             left=np.full(k, own_delta(policy)),
             met=np.zeros((k, k), dtype=np.bool_),
+            first_plan=np.zeros((k, k), dtype=np.int64),
             leader=none,
             declared=none - 1,
             epsilon=nothing + np.inf,
