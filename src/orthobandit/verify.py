@@ -146,6 +146,9 @@ class Replay:
 def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]]:
     """Return evidence and events before the first and after every feed; note what cannot be or count."""
     now, since, each = Replay(document), np.array(document["since"]), np.arange(len(document["features"]))
+    # Entries that began when an arm was retired or added count no rounds that were drawn before.
+    first = np.array(document.get("first_plan", np.zeros_like(since)))
+    verdict.need((since > 0) | (first == 0), "an entry that began with the first feed leaves plans out")
     stage, newest, out, retired, feeds = 0, 0, [(now.entries, 0.0)], document["retired"], document["feeds"]
     known = [np.ptp(f["values"][: f["arms"]]) for f in feeds if f["use"] != "warm-up" and f["length"]]
     lost = [[rival in retired for rival in feed["rivals"]] for feed in feeds]
@@ -172,8 +175,9 @@ def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]
         if stage == 2:
             there = np.maximum(each, each[:, np.newaxis]) < k
             good = ~there | (((since <= n) | anew) & (f["rivals"] != each)[:, np.newaxis])
+            good &= (first <= f["plan"]) | (since > n) | (not f["length"])
             verdict.need(good, f"feed {n}: an arm is its own rival, or a test leaves the feed out")
-            now.count(f, there & (since <= n) & ~np.diag(lost[n]))
+            now.count(f, there & (since <= n) & (first <= f["plan"]) & ~np.diag(lost[n]))
         out.append((now.entries, now.scattered / now.largest**2 if now.largest > 0 else 0.0))
     return out
 

@@ -12,6 +12,7 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Confidence, Plan, Tally
 from orthobandit.estimate.baseline import Baseline
 from orthobandit.experiment.book import Book
+from orthobandit.experiment.guardrails import Judged, judge
 from orthobandit.experiment.levels import Level
 from orthobandit.experiment.picture import pack
 from orthobandit.experiment.proposal import Settled, Waiting
@@ -49,16 +50,24 @@ class Accounts:
     def __init__(self, settings: Settings) -> None:
         self.settings, self.arms = settings, settings.arms
         self.waiting = Waiting(len(settings.metrics))
-        self.book = Book(settings.policy, self.arms)
+        self.book = Book(settings.policy, self.arms, self._guarded_by)
         self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
-        self.tracks = [
-            Track(metric, self.mode(place), self.arms, settings.reference)
-            for place, metric in enumerate(settings.metrics)
-        ]
+        self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
         self.watch = Watch(self.arms, settings.reference, self.mode(0))
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
         self.retirements: list[tuple[int, str]] = []
+
+    @property
+    def _guarded_by(self) -> int | None:
+        """The arm that guardrails compare with, if there are any."""
+        return self.settings.reference if self.settings.guardrails else None
+
+    def _new_track(self, place: int) -> Track:
+        # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
+        delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
+        metric = self.settings.metrics[place]
+        return Track(metric, self.mode(place), self.arms, self.settings.reference, delta)
 
     def _baseline(self, place: int) -> Baseline:
         own = self.settings.policy.baseline if place == 0 else None
@@ -143,14 +152,23 @@ class Accounts:
         self._guard()
 
     def _guard(self) -> None:
-        """Retire arms that a guardrail has proven worse than the reference arm."""
-        for rail in self.settings.guardrails:
-            track = self.tracks[self.metric(rail.metric)]
-            _, low, high = track.intervals(self.book.plans)
-            worse = low > rail.margin if rail.worse == "higher" else high < -rail.margin
-            for arm in np.flatnonzero(worse & ~self.book.retired).tolist():
+        """Retire arms that a guardrail has proven worse than the reference arm; note which are cleared."""
+        if not self.settings.guardrails:
+            return
+        judged = self.judged()
+        for one in judged:
+            for arm in np.flatnonzero(one.harmed & ~self.book.retired).tolist():
                 if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
-                    self.retire(arm, rail.reason)
+                    self.retire(arm, one.rail.reason)
+        self.book.clear(np.all([one.cleared for one in judged], axis=0))
+
+    def judged(self) -> list[Judged]:
+        """Return what each guardrail knows now."""
+        tracks = [self.tracks[self.metric(rail.metric)] for rail in self.settings.guardrails]
+        return [
+            judge(rail, track, self.book.plans)
+            for rail, track in zip(self.settings.guardrails, tracks, strict=True)
+        ]
 
     def retire(self, arm: int, reason: str) -> None:
         """Take an arm out, if it is not out yet."""
@@ -170,7 +188,7 @@ class Accounts:
         self.watch.close(plans, taken[0])
         self.watch.extend(arms)
         for track in self.tracks:
-            track.extend(arms)
+            track.extend(arms, int(self.book.plan.number))
         new = len(arms) - len(self.arms)
         self.arms = arms
         self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
@@ -195,13 +213,13 @@ class Accounts:
         """Go on from what :meth:`to_json` returned."""
         settings = self.settings
         self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        self.book = Book.from_json(settings.policy, self.arms, data["book"])
+        self.book = Book.from_json(settings.policy, self.arms, data["book"], self._guarded_by)
         self.watch = Watch(self.arms, settings.reference, self.mode(0))
         self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
-        for place, metric in enumerate(settings.metrics):
+        for place in range(len(settings.metrics)):
             self.levels[place] = Level(self._baseline(place), data["levels"][place])
-            self.tracks[place] = Track(metric, self.mode(place), self.arms, settings.reference)
+            self.tracks[place] = self._new_track(place)
             self.tracks[place].load(data["tracks"][place])
             self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
         self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]

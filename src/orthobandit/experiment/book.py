@@ -16,6 +16,10 @@ from orthobandit.experiment.feeds import Feed, Feeds, since_of
 from orthobandit.experiment.tracks import Sums, dump_pending, load_pending
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
+# Share of the reference arm while guardrails have not cleared every arm in play, and once the objective has
+# nothing left to learn: then all that is open is the comparison of two arms.
+GUARDED_SHARE, COMPARED_SHARE = 0.2, 0.5
+
 
 class Book:
     """Feeds a policy settled rounds, batch by batch.
@@ -24,6 +28,18 @@ class Book:
     go on under the plan in force while a batch waits for its last rewards. Rounds beyond the batch belong to
     that plan all the same: policies with a method ``late`` count them for it. Others leave them out, and
     `unused` says how many.
+
+    Guardrails compare arms with the reference arm, which the policy, who knows of no guardrails, may drop. So
+    while an arm in play is not cleared, plans are put into force with a share of the reference arm mixed in.
+    Like restrictions they are fixed and recorded before their rounds are drawn, and such rounds count by the
+    method ``late``, for the distribution that they were drawn from: tests stay exact.
+
+    Parameters
+    ----------
+    policy : Policy
+    arms : ArmSet
+    reference : int, optional
+        The arm that guardrails compare with, if there are any.
 
     Attributes
     ----------
@@ -39,15 +55,19 @@ class Book:
         What an :class:`AnytimeElimination` was fed.
     since : (K, K) array of int
         The first feed that each entry of its evidence counts.
+    cleared : (K,) array of bool
+        Arms that all guardrails have cleared.
     unused : int
         Rounds that the policy could not take.
     news : list
         Notes for the log: kind and data.
     """
 
-    def __init__(self, policy: Policy[Any], arms: ArmSet) -> None:
+    def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
         check_pairs_kept(policy, arms)
         self.policy, self.arms, self.state = policy, arms, policy.start(arms)
+        self._reference, self._mixed = reference, 0.0
+        self.cleared = _cleared_at_first(len(arms), reference)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
         self.feeds = Feeds()
@@ -61,8 +81,47 @@ class Book:
 
     def _begin(self, plan: Plan) -> None:
         """Put a plan into force."""
-        self.plan, self._restricted = plan, {}
-        self.current = self._add(plan, "plan")
+        self._mixed = self._needed_share(plan)
+        self.plan, self._restricted = self._with_reference(plan), {}
+        self.current = self._add(self.plan, "plan")
+
+    def _needed_share(self, plan: Plan) -> float:
+        """Return the share of the reference arm that guardrails need mixed in; 0 if the plan has enough."""
+        if self._reference is None or self.retired[self._reference] or not hasattr(self.policy, "late"):
+            return 0.0
+        decision = self.policy.decide(self.state)
+        declared, in_play = int(decision.declared), np.asarray(decision.active)
+        if declared >= 0:
+            in_play = np.arange(len(self.arms)) == declared
+        elif in_play[self._reference]:
+            return 0.0  # the policy itself compares with it
+        if np.all(self.cleared[in_play]):
+            return 0.0
+        wanted = GUARDED_SHARE if declared < 0 else COMPARED_SHARE
+        has = float(plan.probabilities[self._reference])
+        return (wanted - has) / (1.0 - has) if has < wanted else 0.0
+
+    def _with_reference(self, plan: Plan) -> Plan:
+        """Return a plan of the policy as it is drawn from, with the share of the reference arm mixed in."""
+        if not self._mixed or self._reference is None:
+            return plan
+        p = (1.0 - self._mixed) * plan.probabilities
+        p[self._reference] += self._mixed
+        centre = plan.centre
+        if centre is not None:
+            # Forecasts must keep residuals of the arm that was added to the declared range, too.
+            centre = self.policy.confidence.centre(centre.values, p > 0)  # type: ignore[attr-defined]
+        return Plan(p / p.sum(), plan.rounds, centre, plan.number, plan.rivals)
+
+    def clear(self, arms: Mask) -> None:
+        """Note arms (K,) that all guardrails have cleared; an arm that was cleared once stays so."""
+        self.cleared = self.cleared | arms
+        declared = int(self.policy.decide(self.state).declared)
+        if self._mixed and declared >= 0 and self.cleared[declared]:
+            # No batch will end any more: the declared arm is played alone from now on, by a plan of its own.
+            self._feed()
+            self.state = self.policy.renumber(self.state)  # type: ignore[attr-defined]
+            self._begin(self.policy.plan(self.state))
 
     def _add(self, plan: Plan, kind: str, **more: Any) -> int:
         self._numbers += 1
@@ -156,7 +215,7 @@ class Book:
 
     def _feed(self) -> None:
         for number in self._order():
-            tally, is_late = self._pending[number].tally, number != self.current
+            tally, is_late = self._pending[number].tally, not self._is_whole(number)
             if isinstance(self.policy, AnytimeElimination):
                 self.feeds.add(Feed.of(self.state, self.plans[number], tally, late=is_late))
             self.state = self._fed(self.state, number, tally)
@@ -166,8 +225,12 @@ class Book:
         """Return the pending distributions, the plan in force last: it completes the batch."""
         return sorted(self._pending, key=lambda number: (number == self.current, number))
 
+    def _is_whole(self, number: int) -> bool:
+        """Tell whether a distribution is the plan in force as the policy made it."""
+        return number == self.current and not self._mixed
+
     def _fed(self, state: Any, number: int, tally: Tally) -> Any:
-        if number == self.current:
+        if self._is_whole(number):
             return self.policy.observe(state, self.plan, tally)
         return self.policy.late(state, self.plans[number], tally)  # type: ignore[attr-defined]
 
@@ -176,7 +239,7 @@ class Book:
         if int(plan.number) != int(self.plan.number):
             self._begin(plan)
         else:
-            self.plan = plan
+            self.plan = self._with_reference(plan)
 
     def now(self) -> Any:
         """Return the policy's state with what is pending; nothing is changed."""
@@ -203,6 +266,7 @@ class Book:
         self._feed()
         new = len(arms) - len(self.arms)
         self.arms, self.retired = arms, np.pad(self.retired, (0, new))
+        self.cleared = np.append(self.cleared, np.full(new, self._reference is None))
         self.plans = {number: _widened(plan, arms) for number, plan in self.plans.items()}
         self._sums = (0, np.zeros(0))
         self._go_on(changed)
@@ -228,17 +292,27 @@ class Book:
             "since": self.since.tolist(),
             "retired": self.retired.tolist(),
             "unused": self.unused,
+            "mixed": self._mixed,
+            "cleared": self.cleared.tolist(),
         }
 
     @classmethod
-    def from_json(cls, policy: Policy[Any], arms: ArmSet, data: Mapping[str, Any]) -> "Book":
+    def from_json(
+        cls, policy: Policy[Any], arms: ArmSet, data: Mapping[str, Any], reference: int | None = None
+    ) -> "Book":
         """Invert :meth:`to_json`."""
         out = cls.__new__(cls)
         out.policy, out.arms, out.state = policy, arms, policy.load(arms, data["state"])
         out.plans = {int(number): Plan.from_json(plan) for number, plan in data["plans"].items()}
         out.current, out._numbers, out._sums = data["current"], data["numbers"], (0, np.zeros(0))
         out._restricted = {tuple(key): number for key, number in data["restricted"]}
-        out.plan, out.news = policy.plan(out.state), []
+        out._reference, out._mixed = reference, float(data.get("mixed", 0.0))
+        out.cleared = _cleared_at_first(len(arms), reference)
+        if "cleared" in data:
+            out.cleared = np.array(data["cleared"], dtype=np.bool_)
+        elif int(policy.decide(out.state).declared) >= 0:
+            out.cleared[:] = True  # releases up to 0.2 declared arms whatever guardrails knew
+        out.plan, out.news = out._with_reference(policy.plan(out.state)), []
         out._pending = load_pending(data["pending"], len(arms))
         out._total, out.unused = data["total"], data["unused"]
         out.feeds = Feeds(data["feeds"])
@@ -259,6 +333,13 @@ def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
             f"a live experiment needs evidence on all pairs, and pairs={policy.pairs!r} keeps it on pairs"
             f" with leaders for {len(arms):,} arms; give AnytimeElimination(pairs='all')"
         )
+
+
+def _cleared_at_first(count: int, reference: int | None) -> Mask:
+    """Tell which arms (K,) no guardrail has to look at: the reference arm, or all without guardrails."""
+    if reference is None:
+        return np.ones(count, dtype=np.bool_)
+    return np.asarray(np.arange(count) == reference)
 
 
 def _is_evidence(plan: Plan) -> bool:

@@ -136,6 +136,7 @@ def _basis(
             "spent": (policy.delta - state.left).tolist(),
         },
         "since": since.tolist(),
+        "first_plan": state.first_plan.tolist(),
         "feeds": [_feed(feed, len(state.arms), distributions) for feed in feeds],
         "distributions": distributions,
     }

@@ -35,7 +35,7 @@ def notebook_of(report: Report) -> str:
     return (
         html_words(report.advice, f"{counts}; gaps to {report.reference!r}, at all times at once")
         + html_table(head, rows)
-        + "".join(html_words("", text) for text in report.warnings)
+        + "".join(html_words("", text) for text in (report.level_words, *report.guardrails, *report.warnings))
     )
 
 

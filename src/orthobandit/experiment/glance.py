@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthobandit.experiment.guardrails import rail_words
 from orthobandit.experiment.ledger import Ledger
 from orthobandit.experiment.report import Report, report_of
-from orthobandit.experiment.settings import Guardrail
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,3 @@ def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
         found = f"; it has retired {', '.join(map(repr, labels))}" if labels else ""
         out.append(Check(f"Guardrail on {rail.metric}", bool(labels), rail_words(rail) + found))
     return tuple(out)
-
-
-def rail_words(rail: Guardrail) -> str:
-    """Return what a guardrail does.
-
-    Examples
-    --------
-    >>> rail_words(Guardrail("seconds", 0.5))
-    'an arm is retired once it is proven above the reference arm by more than 0.5'
-    """
-    side = {"higher": "above", "lower": "below"}[rail.worse]
-    more = f" by more than {rail.margin:g}" if rail.margin else ""
-    return f"an arm is retired once it is proven {side} the reference arm{more}"

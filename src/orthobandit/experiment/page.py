@@ -8,7 +8,7 @@ import numpy as np
 from orthobandit._plots import axes_for
 from orthobandit._text import span
 from orthobandit._types import Array
-from orthobandit.experiment.report import MetricReport, Report
+from orthobandit.experiment.report import MetricReport, Report, percent
 
 
 def text_of(report: Report) -> str:
@@ -33,6 +33,7 @@ def text_of(report: Report) -> str:
         for arm, (_, low, high) in zip(report.arms, metric.gaps, strict=True):
             if arm.label != report.reference:
                 out.append(f"  {arm.label:<{width}}  {_span(low, high)}")
+    out += [report.level_words, *report.guardrails]
     out += [f"holdout: {name} {mean:.4g} of {n}" for name, n, mean in report.holdout if mean is not None]
     out += [f"note: {warning}" for warning in report.warnings]
     return "\n".join(out)
@@ -54,6 +55,7 @@ def page_of(report: Report) -> str:
     """Return the report as a page of its own, which needs nothing from anywhere."""
     tables = "".join(_table(report, metric) for metric in report.metrics)
     notes = "".join(f'<p class="note">{escape(text)}</p>' for text in report.warnings)
+    rails = "".join(f"<p>{escape(text)}</p>" for text in report.guardrails)
     held = "".join(
         f"<p>Holdout: {escape(name)} {mean:.4g} in the mean of {count}.</p>"
         for name, count, mean in report.holdout
@@ -65,7 +67,8 @@ def page_of(report: Report) -> str:
         f'<title>{escape(report.advice)}</title><style>{STYLE}</style><p class="advice">'
         f"{escape(report.advice)}</p><p>{report.proposals} proposals, {report.settled} settled,"
         f" {report.awaited} awaited.</p>{notes}{tables}{held}<p>Gaps are to {escape(report.reference)!r};"
-        " intervals hold at all times at once, however often you look.</p></html>"
+        f" intervals hold at all times at once, however often you look. {escape(report.level_words)}</p>"
+        f"{rails}</html>"
     )
 
 
@@ -83,8 +86,8 @@ def _table(report: Report, metric: MetricReport) -> str:
             f"<td>{arm.probability:.1%}</td><td>{shown}</td></tr>"
         )
     return (
-        f"<table><caption>{escape(metric.name)} <small>{escape(metric.mode)}, with probability"
-        f" {metric.certainty:g}</small></caption>"
+        f"<table><caption>{escape(metric.name)} <small>{escape(metric.mode)}; all intervals hold in at least"
+        f" {percent(metric.certainty)} of experiments</small></caption>"
         '<tr><th>arm</th><th class="wide">settled</th><th>share now</th><th>gap</th></tr>'
         f"{''.join(rows)}</table>"
     )

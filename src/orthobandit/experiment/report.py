@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from orthobandit._frames import Library, frame_of, write_columns
+from orthobandit._types import Array
+from orthobandit.estimate.coherence import Coherent, project_intervals
+from orthobandit.experiment.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.report_data import ReportData
+from orthobandit.policy.base import Decision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +40,11 @@ class ArmReport:
 
 @dataclass(frozen=True)
 class MetricReport:
-    """One metric: gaps to the reference arm with intervals that hold at all times at once, each arm."""
+    """One metric: gaps to the reference arm with intervals that hold at all times at once, each arm.
+
+    `certainty` is the probability with which all of them hold; of the objective, together with everything
+    else that the report says of it.
+    """
 
     name: str
     mode: str
@@ -60,11 +68,13 @@ class Report:
     leader : str
         The arm that looks best.
     declared : str or None
-        The arm that is proven best, or within ε of it.
+        The arm that is proven best, or within ε of it, and that every guardrail has cleared.
     epsilon : float or None
         The leader is within this of the best arm; None while nothing is claimed.
     certainty, mode : float, str
         Probability with which the policy's claims hold, and on what grounds.
+    joint : float
+        Probability with which the policy's claims and all intervals of the objective hold together.
     reference : str
     arms : tuple of ArmReport
     metrics : tuple of MetricReport
@@ -74,10 +84,14 @@ class Report:
         Rounds that the policy could not take, because they came after their phase.
     warnings : tuple of str
         What is not as it should be.
-    alarms : tuple of {"sample-ratio", "missing", "drift"}
+    alarms : tuple of {"contradiction", "sample-ratio", "missing", "drift"}
         Why claims cannot be believed; the warnings say more.
     retirements : tuple of (str, str)
         Arms that were taken out, in this order, and why.
+    held : str or None
+        The arm that is proven best, or within ε of it, while a guardrail has not cleared it.
+    guardrails : tuple of str
+        What each guardrail does and knows.
     """
 
     advice: str
@@ -90,6 +104,7 @@ class Report:
     epsilon: float | None
     certainty: float
     mode: str
+    joint: float
     reference: str
     arms: tuple[ArmReport, ...]
     metrics: tuple[MetricReport, ...]
@@ -98,6 +113,13 @@ class Report:
     warnings: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
     retirements: tuple[tuple[str, str], ...] = ()
+    held: str | None = None
+    guardrails: tuple[str, ...] = ()
+
+    @property
+    def level_words(self) -> str:
+        """At which level statements about the objective hold, each kind and all together."""
+        return level_words(self.certainty, self.joint, self.metrics[0].name)
 
     def __str__(self) -> str:
         from orthobandit.experiment.page import text_of
@@ -114,6 +136,7 @@ class Report:
             "warnings": list(self.warnings),
             "alarms": list(self.alarms),
             "retirements": [list(one) for one in self.retirements],
+            "guardrails": list(self.guardrails),
         }
         return cast(ReportData, plain)
 
@@ -177,7 +200,19 @@ def report_of(ledger: Ledger) -> Report:
     book, settings = ledger.book, ledger.settings
     decision = settings.policy.decide(book.now())
     labels, leader, declared = ledger.arms.labels, int(decision.leader), int(decision.declared)
-    metrics = tuple(_metric(ledger, place) for place in range(len(settings.metrics)))
+    estimates, low, high = ledger.tracks[0].intervals(book.plans)
+    coherent = _project(ledger, decision, low, high)
+    shown = (coherent.clip(estimates), coherent.low, coherent.high)
+    if coherent.is_empty:
+        shown = (np.full(len(labels), np.nan),) * 3
+    joint = _joint(ledger, decision)
+    metrics = (
+        _metric(ledger, 0, shown, joint),
+        *(
+            _metric(ledger, place, track.intervals(book.plans), 1.0 - track.delta)
+            for place, track in enumerate(ledger.tracks[1:], start=1)
+        ),
+    )
     gaps = metrics[0].gaps
     arms = tuple(
         ArmReport(
@@ -193,39 +228,124 @@ def report_of(ledger: Ledger) -> Report:
         )
         for arm, label in enumerate(labels)
     )
+    is_held = declared >= 0 and not book.cleared[declared]
+    judged = ledger.judged()
     return Report(
-        advice=_advice(ledger, decision, labels),
+        advice=_advice(ledger, decision, coherent, judged if is_held else []),
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
         awaited=len(ledger.waiting),
         leader=labels[leader],
-        declared=labels[declared] if declared >= 0 else None,
-        epsilon=_number(float(decision.epsilon)),
+        declared=labels[declared] if declared >= 0 and not is_held else None,
+        epsilon=None if coherent.is_empty else _number(coherent.epsilon),
         certainty=float(decision.certainty),
         mode=decision.mode,
+        joint=joint,
         reference=labels[settings.reference],
         arms=arms,
         metrics=metrics,
         holdout=_holdout(ledger),
         unused=book.unused,
-        warnings=tuple(_warnings(ledger)),
-        alarms=_named_alarms(ledger),
+        warnings=tuple(_warnings(ledger, is_contradicted=coherent.is_empty)),
+        alarms=("contradiction",) * coherent.is_empty + _named_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
+        held=labels[declared] if is_held else None,
+        guardrails=_guardrail_words(ledger, decision, judged),
     )
 
 
-def _metric(ledger: Ledger, place: int) -> MetricReport:
+def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coherent:
+    """Return the objective's intervals as they follow from the policy's claims as well."""
+    if not decision.certainty:  # nothing is claimed that they could follow from
+        everything = np.ones(len(low), dtype=np.bool_)
+        return Coherent(low, high, float(decision.epsilon), everything, is_empty=False)
+    return project_intervals(
+        low,
+        high,
+        active=decision.active,
+        retired=ledger.book.retired,
+        leader=int(decision.leader),
+        epsilon=float(decision.epsilon),
+    )
+
+
+def _joint(ledger: Ledger, decision: Decision) -> float:
+    """Return the probability with which the policy's claims and the objective's intervals hold together."""
+    delta = ledger.tracks[0].delta
+    if not decision.certainty:
+        return 1.0 - delta
+    # A policy may have left a part of its δ to the intervals; otherwise failure probabilities add up.
+    within = getattr(ledger.settings.policy, "interval_delta", 0.0)
+    return float(decision.certainty) if delta <= within else max(float(decision.certainty) - delta, 0.0)
+
+
+def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certainty: float) -> MetricReport:
     metric, track = ledger.settings.metrics[place], ledger.tracks[place]
-    gaps = zip(*track.intervals(ledger.book.plans), strict=True)
     return MetricReport(
         name=metric.name,
         mode=track.confidence.name,
-        certainty=1.0 - metric.delta,
-        gaps=tuple((_number(middle), _number(low), _number(high)) for middle, low, high in gaps),
+        certainty=certainty,
+        gaps=tuple(
+            (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
+        ),
         provisional=len(ledger.waiting.provisional(place)[0]),
         stood_in=ledger.levels[place].stood_in,
     )
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.9975)
+    ('5 %', '99.75 %')
+    """
+    return f"{100.0 * share:.6g} %"
+
+
+def level_words(certainty: float, joint: float, metric: str) -> str:
+    """Say at which level statements about the objective hold.
+
+    Examples
+    --------
+    >>> level_words(0.95, 0.95, "sales").partition("; ")[2]
+    "with the intervals of 'sales', all of it holds together in at least 95 %."
+    """
+    if not certainty:
+        return f"All intervals of {metric!r} hold together in at least {percent(joint)} of experiments."
+    return (
+        f"False winners in at most {percent(1.0 - certainty)} of experiments; with the intervals of"
+        f" {metric!r}, all of it holds together in at least {percent(joint)}."
+    )
+
+
+def _guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -> tuple[str, ...]:
+    """Say what each guardrail does and which arms it has not cleared, and at which level all of them act."""
+    out = []
+    in_play = np.asarray(decision.active) & ~ledger.book.retired
+    in_play[ledger.settings.reference] = False
+    for one in judged:
+        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared)
+        waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
+        state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
+        out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")
+    if judged:
+        guarded = {ledger.metric(rail.metric) for rail in ledger.settings.guardrails}
+        wrong = sum(ledger.tracks[place].delta for place in guarded)
+        out.append(
+            "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
+            f" its limit, in at most {percent(min(wrong, 1.0))} of experiments."
+        )
+    return tuple(out)
+
+
+def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
+    label, most = ledger.arms.labels[arm], float(one.most[arm])
+    if not np.isfinite(most):
+        return f"{label!r} (nothing is known of it)"
+    return f"{label!r} (may be worse by {most:.3g}, cleared below {one.limit:.3g})"
 
 
 def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
@@ -238,17 +358,24 @@ def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
     return tuple(out)
 
 
-def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
+def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged]) -> str:
     """Say what to do now, in one sentence."""
+    labels = ledger.arms.labels
     declared, leader = int(decision.declared), labels[int(decision.leader)]
-    sure = f"{decision.certainty:.3g}".rstrip("0").rstrip(".")
+    if coherent.is_empty:
+        return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
     if declared >= 0 and decision.certainty > 0:
-        within = ledger.settings.policy
-        epsilon = float(getattr(within, "epsilon", 0.0))
+        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         best += " of the arms that are left" if ledger.retirements else ""
-        return f"Show {labels[declared]!r}: it is {best}, with probability {sure} ({decision.mode})."
-    left = [label for label, active in zip(labels, decision.active, strict=True) if active]
+        if held_by:
+            return _held_advice(ledger, declared, best, held_by)
+        wrong = percent(1.0 - decision.certainty)
+        return (
+            f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
+            " experiments)."
+        )
+    left = [label for label, is_possible in zip(labels, coherent.possible, strict=True) if is_possible]
     if ledger.status == PAUSED:
         return "Call resume() to go on; rewards are still taken."
     if ledger.status != OPEN:
@@ -260,14 +387,41 @@ def _advice(ledger: Ledger, decision: Any, labels: tuple[str, ...]) -> str:
         return f"Go on: nothing is settled yet; the rewards of {len(ledger.waiting)} proposals are awaited."
     if decision.certainty == 0:
         return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
+    if left == [leader]:
+        return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
     if len(left) < len(labels):
         return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
     return f"Go on: {leader!r} looks best so far, and no arm can be ruled out yet."
 
 
-def _warnings(ledger: Ledger) -> list[str]:
+def _held_advice(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:
+    """Say why an arm that has won on the objective is not declared."""
+    label, settings = ledger.arms.labels[declared], ledger.settings
+    open_rails = [one for one in held_by if not one.cleared[declared]] or held_by
+    names = " and ".join(dict.fromkeys(repr(one.rail.metric) for one in open_rails))
+    known = f"it may be worse by {float(open_rails[0].most[declared]):.3g}"
+    if not np.isfinite(open_rails[0].most[declared]):
+        known = "nothing is known of it there"
+    if ledger.book.retired[settings.reference]:
+        todo = "the reference arm is retired, so no more will be known: look at that metric yourself"
+    else:
+        todo = f"it is declared once more than {open_rails[0].limit:.3g} is ruled out"
+    return (
+        f"Go on: {label!r} is {best} by {settings.names[0]!r}, but the guardrail on {names} has not cleared"
+        f" it ({known}); {todo}."
+    )
+
+
+def _warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
     settings, settled = ledger.settings, int(ledger.drawn.sum())
     out = _alarms(ledger)
+    if is_contradicted:
+        out.insert(
+            0,
+            f"ALARM: no gaps of {settings.names[0]!r} fit both its intervals and the arms that were dropped,"
+            " which a sound experiment shows in at most as many cases as claims may fail: look for gaps that"
+            " drift, rewards out of order or outside their range; no interval is shown",
+        )
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
             f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"

@@ -41,6 +41,7 @@ class ReportData(TypedDict):
     epsilon: float | None
     certainty: float
     mode: str
+    joint: float
     reference: str
     arms: list[ArmData]
     metrics: list[MetricData]
@@ -49,3 +50,5 @@ class ReportData(TypedDict):
     warnings: list[str]
     alarms: list[str]
     retirements: list[list[str]]
+    held: str | None
+    guardrails: list[str]

@@ -65,7 +65,9 @@ class Metric:
         Values of one proposal add up, and the sum is final at the end of the window. Otherwise the first
         value is final.
     delta : float
-        Probability that any of the metric's intervals is ever wrong.
+        Probability that any of the metric's intervals is ever wrong. Of the objective under
+        :class:`~orthobandit.AnytimeElimination` it is a part of the policy's δ instead, so that intervals and
+        declarations hold together.
     baseline : Baseline
         Forecast of the metric's level.
     """
@@ -101,16 +103,25 @@ class Guardrail:
         At least 0, in units of the metric.
     worse : {"higher", "lower"}
         Which side is worse.
+    harm : float, optional
+        A live experiment declares no arm that may still be worse by more than the margin and this together.
+        By default 0.2 standard deviations of the metric.
     """
 
     metric: str
     margin: float = 0.0
     worse: str = "higher"
+    harm: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("worse", self.worse, SIDES)
         if not 0 <= self.margin < np.inf:
             raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
+        if self.harm is not None and not 0 < self.harm < np.inf:
+            raise ParameterError(
+                f"harm={self.harm} must be a finite number above 0, or left out: no finite experiment shows"
+                " that an arm does no harm at all"
+            )
 
     @property
     def reason(self) -> str:

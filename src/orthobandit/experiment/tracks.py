@@ -54,21 +54,40 @@ class Track:
     """Intervals for one metric's gaps to the reference arm, from all settled proposals, at all times at once.
 
     Arms that come later have a sequence of their own from then on.
+
+    Parameters
+    ----------
+    metric : Metric
+    confidence : Confidence
+    arms : ArmSet
+    reference : int
+    delta : float, optional
+        Probability that any of the intervals is ever wrong; the metric's by default.
     """
 
-    def __init__(self, metric: Metric, confidence: Confidence, arms: ArmSet, reference: int) -> None:
+    def __init__(
+        self,
+        metric: Metric,
+        confidence: Confidence,
+        arms: ArmSet,
+        reference: int,
+        delta: float | None = None,
+    ) -> None:
         self.metric, self.confidence, self.reference = metric, confidence, reference
+        self.delta = metric.delta if delta is None else delta
         self.arms, self._sequences, self._others = arms, list[ContrastSequence](), list[list[int]]()
+        self._first_plans: list[int] = []
         self._pending: dict[int, Sums] = {}
         if 1 < len(arms) <= MOST_ARMS:
             self._begin([arm for arm in range(len(arms)) if arm != reference])
 
-    def _begin(self, others: list[int]) -> None:
+    def _begin(self, others: list[int], first_plan: int = 0) -> None:
         # Arms that come later share a twentieth of δ: half of what is left, each time.
         later = len(self._sequences)
         share = 0.05 / 2.0**later if later else 0.95
-        self._sequences.append(self._started(others, self.metric.delta * share / len(others)))
+        self._sequences.append(self._started(others, self.delta * share / len(others)))
         self._others.append(others)
+        self._first_plans.append(first_plan)
 
     def _started(self, others: list[int], level: float) -> ContrastSequence:
         """Return a sequence of the gaps of some arms, each at a level, before its first round."""
@@ -106,7 +125,11 @@ class Track:
     def _with(self, taken: list[tuple[Plan, Tally]]) -> list[ContrastSequence]:
         out = list(self._sequences)
         for plan, tally in taken:
-            out = [sequence.add(plan, tally) for sequence in out]
+            # Whoever added an arm may have known rewards of rounds drawn before: they are no evidence on it.
+            out = [
+                sequence.add(plan, tally) if int(plan.number) >= first else sequence
+                for sequence, first in zip(out, self._first_plans, strict=True)
+            ]
         return out
 
     def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
@@ -121,8 +144,22 @@ class Track:
         widest = most - least  # no two means are further apart
         return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
 
-    def extend(self, arms: ArmSet) -> None:
-        """Add arms; the sequences so far go on."""
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the metric's residuals so far; NaN before the first."""
+        sizes = self._sequences[0].seen.sizes if self._sequences else None
+        return float(np.sqrt(sizes.squared / sizes.rounds)) if sizes is not None and sizes.rounds else np.nan
+
+    def extend(self, arms: ArmSet, first_plan: int = 0) -> None:
+        """Add arms; the sequences so far go on.
+
+        Parameters
+        ----------
+        arms : ArmSet
+            The arms so far, followed by the new ones.
+        first_plan : int
+            Number of the first plan whose rounds are evidence on the new arms.
+        """
         new = len(arms) - len(self.arms)
         self._sequences = [
             replace(
@@ -136,7 +173,7 @@ class Track:
         before, self.arms = len(self.arms), arms
         self.__dict__.pop("centre", None)  # it has a value an arm
         if len(arms) <= MOST_ARMS:
-            self._begin(list(range(before, len(arms))))
+            self._begin(list(range(before, len(arms))), first_plan)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""
@@ -144,13 +181,18 @@ class Track:
             "sequences": [sequence.to_json() for sequence in self._sequences],
             "others": [list(others) for others in self._others],
             "pending": dump_pending(self._pending),
+            "delta": self.delta,
+            "first_plans": list(self._first_plans),
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from what :meth:`to_json` returned; the track must have the arms it had."""
         self._others = [list(others) for others in data["others"]]
+        # Releases up to 0.2 gave the objective a δ of its own, beside the policy's.
+        self.delta = float(data.get("delta", self.metric.delta))
+        self._first_plans = list(data.get("first_plans", [0] * len(self._others)))
         kept = zip(self._others, data["sequences"], strict=True)
-        self._sequences = [self._started(others, self.metric.delta).resumed(one) for others, one in kept]
+        self._sequences = [self._started(others, self.delta).resumed(one) for others, one in kept]
         self._pending = load_pending(data["pending"], len(self.arms))
 
 

@@ -206,14 +206,19 @@ class ReportAnswer(BaseModel):
     epsilon: float | None
     certainty: float
     mode: str
+    joint: float = Field(description="Probability that claims and the objective's intervals hold together")
     reference: str
     arms: list[ArmAnswer]
     metrics: list[MetricAnswer]
     holdout: list[list[str | float | None]]
     unused: int
     warnings: list[str]
-    alarms: list[str] = Field(description="Why claims cannot be believed: sample-ratio, missing, drift")
+    alarms: list[str] = Field(
+        description="Why claims cannot be believed: contradiction, sample-ratio, missing, drift"
+    )
     retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
+    held: str | None = Field(description="The arm that won while a guardrail has not cleared it")
+    guardrails: list[str] = Field(description="What each guardrail does and knows")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":

@@ -99,6 +99,7 @@ class GuardrailBody(Body):
     metric: Name
     margin: float = Guardrail.margin
     worse: Literal["higher", "lower"] = "higher"
+    harm: float | None = None
 
 
 class CreateBody(Body):

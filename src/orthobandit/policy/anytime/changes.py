@@ -7,7 +7,7 @@ import numpy as np
 from orthobandit._types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
-from orthobandit.policy.anytime.delta import cautious_gaps, shares
+from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.anytime.run import SHORTEST, Run
 from orthobandit.policy.anytime.settings import Settings
@@ -28,13 +28,19 @@ def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) ->
 
 
 def _tested_again(run: Run, again: Mask) -> Run:
-    """Start the tests of arms that have lost a rival again, at half of what is left of δ."""
+    """Start the tests of arms that have lost a rival again, at half of what is left of δ.
+
+    They count rounds of plans to come. Had they counted rounds that are drawn and not settled, somebody who
+    knows such rewards could begin a test just before a run of bad luck. Given all that was drawn before its
+    start, a test that begins with the next draw fails wrongly with probability α, whoever chose the moment.
+    """
     diagonal, spent = np.diag(again), np.where(again, run.left / 2.0, 0.0)
     return replace(
         run.with_evidence(lambda pairs: np.where(diagonal, 0.0, pairs)),
         alpha=np.where(diagonal, np.diag(spent), run.alpha),
         left=run.left - spent,
         met=run.met & ~again[:, np.newaxis],
+        first_plan=np.where(diagonal, run.plans + 1, run.first_plan),
     )
 
 
@@ -58,8 +64,9 @@ def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tal
         drawn=np.append(run.drawn, np.zeros(count - before)),
         relative=np.append(run.relative, np.zeros(count - before)),
         alpha=_grown(run.alpha, count, 0.5),
-        left=np.append(run.left, np.full(count - before, policy.delta)),
+        left=np.append(run.left, np.full(count - before, own_delta(policy))),
         met=_grown(run.met.astype(np.float64), count, 0.0) > 0,
+        first_plan=_grown(run.first_plan, count, float(run.plans + 1)).astype(np.int64),
         rho=_grown(run.rho, count, 1.0),
         scale=_grown(run.scale, count, 1.0),
         probabilities=np.zeros(count),

@@ -11,9 +11,12 @@ from orthobandit.estimate.evidence import Tuning
 from orthobandit.policy.anytime.settings import Settings
 
 RESERVE = 0.02  # of δ that is kept for arms that come and go
-# Shares of δ for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can end the
-# experiment, bounds decide when; where it cannot, they are for the reader.
-BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.05
+# Of δ, left for intervals that are shown beside the claims, so that all of it holds together with probability
+# 1 − δ. Their widths depend on it by a logarithm, as does the time to a decision on the share of the tests.
+SHOWN = 0.03
+# Shares of what is left for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can
+# end the experiment, bounds decide when; where it cannot, they are for the reader.
+BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.02
 TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
@@ -22,9 +25,18 @@ CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 EARLY, LEAST, MOST = 0.3, 3.0, 600.0
 
 
+def own_delta(policy: Settings) -> float:
+    """Return what each arm's row may spend of δ in all: everything but the share of shown intervals."""
+    return (1.0 - SHOWN) * policy.delta
+
+
 def shares(policy: Settings) -> tuple[float, float]:
-    """Return what each arm's row spends of δ on its test and on its bounds."""
-    spent = (1.0 - RESERVE) * policy.delta
+    """Return what each arm's row spends of δ on its test and on its bounds.
+
+    With ε = 0 that is .931 δ and .019 δ, otherwise .475 δ each. Of the rest, .02 δ is kept for arms that come
+    and go, and .03 δ is left for the intervals that an experiment shows.
+    """
+    spent = (1.0 - RESERVE - SHOWN) * policy.delta
     part = BOUNDS_THAT_STOP if policy.epsilon > 0 else BOUNDS_TO_READ
     return (1.0 - part) * spent, part * spent
 

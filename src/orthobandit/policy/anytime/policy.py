@@ -17,6 +17,7 @@ from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning, events
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.policy.anytime.delta import SHOWN
 from orthobandit.policy.anytime.leading import storage
 from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
 from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
@@ -27,7 +28,7 @@ from orthobandit.policy.base import FOREVER, Decision
 GOALS = ("identify", "earn")
 PAIRS = ("auto", "all", "leader")
 MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
-PAIRED = 73  # bytes of a pair
+PAIRED = 81  # bytes of a pair
 State = AnytimeState | LeadingState
 PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
 
@@ -63,7 +64,8 @@ class AnytimeElimination:
     Parameters
     ----------
     delta : float
-        Failure probability of everything that is claimed in a run.
+        Failure probability of everything that is claimed in a run, together with the intervals that an
+        experiment shows beside it.
     epsilon : float
         Stop as soon as the leader is proven within ε of the best arm; 0 to stop at a sole survivor.
     goal : {"identify", "earn"}
@@ -121,6 +123,11 @@ class AnytimeElimination:
         check_baseline(self.baseline)
         if self.pilot is not None:
             check_whole("pilot", self.pilot, least=4)
+
+    @property
+    def interval_delta(self) -> float:
+        """Part of δ that the policy leaves for the intervals that are shown beside its claims."""
+        return SHOWN * self.delta
 
     def start(
         self,
@@ -260,8 +267,8 @@ class AnytimeElimination:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
-        arm took part in start again, with half of what is left of the 2 % of δ kept in reserve, and arms
-        that only they had dropped come back. From now on the claims are about the best of
+        arm took part in start again with the next draw, with half of what is left of the 2 % of δ kept in
+        reserve, and arms that only they had dropped come back. From now on the claims are about the best of
         the arms that are left. They hold with probability 1 − δ for each choice of arms that does not depend
         on the rewards; if it does, as when the seeming best is retired, with 1 − mδ, m being the number of
         arms that could have become the best of the rest.
@@ -310,6 +317,14 @@ class AnytimeElimination:
             for place in np.ndindex(state.stage.shape)
         ]
         return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+
+    def renumber(self, state: State) -> AnytimeState:
+        """Return the state with the plan in force under a new number.
+
+        For those who draw from it by number, and have drawn from it together with something else so far.
+        """
+        state = all_pairs_of(state, "renumber")
+        return replace(state, plans=state.plans + 1)
 
     def dump(self, state: State) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""

@@ -76,6 +76,7 @@ class Rounds:
     scale: Array
     left: Array
     met: NDArray[np.bool_]
+    first_plan: Whole
     leader: Whole
     declared: Whole
     epsilon: Array
@@ -129,7 +130,11 @@ class Rounds:
         fixed before their draws. What they may be counted for does not depend on how many they are.
         """
         then = replace(
-            self, probabilities=plan.probabilities, values=plan.values, length=np.zeros_like(self.length)
+            self,
+            plans=np.asarray(plan.number),
+            probabilities=plan.probabilities,
+            values=plan.values,
+            length=np.zeros_like(self.length),
         )
         rivals = plan.rivals
         if rivals is None or np.any(rivals < 0):
@@ -140,6 +145,7 @@ class Rounds:
             count = int(tally.rounds)
         return replace(
             run,
+            plans=self.plans,
             probabilities=self.probabilities,
             values=self.values,
             length=self.length,
@@ -193,6 +199,10 @@ class Rounds:
         )
         # A test against an arm that has been retired since is no matter any more.
         kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
+        # Nor are rounds drawn before an entry began: whoever chose that moment may have known their rewards.
+        has_begun = self.first_plan <= _of_pairs(self.plans)
+        factor = np.where(has_begun, factor, np.inf)
+        kept &= np.diagonal(has_begun, axis1=-2, axis2=-1)
         tests = np.diagonal(factor, axis1=-2, axis2=-1)
         batch = Batch(
             rounds=_of_pairs(counts.sum(axis=-1)),

@@ -12,7 +12,7 @@ from orthobandit.estimate.augmented import PairGeometry, with_diagonal
 from orthobandit.estimate.boundaries import WIDE, normal_mixture
 from orthobandit.estimate.confidence import Confidence
 from orthobandit.estimate.evidence import Evidence, Tuning
-from orthobandit.policy.anytime.delta import cautious_gaps, shares, split_delta, tuned
+from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of, with_rivals
 from orthobandit.policy.anytime.settings import Settings, warm_up
@@ -64,8 +64,9 @@ class Run(Rounds):
             alpha=np.full((k, k), 0.5),
             rho=np.ones((k, k)),
             scale=np.ones((k, k)),
-            left=np.full(k, policy.delta),
+            left=np.full(k, own_delta(policy)),
             met=np.zeros((k, k), dtype=np.bool_),
+            first_plan=np.zeros((k, k), dtype=np.int64),
             leader=none,
             declared=none - 1,
             epsilon=nothing + np.inf,

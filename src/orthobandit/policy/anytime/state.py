@@ -55,6 +55,9 @@ class AnytimeState:
         What is left of δ for each arm, should it be the best.
     met : (..., K, K) array of bool
         Rivals that each arm was tested against.
+    first_plan : (..., K, K) array of int
+        Number of the first plan whose rounds each entry of the evidence counts: of entries that began when an
+        arm was retired or added, the next after that.
     leader, declared : (...) arrays of int
     epsilon : (...) array
         The leader is within this of the best arm.
@@ -94,6 +97,7 @@ class AnytimeState:
     scale: Array
     left: Array
     met: NDArray[np.bool_]
+    first_plan: Whole
     leader: Whole
     declared: Whole
     epsilon: Array
@@ -136,6 +140,7 @@ def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
         "active": (np.bool_, arm),
         "retired": (np.bool_, arm),
         "met": (np.bool_, pair),
+        "first_plan": (np.int64, pair),
         "left": (np.float64, arm),
         **whole,
         **real,
@@ -171,6 +176,8 @@ def load(arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> AnytimeState:
     """Invert :func:`dump`; `is_exact` tells whether evidence is that of an exact mode."""
     active = load_array(data, "active", np.bool_)
     batch = active.shape[:-1]
+    if "first_plan" not in data:  # 0.2 let tests that started again count rounds drawn before
+        data = {**data, "first_plan": np.zeros((*batch, len(arms), len(arms)), dtype=np.int64)}
     arrays = {
         name: load_array(data, name, kind, (*batch, *shape)) for name, (kind, shape) in _shapes(arms).items()
     }

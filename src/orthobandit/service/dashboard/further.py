@@ -6,7 +6,7 @@ from typing import Any
 
 from orthobandit.errors import InputError
 from orthobandit.experiment import Guardrail
-from orthobandit.experiment.glance import rail_words
+from orthobandit.experiment.guardrails import rail_words
 from orthobandit.experiment.settings import Options
 from orthobandit.service.dashboard.fields import bounds, number
 from orthobandit.service.models import CreateBody

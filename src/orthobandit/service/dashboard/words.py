@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from orthobandit._text import places_of, span
 from orthobandit.experiment import Guardrail, Metric
-from orthobandit.experiment.glance import Glance, rail_words
+from orthobandit.experiment.glance import Glance
+from orthobandit.experiment.guardrails import rail_words
 from orthobandit.experiment.report import MetricReport, Report
 
 TINY = 1e-12  # differences below this are rounding

@@ -115,3 +115,29 @@ def test_a_plan_survives_json():
     assert again.centre.limit == 1.0
     without = DEFAULT.plan(DEFAULT.start(ARMS))
     assert np.isinf(Plan.from_json(without.to_json()).centre.limit)
+
+
+def test_a_test_that_starts_again_counts_no_round_drawn_before():
+    state, rng = begun(EXACT, 5, rounds=100)
+    plan = EXACT.plan(state)
+    leader = int(state.leader)
+    changed = EXACT.retire(state, leader)
+    fresh = np.flatnonzero(np.diagonal(changed.weights) == 0)
+    assert len(fresh)
+    # Rivals that are still in the race: the retirement alone leaves nothing out.
+    others = np.array([arm for arm in range(3) if arm != leader])
+    rivals = np.where(np.arange(3) == others[0], others[1], others[0])
+    before = Plan(plan.probabilities, plan.rounds, plan.centre, plan.number, rivals)
+    after = EXACT.late(changed, before, played(plan, 5, rng))
+    assert np.all(np.diagonal(after.weights)[fresh] == 0)
+    assert not after.met[fresh].any()
+    now = EXACT.plan(changed)
+    later = EXACT.observe(changed, now, played(now, int(now.rounds), rng))
+    assert np.all(np.diagonal(later.weights)[np.intersect1d(fresh, others)] > 0)
+
+
+def test_states_without_first_plans_open():
+    state, _ = begun(EXACT, 5, rounds=100)
+    data = EXACT.dump(state)
+    del data["first_plan"]
+    assert not EXACT.load(ARMS, data).first_plan.any()

@@ -29,6 +29,7 @@ REMEMBERED = 4  # arms that have led, against which evidence is kept
 EMPTY: dict[str, Any] = {
     **dict.fromkeys((*EVIDENCE, "alpha", "rho", "scale", "left"), np.zeros(0)),
     "met": np.zeros(0, dtype=np.bool_),
+    "first_plan": np.zeros(0, dtype=np.int64),
 }
 
 

@@ -1,0 +1,119 @@
+"""Nothing that is said of the objective contradicts anything else that is said of it."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contradictions import contradictions
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
+from orthobandit.estimate.coherence import project_intervals
+from orthobandit.service.looks import Look
+from orthobandit.service.webhooks.news import DECLARED, news_of
+
+RUNS, FEW = 500, 10
+ROUNDS, STEP = 1600, 80
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_the_projection_is_the_smallest_box_that_keeps_every_truth(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 5))
+    low = np.round(rng.normal(size=count), 1)
+    high = low + np.round(2 * rng.random(count), 1)
+    low[0] = high[0] = 0.0
+    active, retired = rng.random(count) < 0.6, rng.random(count) < 0.2
+    retired[0] = False
+    active &= ~retired
+    if not active.any():
+        active[0] = True
+    leader, epsilon = int(rng.choice(np.flatnonzero(active))), float(rng.choice([0.0, 0.3, np.inf]))
+    found = project_intervals(low, high, active=active, retired=retired, leader=leader, epsilon=epsilon)
+    # All truths on a grid that holds every end, which is a multiple of a tenth.
+    lines = [np.arange(round(10 * a), round(10 * b) + 1) for a, b in zip(low, high, strict=True)]
+    gaps = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, count)
+    best = gaps[:, ~retired].max(axis=1)
+    fits = (gaps[:, active].max(axis=1) == best) & (best - gaps[:, leader] <= 10 * epsilon + 1e-9)
+    assert found.is_empty == (not fits.any())
+    if not found.is_empty:
+        assert found.low == pytest.approx(gaps[fits].min(axis=0) / 10)
+        assert found.high == pytest.approx(gaps[fits].max(axis=0) / 10)
+        assert found.epsilon >= (best - gaps[:, leader])[fits].max() / 10 - 1e-9
+        again = project_intervals(
+            found.low, found.high, active=active, retired=retired, leader=leader, epsilon=found.epsilon
+        )
+        assert again.low == pytest.approx(found.low)
+        assert again.high == pytest.approx(found.high)
+
+
+def play(seed):
+    """Play a random experiment; return the contradictions of all its looks, and its last report."""
+    rng = np.random.default_rng([27, seed])
+    count = int(rng.integers(2, 6))
+    bounds = (0.0, 1.0) if rng.random() < 0.5 else None
+    epsilon = float(rng.choice([0.0, 0.0, 0.15]))
+    policy = AnytimeElimination(
+        delta=float(rng.choice([0.05, 0.3])),
+        epsilon=epsilon,
+        goal=str(rng.choice(["identify", "earn"])),
+        rewards=bounds,
+    )
+    guarded = rng.random() < 0.4
+    experiment = Experiment.memory(
+        ArmSet.one_hot(count),
+        policy,
+        reference=int(rng.integers(count)),
+        metrics=[Metric("crash", rewards=bounds)] if guarded else [],
+        guardrails=[Guardrail("crash", 0.02)] if guarded else [],
+        key=f"{seed:032x}",
+    )
+    means = 0.5 * rng.random(count + 1) + 0.1
+    harm = np.where(rng.random(count + 1) < 0.3, 0.3, 0.05)
+    retires = int(rng.integers(ROUNDS)) if rng.random() < 0.3 else -1
+    extends = int(rng.integers(ROUNDS)) if rng.random() < 0.2 else -1
+    found = []
+    for first in range(0, ROUNDS, STEP):
+        if first <= retires < first + STEP:
+            experiment.retire(int(rng.integers(count)))
+        if first <= extends < first + STEP:
+            experiment.extend(ArmSet.one_hot(count + 1))
+        proposals = experiment.ask(STEP)
+        arms = np.array([one.arm for one in proposals])
+        level = 0.25 * np.sin((first + np.arange(STEP)) / 150.0) + 0.1
+        values = {"reward": (rng.random(STEP) < means[arms] + level).astype(float)}
+        if guarded:
+            values["crash"] = (rng.random(STEP) < harm[arms]).astype(float)
+        experiment.tell_many([one.id for one in proposals], values)
+        report = experiment.report()
+        found += [f"seed {seed}, {first + STEP} draws: {one}" for one in contradictions(report, epsilon)]
+        news = [
+            json.loads(one.body)["data"]
+            for one in news_of("x", Look(1, 0.0, report), 0.0)
+            if one.kind == DECLARED
+        ]
+        if [one["arm"] for one in news] != [report.declared] * (report.declared is not None):
+            found.append(f"seed {seed}: a webhook says {news}, the report {report.declared!r}")
+    return found, report
+
+
+def check(seeds):
+    """Play experiments; none contradicts itself, and most get as far as to claim something."""
+    played = [play(seed) for seed in seeds]
+    assert not [one for found, _ in played for one in found]
+    reports = [report for _, report in played]
+    claims = [not all(arm.is_active for arm in report.arms) for report in reports]
+    assert np.mean(claims) > 0.5
+    # At 30 %, half of the runs' δ, no event of that probability may be seen more often than so.
+    assert np.mean(["contradiction" in report.alarms for report in reports]) < 0.1
+
+
+def test_no_report_of_some_random_experiments_contradicts_itself():
+    check(range(FEW))
+
+
+@pytest.mark.slow
+def test_no_report_of_five_hundred_random_experiments_contradicts_itself():
+    check(range(FEW, RUNS))
