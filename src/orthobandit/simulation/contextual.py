@@ -1,4 +1,4 @@
-"""Simulated rounds with their own features: who comes, what each arm is worth to them, and how the level moves."""
+"""Simulated rounds with their own features: who comes, what arms are worth to them, how the level moves."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_whole
 from orthobandit._compile import compiled, compiled_for
-from orthobandit._random import next_position, compiled_stream, stream
+from orthobandit._random import compiled_stream, next_position, stream
 from orthobandit._types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.baseline import CompiledBaseline, CovariateRegression
 from orthobandit.estimate.compiled_forecast import (
     NOTHING,
+    REGRESSION,
     Recipe,
     forecast,
     fresh_memory,
@@ -122,7 +123,9 @@ class ReplayedOffers(Offers):
         Of the columns of the context.
     """
 
-    def __init__(self, features: ArrayLike, context: ArrayLike | None = None, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, features: ArrayLike, context: ArrayLike | None = None, names: Sequence[str] = ()
+    ) -> None:
         self._features = np.asarray(features, dtype=np.float64)
         if self._features.ndim != 3 or not np.all(np.isfinite(self._features)):
             raise ParameterError(f"features have shape {self._features.shape}; finite (n, K, d) is needed")
@@ -395,7 +398,9 @@ def simulate_offers(
             )
             if kernel(*arguments, steps.plan_into, steps.observe, steps.score) < 0:
                 raise ParameterError(f"{policy!r} could not plan in replication {replication}")
-        theta[replication] = [steps.score(steps.settings, memory, 0, unit) for unit in np.eye(offers.dimension)]
+        theta[replication] = [
+            steps.score(steps.settings, memory, 0, unit) for unit in np.eye(offers.dimension)
+        ]
     rounds = every * np.arange(1, horizon // every + 1)
     return ContextualResult(totals[:, 0], rounds, curve, totals[:, 1].astype(np.int64), theta)
 
@@ -413,13 +418,18 @@ def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, bool, list[int]
             raise ParameterError(f"the baseline asks for context {unknown[0]!r}; offers have {known}")
         columns = [offers.names.index(name) for name in baseline.names]
         # The memory of a regression on so many columns; see CovariateRegression.
-        recipe = Recipe(4, float(baseline.ridge), len(columns), np.zeros(0))
+        recipe = Recipe(REGRESSION, float(baseline.ridge), len(columns), np.zeros(0))
         return recipe, True, columns
     raise ParameterError(f"baseline={baseline!r} has no compiled step; simulations of offers need one")
 
 
 def _levels(
-    shift: Oblivious | ContextualShift | None, means: Array, context: Array, first: int, seed: int, replication: int
+    shift: Oblivious | ContextualShift | None,
+    means: Array,
+    context: Array,
+    first: int,
+    seed: int,
+    replication: int,
 ) -> Array:
     if shift is None:
         return np.zeros(len(means))

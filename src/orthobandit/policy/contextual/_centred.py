@@ -89,7 +89,13 @@ def score_centred(_settings: object, memory: CentredMemory, i: int, feature: Arr
 
 @compiled
 def learn_centred(
-    memory: CentredMemory, i: int, scaled: Array, probabilities: Array, arm: int, reward: float, forecast: float
+    memory: CentredMemory,
+    i: int,
+    scaled: Array,
+    probabilities: Array,
+    arm: int,
+    reward: float,
+    forecast: float,
 ) -> None:
     """Add one round to the regression and to the scale of residuals; `scaled` (K, d) are its features."""
     theta = memory.theta[i]

@@ -161,8 +161,8 @@ class CompiledContextual(ABC):
         # What plan_into notes of the features must be noted here, too: a plan leaves the state as it was.
         steps.plan_into(steps.settings, memory, 0, offer.features, np.zeros(len(offer)))
         steps.observe(steps.settings, memory, 0, offer.features, probabilities, arm, reward, forecast)
-        flat = (array[0] for array in memory)
-        return ContextualState(state.dimension, type(memory)(*flat), state.rounds + 1)
+        flat = (np.asarray(array[0]) for array in memory)
+        return ContextualState(state.dimension, type(memory)(*flat), np.asarray(state.rounds + 1))
 
     def estimate(self, state: ContextualState) -> Array:
         """Return the estimate of θ (..., d)."""

@@ -39,7 +39,10 @@ class Offer:
     context: Mapping[str, float] = field(default_factory=lambda: NOBODY)
 
     def __init__(
-        self, features: ArrayLike, labels: Sequence[str] | None = None, context: Mapping[str, float] | None = None
+        self,
+        features: ArrayLike,
+        labels: Sequence[str] | None = None,
+        context: Mapping[str, float] | None = None,
     ) -> None:
         rows = np.array(features, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
@@ -77,7 +80,9 @@ class Offer:
     def index(self, label: str) -> int:
         """Return the row of an arm; an arm that is not offered is refused by name."""
         if label not in self.labels:
-            raise ParameterError(f"{label!r} is not offered in this round; it offers {', '.join(self.labels)}")
+            raise ParameterError(
+                f"{label!r} is not offered in this round; it offers {', '.join(self.labels)}"
+            )
         return self.labels.index(label)
 
 
@@ -138,7 +143,9 @@ class Interactions:
         """The number of features d."""
         return len(self.names)
 
-    def offer(self, context: Mapping[str, float] | None = None, available: Iterable[str] | None = None) -> Offer:
+    def offer(
+        self, context: Mapping[str, float] | None = None, available: Iterable[str] | None = None
+    ) -> Offer:
         """Return the offer for one visitor.
 
         Parameters
@@ -156,15 +163,23 @@ class Interactions:
         chosen = list(available)
         unknown = [label for label in chosen if label not in self.labels]
         if unknown:
-            raise ParameterError(f"available arm {unknown[0]!r} is unknown; arms are {', '.join(self.labels)}")
+            raise ParameterError(
+                f"available arm {unknown[0]!r} is unknown; arms are {', '.join(self.labels)}"
+            )
         if not chosen:
-            raise ParameterError("no arm is available in this round; offer at least one, or leave the round out")
+            raise ParameterError(
+                "no arm is available in this round; offer at least one, or leave the round out"
+            )
         places = [place for place, label in enumerate(self.labels) if label in chosen]
         return Offer(features[places], [self.labels[place] for place in places], given)
 
     def features(self, context: ArrayLike) -> Array:
         """Return features (n, K, d) for a table of contexts (n, m), columns in the order of `context`."""
-        table = np.asarray(context, dtype=np.float64).reshape(-1, len(self.context))
+        table = np.atleast_2d(np.asarray(context, dtype=np.float64))
+        if table.shape[1:] != (len(self.context),):
+            raise ParameterError(
+                f"context has shape {table.shape}; {len(self.context)} columns are needed: {', '.join(self.context)}"
+            )
         whole = np.concatenate([np.ones((len(table), 1)), table], axis=1)
         crossed = self._arms[np.newaxis, :, :, np.newaxis] * whole[:, np.newaxis, np.newaxis, :]
         return np.asarray(crossed.reshape(len(table), len(self.labels), -1))

@@ -12,10 +12,8 @@ from orthobandit._linalg import cholesky_into
 from orthobandit._types import Array, Whole
 from orthobandit.estimate.baseline import ARMA, Baseline, RunningMean, check_baseline
 from orthobandit.policy.contextual._centred import (
-    REFRESH,
     CentredMemory,
     begin_centred,
-    learn_centred,
     scale_into,
     score_centred,
 )
@@ -153,9 +151,10 @@ class CentredThompson(CompiledContextual):
 class ContextualSemiparametricTS(CentredThompson):
     """Semiparametric Thompson sampling (Kim & Paik 2019), contextual as published.
 
-    B = I + Σ x̃x̃ᵀ + Σ Cov_π, y = 2Σ x̃r, θ̂ = B⁻¹y, θ̃ ~ N(θ̂, v²B⁻¹); each arm is played as often as it is best in
-    `draws` samples. The authors state in their code that a US patent is claimed on the method. Departs: v is in
-    units of the residuals' scale; a running mean is taken off rewards (``baseline=NoBaseline()`` takes none off).
+    B = I + Σ x̃x̃ᵀ + Σ Cov_π, y = 2Σ x̃r, θ̂ = B⁻¹y, θ̃ ~ N(θ̂, v²B⁻¹); each arm is played as often as it is best
+    in `draws` samples. The authors state in their code that a US patent is claimed on the method.
+    Departs: v is in units of the residuals' scale, and a running mean is taken off rewards
+    (``baseline=NoBaseline()`` takes none off).
     """
 
     spread: float = 2.0
