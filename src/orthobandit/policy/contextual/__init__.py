@@ -1,0 +1,25 @@
+"""Policies for rounds with their own features: each visitor is offered arms as they are for that visitor.
+
+The reward of a round is x_{t,a}ᵀθ + ν_t + noise. The level ν_t is arbitrary and may depend on who comes; only
+the effect θ of the arms is modelled.
+"""
+
+from orthobandit.policy.contextual.base import ContextualPolicy, ContextualState
+from orthobandit.policy.contextual.bose import ContextualBOSE
+from orthobandit.policy.contextual.information_directed import InformationDirected
+from orthobandit.policy.contextual.linear import ContextualLinTS, ContextualLinUCB
+from orthobandit.policy.contextual.offers import Interactions, Offer
+from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
+
+__all__ = [
+    "CentredThompson",
+    "ContextualBOSE",
+    "ContextualLinTS",
+    "ContextualLinUCB",
+    "ContextualPolicy",
+    "ContextualSemiparametricTS",
+    "ContextualState",
+    "InformationDirected",
+    "Interactions",
+    "Offer",
+]

@@ -1,0 +1,438 @@
+"""Simulated rounds with their own features: who comes, what arms are worth to them, how the level moves."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._checks import check_whole
+from orthobandit._compile import compiled, compiled_for
+from orthobandit._random import compiled_stream, next_position, stream
+from orthobandit._types import Array, Whole
+from orthobandit.errors import ParameterError
+from orthobandit.estimate.baseline import CompiledBaseline, CovariateRegression
+from orthobandit.estimate.compiled_forecast import (
+    NOTHING,
+    REGRESSION,
+    Recipe,
+    forecast,
+    fresh_memory,
+    learn,
+    learn_regressed,
+    regressed,
+    regressor_count,
+)
+from orthobandit.policy.contextual.base import CompiledContextual
+from orthobandit.policy.contextual.offers import Interactions
+from orthobandit.simulation.noise import Gaussian, Noise, reward_of
+from orthobandit.simulation.paths import Oblivious
+
+BLOCK = 4_000_000  # features that are made at a time, to bound memory
+CURVE = 100  # places at which regret is recorded
+
+
+class Offers(ABC):
+    """Who comes: features of all arms and the context of each visitor."""
+
+    arms: int
+    dimension: int
+    names: tuple[str, ...] = ()
+
+    @abstractmethod
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:
+        """Return features (n, K, d) and contexts (n, m) of so many visitors."""
+
+
+@dataclass(frozen=True)
+class SphereOffers(Offers):
+    """Every arm of every round anew: uniform on the unit sphere."""
+
+    arms: int
+    dimension: int
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        drawn = generator.normal(size=(count, self.arms, self.dimension))
+        drawn /= np.linalg.norm(drawn, axis=2, keepdims=True)
+        return drawn, np.zeros((count, 0))
+
+
+@dataclass(frozen=True)
+class GaussianOffers(Offers):
+    """Every arm of every round anew: standard normal features, divided by √d."""
+
+    arms: int
+    dimension: int
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        drawn = generator.normal(size=(count, self.arms, self.dimension))
+        return drawn / np.sqrt(self.dimension), np.zeros((count, 0))
+
+
+@dataclass(frozen=True)
+class PositiveOffers(Offers):
+    """Every arm of every round anew: few large non-negative features, of length 1."""
+
+    arms: int
+    dimension: int
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        weights = np.full(self.dimension, 1.0 / self.dimension)
+        drawn = generator.dirichlet(weights, size=(count, self.arms))
+        drawn /= np.maximum(np.linalg.norm(drawn, axis=2, keepdims=True), 1e-12)
+        return drawn, np.zeros((count, 0))
+
+
+class InteractionOffers(Offers):
+    """The same arms for everybody, whose effects depend on the visitor's context.
+
+    Parameters
+    ----------
+    interactions : Interactions
+    contexts : callable
+        ``contexts(generator, count)`` returns contexts (n, m) of so many visitors; normal by default.
+    """
+
+    def __init__(
+        self, interactions: Interactions, contexts: Callable[[np.random.Generator, int], Array] | None = None
+    ) -> None:
+        self.interactions = interactions
+        self.arms = len(interactions.labels)
+        self.dimension = interactions.dimension
+        self.names = interactions.context
+        self._contexts = contexts
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        if self._contexts is None:
+            context = generator.normal(size=(count, len(self.names)))
+        else:
+            context = np.asarray(self._contexts(generator, count), dtype=np.float64)
+        return self.interactions.features(context), context
+
+
+class ReplayedOffers(Offers):
+    """Offers of a log, drawn with replacement.
+
+    Parameters
+    ----------
+    features : array-like (n, K, d)
+    context : array-like (n, m), optional
+    names : sequence of str
+        Of the columns of the context.
+    """
+
+    def __init__(
+        self, features: ArrayLike, context: ArrayLike | None = None, names: Sequence[str] = ()
+    ) -> None:
+        self._features = np.asarray(features, dtype=np.float64)
+        if self._features.ndim != 3 or not np.all(np.isfinite(self._features)):
+            raise ParameterError(f"features have shape {self._features.shape}; finite (n, K, d) is needed")
+        rows = len(self._features)
+        self._context = np.zeros((rows, 0)) if context is None else np.asarray(context, dtype=np.float64)
+        self.arms = int(self._features.shape[1])
+        self.dimension = int(self._features.shape[2])
+        self.names = tuple(names)
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        rows = generator.integers(len(self._features), size=count)
+        return self._features[rows], self._context[rows]
+
+
+class ContextualShift(ABC):
+    """A level ν_t that may depend on who comes and, through `cancels`, on the plan; never on the draw."""
+
+    cancels: bool = False  # whether ν_t = −μ_pᵀθ, the mean of the plan in force, is added
+
+    @abstractmethod
+    def values(self, means: Array, context: Array, first: int) -> Array:
+        """Return ν (n,) of rounds after the `first`, given x_aᵀθ (n, K) and contexts (n, m)."""
+
+
+@dataclass(frozen=True)
+class AgainstTheBest(ContextualShift):
+    """ν_t = −max_a x_aᵀθ: the better the offer, the lower the level."""
+
+    def values(self, means: Array, context: Array, first: int) -> Array:  # noqa: ARG002, D102
+        return np.asarray(-means.max(axis=1))
+
+
+@dataclass(frozen=True)
+class AgainstThePlan(ContextualShift):
+    """ν_t = −μ_pᵀθ: cancels what the plan would earn, so that rewards hide all learning."""
+
+    cancels = True
+
+    def values(self, means: Array, context: Array, first: int) -> Array:  # noqa: ARG002, D102
+        return np.zeros(len(means))
+
+
+class WhoComes(ContextualShift):
+    """ν_t = function(context): the level of each visitor is anything.
+
+    Parameters
+    ----------
+    function : callable
+        From contexts (n, m) to levels (n,).
+    """
+
+    def __init__(self, function: Callable[[Array], Array]) -> None:
+        self._function = function
+
+    def values(self, means: Array, context: Array, first: int) -> Array:  # noqa: ARG002, D102
+        return np.asarray(self._function(context), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextualEnvironment:
+    """Rewards r_t = x_{t,a}ᵀθ + ν_t + η_t; the truth is for the runner alone.
+
+    Parameters
+    ----------
+    offers : Offers
+        Who comes.
+    theta : array-like (d,)
+    shift : Oblivious or ContextualShift, optional
+        The level; 0 by default.
+    noise : Noise
+        Standard Gaussian by default.
+    """
+
+    offers: Offers
+    theta: Array
+    shift: Oblivious | ContextualShift | None
+    noise: Noise
+
+    def __init__(
+        self,
+        offers: Offers,
+        theta: ArrayLike,
+        shift: Oblivious | ContextualShift | None = None,
+        noise: Noise | None = None,
+    ) -> None:
+        coefficients = np.array(theta, dtype=np.float64)
+        if coefficients.shape != (offers.dimension,) or not np.all(np.isfinite(coefficients)):
+            raise ParameterError(
+                f"theta has shape {coefficients.shape}; {offers.dimension} finite coefficients are needed"
+            )
+        if shift is not None and not isinstance(shift, Oblivious | ContextualShift):
+            raise ParameterError(f"shift={shift!r} must be an oblivious or a contextual shift")
+        coefficients.flags.writeable = False
+        object.__setattr__(self, "offers", offers)
+        object.__setattr__(self, "theta", coefficients)
+        object.__setattr__(self, "shift", shift)
+        object.__setattr__(self, "noise", Gaussian() if noise is None else noise)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextualResult:
+    """What a simulation of personalised rounds found.
+
+    Attributes
+    ----------
+    regret : (R,) array
+        Σ max_a x_aᵀθ − x_{a_t}ᵀθ at the end.
+    rounds : (C,) array of int
+    curve : (R, C) array
+        Regret after these rounds.
+    taught : (R,) array
+        Rounds in which more than one arm could be drawn.
+    theta : (R, d) array
+        The estimate of θ at the end.
+    """
+
+    regret: Array
+    rounds: Whole
+    curve: Array
+    taught: Whole
+    theta: Array
+
+    def __str__(self) -> str:
+        error = self.regret.std(ddof=1) / np.sqrt(len(self.regret)) if len(self.regret) > 1 else np.nan
+        return f"regret {self.regret.mean():.0f} ± {error:.0f} over {len(self.regret)} runs"
+
+
+@compiled
+def play_offers(
+    features: Array,
+    context: Array,
+    means: Array,
+    shift: Array,
+    cancels: bool,
+    noise: tuple[int, tuple[float, float, float]],
+    streams: tuple[Any, Any],
+    recipe: Recipe,
+    uses_context: bool,
+    level: Array,
+    clock: int,
+    settings: Any,
+    memory: Any,
+    i: int,
+    curve: Array,
+    every: int,
+    totals: Array,
+    plan_into: Any,
+    observe: Any,
+    score: Any,
+) -> int:
+    """Play the rounds of one block; returns −1 if a plan could not be made.
+
+    `totals` holds the regret so far and the rounds that were drawn, `level` (n,) is the forecaster's memory.
+    """
+    rounds, count, _ = features.shape
+    probabilities = np.zeros(count)
+    regressors = np.zeros(1 + context.shape[1] if uses_context else regressor_count(recipe))
+    for t in range(rounds):
+        if plan_into(settings, memory, i, features[t], probabilities) < 0:
+            return -1
+        if uses_context:
+            regressors[0] = 1.0
+            for k in range(context.shape[1]):
+                regressors[1 + k] = context[t, k]
+            expected = regressed(level, regressors, 0)
+        else:
+            expected = forecast(recipe, level, clock + t, regressors)
+        position = next_position(streams[0])
+        arm = 0
+        reached = 0.0
+        best = means[t, 0]
+        hidden = 0.0
+        is_drawn = False
+        for a in range(count):
+            best = max(best, means[t, a])
+            hidden += probabilities[a] * means[t, a]
+            if probabilities[a] > 0.0 and not is_drawn:
+                arm = a
+                reached += probabilities[a]
+                is_drawn = position < reached
+        mean = means[t, arm] + shift[t]
+        if cancels:
+            mean -= hidden
+        reward, _ = reward_of(mean, noise[0], noise[1], streams[1])
+        totals[0] += best - means[t, arm]
+        totals[1] += probabilities[arm] < 1.0
+        residual = reward - score(settings, memory, i, features[t, arm])
+        observe(settings, memory, i, features[t], probabilities, arm, reward, expected)
+        if uses_context:
+            learn_regressed(level, regressors, residual, 0, recipe.rate)
+        else:
+            learn(recipe, level, regressors, residual)
+        if (clock + t + 1) % every == 0:
+            curve[(clock + t + 1) // every - 1] = totals[0]
+    return 0
+
+
+def simulate_offers(
+    policy: CompiledContextual,
+    environment: ContextualEnvironment,
+    *,
+    horizon: int,
+    replications: int,
+    seed: int = 0,
+) -> ContextualResult:
+    """Play a contextual policy in an environment, many replications.
+
+    The same seed brings the same visitors, noise and positions of draws to every policy.
+
+    Parameters
+    ----------
+    policy : contextual policy
+    environment : ContextualEnvironment
+    horizon, replications : int
+    seed : int
+
+    Examples
+    --------
+    >>> from orthobandit.policy.contextual import InformationDirected
+    >>> world = ContextualEnvironment(SphereOffers(5, 3), [1.0, 0.0, 0.0], AgainstThePlan())
+    >>> runs = simulate_offers(InformationDirected(), world, horizon=500, replications=2, seed=1)
+    >>> bool(runs.regret.max() < 300)
+    True
+    """
+    check_whole("horizon", horizon)
+    check_whole("replications", replications)
+    offers = environment.offers
+    steps = policy.steps(offers.dimension)
+    baseline = getattr(policy, "baseline", None)
+    recipe, uses_context, columns = _forecasting(baseline, offers)
+    every = max(horizon // CURVE, 1)
+    curve = np.zeros((replications, horizon // every))
+    totals = np.zeros((replications, 2))
+    theta = np.zeros((replications, offers.dimension))
+    size = max(BLOCK // (offers.arms * offers.dimension), 1)
+    for replication in range(replications):
+        memory = policy.begin(offers.dimension, np.array([seed * 1_000_003 + replication]))
+        level = fresh_memory(recipe)
+        visitors = stream(seed, "visitors", replication)
+        streams = (compiled_stream(seed, "arms", replication), compiled_stream(seed, "noise", replication))
+        for clock in range(0, horizon, size):
+            count = min(size, horizon - clock)
+            features, context = offers.sample(visitors, count)
+            means = features @ environment.theta
+            arguments = (
+                np.ascontiguousarray(features),
+                np.ascontiguousarray(context[:, columns]),
+                means,
+                _levels(environment.shift, means, context, clock, seed, replication),
+                bool(getattr(environment.shift, "cancels", False)),
+                (environment.noise.kind, environment.noise.parameters),
+                streams,
+                recipe,
+                uses_context,
+                level,
+                clock,
+                steps.settings,
+                memory,
+                0,
+                curve[replication],
+                every,
+                totals[replication],
+            )
+            about = (steps.settings, memory, 0, features[0])
+            p = np.zeros(offers.arms)
+            kernel = compiled_for(
+                play_offers,
+                arguments,
+                [(0, (*about, p)), (None, (*about, p, 0, 0.0, 0.0)), (0.0, (steps.settings, memory, 0, p))],
+            )
+            if kernel(*arguments, steps.plan_into, steps.observe, steps.score) < 0:
+                raise ParameterError(f"{policy!r} could not plan in replication {replication}")
+        theta[replication] = [
+            steps.score(steps.settings, memory, 0, unit) for unit in np.eye(offers.dimension)
+        ]
+    rounds = every * np.arange(1, horizon // every + 1)
+    return ContextualResult(totals[:, 0], rounds, curve, totals[:, 1].astype(np.int64), theta)
+
+
+def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, bool, list[int]]:
+    """Return what a policy's forecaster does, whether it looks at the context, and at which columns of it."""
+    if baseline is None:
+        return Recipe(NOTHING, 1.0, 0, np.zeros(0)), False, []
+    if isinstance(baseline, CompiledBaseline):
+        return baseline.recipe, False, []
+    if isinstance(baseline, CovariateRegression):
+        unknown = [name for name in baseline.names if name not in offers.names]
+        if unknown:
+            known = ", ".join(offers.names) or "none"
+            raise ParameterError(f"the baseline asks for context {unknown[0]!r}; offers have {known}")
+        columns = [offers.names.index(name) for name in baseline.names]
+        # The memory of a regression on so many columns; see CovariateRegression.
+        recipe = Recipe(REGRESSION, float(baseline.ridge), len(columns), np.zeros(0))
+        return recipe, True, columns
+    raise ParameterError(f"baseline={baseline!r} has no compiled step; simulations of offers need one")
+
+
+def _levels(
+    shift: Oblivious | ContextualShift | None,
+    means: Array,
+    context: Array,
+    first: int,
+    seed: int,
+    replication: int,
+) -> Array:
+    if shift is None:
+        return np.zeros(len(means))
+    if isinstance(shift, Oblivious):
+        return shift.values(first, len(means), seed=seed, replication=replication)
+    return shift.values(means, context, first)
