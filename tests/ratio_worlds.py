@@ -102,7 +102,18 @@ def shifting(rng, rows=400):
     return cells_of_ratio(hour, arm, above, below, plans), np.append(0.0, truth)[:, np.newaxis]
 
 
-RATIO_WORLDS = {world.__name__: world for world in (ramped, even, heavy, opposed, sparse, three, shifting)}
+def few(rng, rows=400):
+    """Return some thirty clicks of the new arm, each worth a lognormal amount."""
+    plans = np.tile([0.9, 0.1], (HOURS, 1))
+    hour, arm = drawn(rng, plans, rows)
+    below = (rng.random(len(hour)) < 0.02).astype(float)
+    above = below * np.exp(rng.standard_normal(len(hour)))
+    return cells_of_ratio(hour, arm, above, below, plans), np.zeros((HOURS, 1))
+
+
+RATIO_WORLDS = {
+    world.__name__: world for world in (ramped, even, heavy, opposed, sparse, three, shifting, few)
+}
 
 
 def lifted(rng, *, lift=0.2, rows=400, of_coins=False):

@@ -214,7 +214,7 @@ class Joint:
         known = np.asarray((p > 0).all(axis=1))
         rounds = np.where(known, self.rounds, 0.0)
         steps, size = len(self.first), len(self.series)
-        totals, peaks = np.zeros((steps, 2 * size)), np.zeros((steps, 2 * size))
+        totals, peaks, most = (np.zeros((steps, 2 * size)) for _ in range(3))
         variances, pooled = (np.zeros((steps, 2 * size, 2 * size)) for _ in range(2))
         drawn = np.zeros((steps, 2))
         for place, one in enumerate((arm, over)):
@@ -232,6 +232,8 @@ class Joint:
             louder = np.sqrt(self._loudness(self._by_step(products), self._by_step(counts)))
             pooled[:, at, at] = self._by_step(inverse[:, np.newaxis, np.newaxis] * self.products)
             pooled[:, at, at] *= louder[:, :, np.newaxis] * louder[:, np.newaxis]
+            largest = inverse[:, np.newaxis] * self._most(self._largest[cells], cells)
+            most[:, at] = np.maximum.reduceat(largest, self.first, axis=0)
             reach = np.maximum.reduceat(inverse, self.first)[:, np.newaxis]
             peaks[:, at] = reach * np.stack([sizes.excess for sizes in self._sizes], axis=-1)
         return PairPath(
@@ -241,6 +243,7 @@ class Joint:
             pooled=np.cumsum(pooled, axis=0),
             drawn=np.cumsum(drawn, axis=0),
             peaks=np.maximum.accumulate(peaks, axis=0),
+            most=np.maximum.accumulate(most, axis=0),
             scattered=np.stack([one.scattered for one in self._sizes], axis=-1),
             largest=np.stack([one.largest for one in self._sizes], axis=-1),
             offsets=np.tile(self.offsets, 2),
@@ -286,6 +289,8 @@ class JointSums:
     totals, peaks, offsets : (..., k) arrays
         Sums of scores, the most that a round of heavy tails may have moved each by, and what is added to
         levels.
+    most : (..., k) array
+        The largest score less what was predicted.
     weights : (...) array
         Rounds.
     variances, pooled : (..., k, k) arrays
@@ -304,6 +309,7 @@ class JointSums:
     pooled: Array
     drawn: Array
     peaks: Array
+    most: Array
     scattered: Array
     largest: Array
     offsets: Array
@@ -324,6 +330,7 @@ class JointSums:
             pooled=rows @ self.pooled @ rows.T,
             # A round is of one arm, and moves one of the two.
             peaks=np.max(np.abs(rows) * self.peaks[..., np.newaxis, :], axis=-1),
+            most=np.max(np.abs(rows) * self.most[..., np.newaxis, :], axis=-1),
             guess=rows @ self.guess @ rows.T,
         )
 
@@ -344,7 +351,7 @@ class PairPath(JointSums):
 
 
 SUMMED = ("totals", "weights", "variances", "pooled", "drawn", "scattered")
-ALONG = (*SUMMED, "peaks", "largest")
+ALONG = (*SUMMED, "peaks", "most", "largest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,9 +420,9 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
 def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Region | None:
     """Return the region whose projections hold for one look, each with probability 1 − δ; None with few rows.
 
-    Student's quantile has as many degrees of freedom as the rarer arm has rows, less one, and errors are so
-    much larger: values of the arms may be fitted to the same rows. Where most rows are 0, those that are not
-    count as rows.
+    Errors are larger by as much as values of the arms may be fitted to the same rows. Student's quantile has
+    the degrees of freedom that the variance is worth, 2(Σe²)²/Σe⁴, which is at least 2·Σe²/max e²: about
+    n/log n for n normal scores, twice the sales where all else is 0, few where a few rows carry all.
 
     Parameters
     ----------
@@ -428,11 +435,12 @@ def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Regio
     variances = np.einsum("ri,ij,rj->r", divisors, sums.variances, divisors) / float(sums.weights) ** 2
     if np.any(levels <= 0) or np.any(levels**2 < FEWEST_SALES * variances):
         return None
-    sales = np.divide(levels**2, variances, out=np.full(len(levels), np.inf), where=variances > 0)
-    rows = min(float(sums.drawn.min()), float(sales.min()))
+    rows = float(sums.drawn.min())
     if rows < FEWEST:
         return None
-    level = float(stdtrit(rows - 1.0, delta / 2.0)) ** 2 * rows / (rows - 1.0)
+    squares = sums.variances.diagonal()
+    free = min(rows - 1.0, 2.0 * float(events(squares, sums.most)[squares > 0].min(initial=np.inf)))
+    level = float(stdtrit(free, delta / 2.0)) ** 2 * rows / (rows - 1.0)
     return Region(sums.estimates, level * sums.variances / float(sums.weights) ** 2)
 
 

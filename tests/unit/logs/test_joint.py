@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from log_worlds import cells_from
 from orthobandit.estimate.boundaries import tightest_rho
@@ -53,6 +54,7 @@ def sums(variances, estimates=(10.0, 5.0, 10.0, 5.0), **changed):
         "pooled": np.array(variances, dtype=float),
         "drawn": np.full(2, ROUNDS / 2.0),
         "peaks": np.zeros(len(variances)),
+        "most": np.ones(len(variances)),
         "scattered": np.full(2, ROUNDS),
         "largest": np.full(2, 4.0),
         "offsets": np.zeros(len(variances)),
@@ -192,6 +194,15 @@ def test_nothing_is_said_at_all_times_before_there_is_evidence(changed):
     main = np.array([[1.0, 0.0, -1.0, 0.0]])
     assert region_at_all_times(sums(GUESS), 0.05, main, main[0]) is not None
     assert region_at_all_times(sums(GUESS, **changed), 0.05, main, main[0]) is None
+
+
+def test_one_look_is_less_sure_where_few_rows_carry_the_variance():
+    below = np.eye(4)[[1, 3]]
+    usual = region_for_one_look(sums(GUESS), 0.05, below)
+    four = region_for_one_look(sums(GUESS, most=np.array([100.0, 1.0, 1.0, 1.0])), 0.05, below)
+    # 4e4 is four times the largest square: eight degrees of freedom; otherwise as many as rows.
+    expected = (stdtrit(8.0, 0.025) / stdtrit(4999.0, 0.025)) ** 2
+    np.testing.assert_allclose(four.shape, expected * usual.shape, rtol=1e-9, atol=1e-12)
 
 
 def test_one_look_divides_by_no_level_that_is_hardly_known():
