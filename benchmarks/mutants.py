@@ -10,6 +10,7 @@ Works on a copy; a line that is no longer in its file is named, and counts as no
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -103,7 +104,7 @@ MUTANTS = (
         "experiment/constancy.py",
         "* gaps * 4.0)",
         "* gaps * 2.0)",
-        ("tests/unit/experiment/test_health.py",),
+        ("tests/unit/experiment/test_constancy.py", "tests/unit/experiment/test_health.py"),
         ("tests/statistical/test_health.py",),
     ),
     Mutant(
@@ -172,8 +173,8 @@ MUTANTS = (
 )
 
 
-def notices(folder: Path, mutant: Mutant, tests: tuple[str, ...], marks: str) -> bool | None:
-    """Tell whether tests fail with the line changed; None if the line is not there just once."""
+def notices(folder: Path, mutant: Mutant, tests: tuple[str, ...], marks: str) -> str | None:
+    """Return the first test that fails with the line changed, "" if none does; None if the line is gone."""
     path = folder / "src" / "orthobandit" / mutant.file
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
@@ -190,7 +191,8 @@ def notices(folder: Path, mutant: Mutant, tests: tuple[str, ...], marks: str) ->
         path.write_text(text, encoding="utf-8")
     if done.returncode not in (0, 1, 2):  # neither passed nor failed: there was nothing to run, or no pytest
         raise SystemExit(f"{mutant.file}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode != 0
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[0] if failed else "unnamed" if done.returncode else ""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -202,17 +204,18 @@ def main(arguments: list[str] | None = None) -> None:
     which.add_argument("--long", action="store_true", help="the long tests that are named")
     options = parser.parse_args(arguments)
     chosen = [(n, one) for n, one in enumerate(MUTANTS, 1) if not options.numbers or n in options.numbers]
-    words = {True: "noticed", False: "MISSED", None: "no longer found"}
     found = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         folder = Path(temporary) / "copy"
         shutil.copytree(ROOT, folder, ignore=LEFT_OUT)
         for number, mutant in chosen:
             named = mutant.long if options.long else ("tests", "src") if options.all else mutant.tests
-            found.append(notices(folder, mutant, named, "long" if options.long else "not long"))
-            print(f"{number:2d} {words[found[-1]]}: {mutant.file}: {mutant.new.strip()}", flush=True)
+            by = notices(folder, mutant, named, "long" if options.long else "not long")
+            said = "no longer found" if by is None else f"noticed by {by}" if by else "MISSED"
+            print(f"{number:2d} {mutant.file}: {mutant.new.strip()}: {said}", flush=True)
+            found.append(by)
     missing = f"; {found.count(None)} lines are no longer found" if None in found else ""
-    print(f"{found.count(True)} of {len(found) - found.count(None)} noticed{missing}")
+    print(f"{sum(map(bool, found))} of {len(found) - found.count(None)} noticed{missing}")
 
 
 if __name__ == "__main__":
