@@ -153,14 +153,14 @@ MUTANTS = (
         "service/rates.py",
         "full = max(full, now) + self._step",
         "full = full + self._step",
-        ("tests/service/test_rates.py", "src/orthobandit/service/rates.py"),
+        ("tests/service/test_rates.py", "src/orthobandit/service/http/rates.py"),
         ("tests/faults",),
     ),
     Mutant(
-        "service/webhooks/signing.py",
+        "service/background/webhooks/signing.py",
         "abs(now - at) > TOLERANCE",
         "now - at > TOLERANCE",
-        ("tests/service/test_webhooks.py", "src/orthobandit/service/webhooks"),
+        ("tests/service/test_webhooks.py", "src/orthobandit/service/background/webhooks"),
         ("tests/faults",),
     ),
     Mutant(

@@ -13,9 +13,9 @@ import httpx
 import uvicorn
 
 from orthobandit.service import create_app
-from orthobandit.service.auth import Tokens
-from orthobandit.service.preparing import prepare
+from orthobandit.service.http.auth import Tokens
 from orthobandit.service.registry import Registry
+from orthobandit.service.warm_up import prepare
 
 TWO = {"key": "page", "arms": ["old", "new"], "rewards": [0, 1]}
 

@@ -6,7 +6,7 @@ import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import ClosedError
-from orthobandit.service.backup import check
+from orthobandit.service.admin import check
 
 DAY, WINDOW = 86_400.0, 60.0
 

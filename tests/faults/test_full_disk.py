@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from orthobandit import Experiment
-from orthobandit.service.backup import check
+from orthobandit.service.admin import check
 from service_samples import TWO, ended, is_problem, ready, started
 
 prlimit = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of a process are Linux's")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from contradictions import contradictions
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.estimate.coherence import project_intervals
-from orthobandit.service.looks import Look
-from orthobandit.service.webhooks.news import DECLARED, news_of
+from orthobandit.service.background.watch import Look
+from orthobandit.service.background.webhooks.news import DECLARED, news_of
 
 RUNS, FEW = 500, 10
 ROUNDS, STEP = 1600, 80

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orthobandit.errors import ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.auth import FRESH, ROLES, Tokens
+from orthobandit.service.http.auth import FRESH, ROLES, Tokens
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import TOKENS
 from service_samples import TWO, is_problem, running, served

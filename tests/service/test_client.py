@@ -19,7 +19,10 @@ from orthobandit.errors import (
     UnknownExperimentError,
     UnknownProposalError,
 )
-from orthobandit.service import AsyncClient, Client, answers, client_data, create_app, models
+from orthobandit.service import AsyncClient, Client, create_app
+from orthobandit.service.api import requests as models
+from orthobandit.service.api import responses as answers
+from orthobandit.service.client import data as client_data
 from orthobandit.verify import verify
 from service_samples import TWO, running, token_of
 

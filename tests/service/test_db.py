@@ -14,8 +14,8 @@ from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.cli import main
 from orthobandit.cli import service as commands
 from orthobandit.errors import FileFormatError, ParameterError, StorageError, VersionError
-from orthobandit.service import auth
-from orthobandit.service.backup import Kept, back_up, check, restore
+from orthobandit.service.admin import Kept, back_up, check, restore
+from orthobandit.service.http import auth
 from orthobandit.service.registry import Registry
 from service_samples import served, token_of
 

@@ -12,7 +12,7 @@ from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ClosedError, ServiceError
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.service import Client, EdgeClient, create_app
-from orthobandit.service.edge.script import SOURCE, shipped
+from orthobandit.service.client.edge_script import SOURCE, shipped
 from service_samples import is_problem, running, served, token_of
 
 THREE = {"key": "page", "arms": ["a", "b", "c"], "rewards": [0, 1]}

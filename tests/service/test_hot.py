@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from orthobandit import ArmSet, Experiment
-from orthobandit.service.hot import Hot
-from orthobandit.service.routes import ROUTERS
+from orthobandit.service.api import ROUTERS
+from orthobandit.service.http.fast_path import Hot
 from service_samples import TWO, served
 
 HERE = "/v1/experiments/page"

@@ -14,13 +14,13 @@ import sqlalchemy as sa
 from orthobandit import Experiment
 from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS, PLANS
 from orthobandit.service import Client
-from orthobandit.service.backup import check
-from orthobandit.service.keeper_lock import KeeperLock
+from orthobandit.service.admin import check
+from orthobandit.service.background.lock import KeeperLock
 from service_samples import ready, served, started
 
 HOLD = """
 import sys, time
-from orthobandit.service.keeper_lock import KeeperLock
+from orthobandit.service.background.lock import KeeperLock
 lock = KeeperLock(sys.argv[1])
 print(lock.is_held(), flush=True)
 time.sleep(600)
@@ -81,8 +81,8 @@ def test_a_connection_that_breaks_loses_the_lock(postgres):
 
 def test_windows_that_pass_unnoticed_are_noticed(tmp_path, monkeypatch):
     """Nobody asks: the keeper settles, and puts the next plan into force."""
-    monkeypatch.setattr("orthobandit.service.keeper.EVERY", 0.05)
-    monkeypatch.setattr("orthobandit.service.looks.AGAIN", 0.05)
+    monkeypatch.setattr("orthobandit.service.background.keeper.EVERY", 0.05)
+    monkeypatch.setattr("orthobandit.service.background.watch.AGAIN", 0.05)
     where = tmp_path / "all.db"
     with served(where) as http:
         body = {"key": "page", "arms": ["a", "b"], "rewards": [0, 1], "window": "0.5s"}

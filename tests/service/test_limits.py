@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from orthobandit.service.limits import Limits
+from orthobandit.service.http.limits import Limits
 
 JSON = [(b"content-type", b"application/json")]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orthobandit.service import create_app
-from orthobandit.service.kinds import KINDS
+from orthobandit.service.http.problem_kinds import KINDS
 from service_samples import running, token_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")

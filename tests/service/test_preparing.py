@@ -12,9 +12,10 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from orthobandit import ArmSet, Experiment
-from orthobandit.service import create_app, preparing, serving
-from orthobandit.service.preparing import prepare, samples
+from orthobandit.service import create_app, serving
+from orthobandit.service import warm_up as preparing
 from orthobandit.service.serving import FAILED
+from orthobandit.service.warm_up import prepare, samples
 from service_samples import TWO, is_problem, running, token_of
 
 

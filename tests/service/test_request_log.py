@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from orthobandit.errors import ParameterError
-from orthobandit.service import create_app, request_log
-from orthobandit.service.request_log import configure
+from orthobandit.service import create_app
+from orthobandit.service.http import request_log
+from orthobandit.service.http.request_log import configure
 from service_samples import TWO, is_problem, running, served, token_of
 
 

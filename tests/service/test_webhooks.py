@@ -13,17 +13,17 @@ import pytest
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
 from orthobandit.experiment.settings import Options
-from orthobandit.service.keeper import Keeper
-from orthobandit.service.keeper_lock import KeeperLock
-from orthobandit.service.looks import Look, Looks
-from orthobandit.service.metrics import Metrics
+from orthobandit.service.background.keeper import Keeper
+from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.background.watch import Look, Looks
+from orthobandit.service.background.webhooks import outbox as outboxes
+from orthobandit.service.background.webhooks import sending
+from orthobandit.service.background.webhooks.news import GUARDRAIL, NO_DATA, RETIRED, SAMPLE_RATIO, news_of
+from orthobandit.service.background.webhooks.outbox import DELAYS, Outbox
+from orthobandit.service.background.webhooks.sending import check_url, post
+from orthobandit.service.background.webhooks.signing import is_genuine, new_secret, signature
+from orthobandit.service.http.metrics import Metrics
 from orthobandit.service.registry import Registry
-from orthobandit.service.webhooks import outbox as outboxes
-from orthobandit.service.webhooks import sending
-from orthobandit.service.webhooks.news import GUARDRAIL, NO_DATA, RETIRED, SAMPLE_RATIO, news_of
-from orthobandit.service.webhooks.outbox import DELAYS, Outbox
-from orthobandit.service.webhooks.sending import check_url, post
-from orthobandit.service.webhooks.signing import is_genuine, new_secret, signature
 from service_samples import TWO, is_problem, served
 
 
@@ -329,7 +329,7 @@ def test_admins_make_test_and_remove_webhooks(tmp_path):
 
 
 def test_a_server_sends_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.service.keeper.EVERY", 0.05)
+    monkeypatch.setattr("orthobandit.service.background.keeper.EVERY", 0.05)
     with receiver() as (url, came), served(tmp_path / "all.db") as http:
         http.post("/v1/experiments", json=TWO | {"arms": ["a", "b", "c"]})
         http.post("/v1/webhooks", json={"url": url})

@@ -107,7 +107,7 @@ def run_db(options: argparse.Namespace) -> int:
     if options.action == "token":
         _print_token(options)
         return 0
-    from orthobandit.service import backup
+    from orthobandit.service import admin as backup
 
     if options.action == "upgrade":
         before, after = backup.upgrade(options.db)
@@ -134,8 +134,8 @@ def run_db(options: argparse.Namespace) -> int:
 
 def _print_token(options: argparse.Namespace) -> None:
     """Make a token: whoever can write to the database may."""
-    from orthobandit.service.auth import Tokens
-    from orthobandit.service.backup.database import check_there, opened
+    from orthobandit.service.admin.database import check_there, opened
+    from orthobandit.service.http.auth import Tokens
     from orthobandit.service.registry import Registry
 
     with opened(options.db) as database:
@@ -186,7 +186,7 @@ def run_demo_traffic(options: argparse.Namespace) -> None:
 
         show(visitors, port=options.port, seconds=options.seconds, say=_say)
         return
-    from orthobandit.service.client import Client
+    from orthobandit.service.client.client import Client
     from orthobandit.service.demo.traffic import Traffic
 
     with Client(options.url, options.token or os.environ.get(TOKEN)) as client:

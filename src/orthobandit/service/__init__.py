@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orthobandit.service.app import create_app
-    from orthobandit.service.client import AsyncClient, Client
-    from orthobandit.service.edge import EdgeClient
+    from orthobandit.service.client import EdgeClient
+    from orthobandit.service.client.client import AsyncClient, Client
 
 __all__ = ["AsyncClient", "Client", "EdgeClient", "create_app"]
 
@@ -13,11 +13,11 @@ __all__ = ["AsyncClient", "Client", "EdgeClient", "create_app"]
 def __getattr__(name: str) -> Any:
     # Whoever calls a server need not have one installed, and the other way round.
     if name in ("AsyncClient", "Client"):
-        from orthobandit.service import client
+        from orthobandit.service.client import client
 
         return getattr(client, name)
     if name == "EdgeClient":
-        from orthobandit.service.edge import EdgeClient
+        from orthobandit.service.client import EdgeClient
 
         return EdgeClient
     if name == "create_app":

@@ -14,22 +14,22 @@ from starlette.types import Receive, Scope, Send
 
 from orthobandit._checks import check_positive
 from orthobandit.service import dashboard
-from orthobandit.service.answers import ProblemAnswer
-from orthobandit.service.auth import Tokens
-from orthobandit.service.hot import Hot
-from orthobandit.service.keeper import Keeper
-from orthobandit.service.keeper_lock import KeeperLock
-from orthobandit.service.limits import BODY_LIMIT, Limits
-from orthobandit.service.looks import Looks
-from orthobandit.service.metrics import Metrics
-from orthobandit.service.observed import Observed
-from orthobandit.service.preparing import Preparing
-from orthobandit.service.problems import add_handlers
-from orthobandit.service.rates import RATE, Rates
+from orthobandit.service.api import ROUTERS
+from orthobandit.service.api.base import documented
+from orthobandit.service.api.responses import ProblemAnswer
+from orthobandit.service.background.keeper import Keeper
+from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.background.watch import Looks
+from orthobandit.service.background.webhooks.outbox import Outbox
+from orthobandit.service.http.auth import Tokens
+from orthobandit.service.http.fast_path import Hot
+from orthobandit.service.http.limits import BODY_LIMIT, Limits
+from orthobandit.service.http.metrics import Metrics
+from orthobandit.service.http.observability import Observed
+from orthobandit.service.http.problems import add_handlers
+from orthobandit.service.http.rates import RATE, Rates
 from orthobandit.service.registry import Registry
-from orthobandit.service.routes import ROUTERS
-from orthobandit.service.routes.base import documented
-from orthobandit.service.webhooks.outbox import Outbox
+from orthobandit.service.warm_up import Preparing
 
 DESCRIPTION = (
     "Adaptive experiments that find the best arm, with guarantees, while the baseline moves. Ask which arm to"

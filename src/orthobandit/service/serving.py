@@ -15,13 +15,13 @@ import uvicorn
 from orthobandit._checks import check_whole
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.store.dialects import address, file_of
+from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
-from orthobandit.service.auth import Tokens
-from orthobandit.service.backup.database import make_private
 from orthobandit.service.collecting import spare_collector
-from orthobandit.service.preparing import Preparing
+from orthobandit.service.http.auth import Tokens
+from orthobandit.service.http.request_log import configure
 from orthobandit.service.registry import Registry
-from orthobandit.service.request_log import configure
+from orthobandit.service.warm_up import Preparing
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 2048  # connections that may wait

@@ -9,8 +9,8 @@ from experiment_samples import Clock
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ClosedError, StorageError
 from orthobandit.service.dashboard.actions import GRACE, STALE, Actions
-from orthobandit.service.dashboard.draft import BLANK
-from orthobandit.service.dashboard.trail import ELSEWHERE, steps
+from orthobandit.service.dashboard.audit_trail import ELSEWHERE, steps
+from orthobandit.service.dashboard.create_form import BLANK
 from orthobandit.service.registry import Registry
 
 LABELS = ["a", "b", "c"]

@@ -15,8 +15,8 @@ import pytest
 from dashboard_samples import in_words, visiting
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
-from orthobandit.service.dashboard.history import GROWTH, History, shown
 from orthobandit.service.dashboard.live import Live
+from orthobandit.service.dashboard.time_series import GROWTH, History, shown
 from orthobandit.service.registry import Registry
 from service_samples import TWO, started, token_of
 

@@ -43,7 +43,7 @@ def test_the_help_of_every_option_is_in_the_docstring(option):
 
 def test_requests_take_names_defaults_and_help_from_the_options():
     pytest.importorskip("pydantic")
-    from orthobandit.service.models import CreateBody, GuardrailBody
+    from orthobandit.service.api.requests import CreateBody, GuardrailBody
 
     body = CreateBody.model_fields
     # The key of draws is a secret, which no request may choose; the request's own key is the name.
@@ -73,7 +73,7 @@ def test_requests_take_names_defaults_and_help_from_the_options():
 
 def test_forms_take_defaults_and_labels_from_the_options():
     pytest.importorskip("fastapi")
-    from orthobandit.service.dashboard.draft import FIELDS
+    from orthobandit.service.dashboard.create_form import FIELDS
 
     assert FIELDS["silence"] == (Options.silence, Options.label_of("silence"))
     assert FIELDS["window"][1] == Options.label_of("window") != ""
@@ -139,8 +139,8 @@ def test_the_types_of_plain_reports_have_their_fields(data, kind):
         ("experiment/coroutines.py", "AsyncExperiment"),
         ("experiment/proposal.py", "Proposal"),
         ("experiment/report.py", "Report"),
-        ("service/client.py", "Client"),
-        ("service/client.py", "AsyncClient"),
+        ("service/client/client.py", "Client"),
+        ("service/client/client.py", "AsyncClient"),
     ],
 )
 def test_no_public_signature_says_any(file, name):

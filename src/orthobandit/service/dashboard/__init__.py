@@ -8,11 +8,11 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from orthobandit.service.dashboard.actions import Actions
-from orthobandit.service.dashboard.ending import told_to_end
-from orthobandit.service.dashboard.history import History
 from orthobandit.service.dashboard.live import Live
+from orthobandit.service.dashboard.open_streams import told_to_end
 from orthobandit.service.dashboard.routes import ROUTERS
 from orthobandit.service.dashboard.sessions import Sessions
+from orthobandit.service.dashboard.time_series import History
 from orthobandit.service.registry import Registry
 
 __all__ = ["Dashboard", "mount", "running"]

@@ -16,7 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from orthobandit.service.dashboard.viewer import SESSION_COOKIE
-from orthobandit.service.problems import Problem
+from orthobandit.service.http.problems import Problem
 
 FORM_COOKIE = "ob_form"
 FIELD = "form_token"

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.glance import Glance
-from orthobandit.service.dashboard.history import Head, History
+from orthobandit.service.dashboard.time_series import Head, History
 from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")

@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from orthobandit.errors import OrthobanditError
 from orthobandit.service.dashboard.forms import FIELD, FORM_COOKIE, form_token, keep, new_secret, secret_of
 from orthobandit.service.dashboard.viewer import LoginNeededError, Viewer
-from orthobandit.service.kinds import KINDS, kind_of
-from orthobandit.service.problems import BY_STATUS, LOG, SILENT, Problem
+from orthobandit.service.http.problem_kinds import KINDS, kind_of
+from orthobandit.service.http.problems import BY_STATUS, LOG, SILENT, Problem
 
 HEADERS = {
     "Content-Security-Policy": (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from orthobandit.service.auth import Token
+from orthobandit.service.http.auth import Token
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import SESSIONS, TOKENS
 

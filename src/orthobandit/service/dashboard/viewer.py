@@ -6,9 +6,9 @@ from urllib.parse import quote
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from orthobandit.service.auth import ROLES
 from orthobandit.service.dashboard.sessions import Sessions
-from orthobandit.service.problems import Problem
+from orthobandit.service.http.auth import ROLES
+from orthobandit.service.http.problems import Problem
 
 SESSION_COOKIE = "ob_session"
 ANYBODY = "somebody on this machine"  # on a server without tokens

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orthobandit.errors import ParameterError, ServiceError
-from orthobandit.service.client import Client
+from orthobandit.service.client.client import Client
 from orthobandit.service.demo.traffic import Traffic
 from orthobandit.service.demo.visitors import Visitors
 from orthobandit.service.serving import serve

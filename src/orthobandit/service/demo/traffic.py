@@ -7,8 +7,8 @@ from secrets import token_hex
 
 from orthobandit._checks import check_positive
 from orthobandit.errors import ClosedError, UnknownExperimentError
-from orthobandit.service.client import Client
-from orthobandit.service.client_data import ReportData
+from orthobandit.service.client.client import Client
+from orthobandit.service.client.data import ReportData
 from orthobandit.service.demo.visitors import PAGES, WINDOW, Visitors
 
 KEY = "landing-page"

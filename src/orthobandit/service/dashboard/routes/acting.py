@@ -7,13 +7,13 @@ from fastapi.responses import Response
 
 from orthobandit.experiment.ledger import STOPPED
 from orthobandit.experiment.report import Report
+from orthobandit.service.api.base import Key
 from orthobandit.service.dashboard.actions import GRACE, Actions
 from orthobandit.service.dashboard.forms import Filled
 from orthobandit.service.dashboard.pages import page, see
 from orthobandit.service.dashboard.routes.base import address_of, pages, sight_of
 from orthobandit.service.dashboard.viewer import Acts, Viewer
-from orthobandit.service.problems import Problem
-from orthobandit.service.routes.base import Key
+from orthobandit.service.http.problems import Problem
 
 router = pages("/experiments/{key}")
 LONGEST = 1_000  # characters of a reason

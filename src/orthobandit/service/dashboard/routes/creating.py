@@ -7,16 +7,16 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from orthobandit.errors import ExperimentExistsError
-from orthobandit.service.dashboard.draft import BLANK, FIELDS, body_of, fields_of
-from orthobandit.service.dashboard.fields import DraftError
-from orthobandit.service.dashboard.forecast import preview
+from orthobandit.service.api.base import registry_of
+from orthobandit.service.api.creation import begin
+from orthobandit.service.dashboard.create_form import BLANK, FIELDS, body_of, fields_of
+from orthobandit.service.dashboard.create_metrics import MOST_ROWS, PARTS, count_of, label_of
+from orthobandit.service.dashboard.create_preview import preview
+from orthobandit.service.dashboard.form_fields import DraftError
 from orthobandit.service.dashboard.forms import Filled
-from orthobandit.service.dashboard.further import MOST_ROWS, PARTS, count_of, label_of
 from orthobandit.service.dashboard.pages import page, see
 from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Acts, Viewer
-from orthobandit.service.making import begin
-from orthobandit.service.routes.base import registry_of
 
 router = pages("/new")
 

@@ -5,12 +5,12 @@ import json
 from fastapi import Request
 from fastapi.responses import Response
 
-from orthobandit.service.answers import ReportAnswer
+from orthobandit.service.api.base import Key, experiment_of
+from orthobandit.service.api.reports import export
+from orthobandit.service.api.responses import ReportAnswer
 from orthobandit.service.dashboard.pages import HEADERS
 from orthobandit.service.dashboard.routes.base import pages
 from orthobandit.service.dashboard.viewer import Looks
-from orthobandit.service.routes.base import Key, experiment_of
-from orthobandit.service.routes.reading import export
 
 router = pages("/experiments/{key}")
 

@@ -6,12 +6,12 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from orthobandit.errors import OrthobanditError
+from orthobandit.service.api.base import registry_of
 from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.dashboard.pages import page, said
 from orthobandit.service.dashboard.routes.base import address_of, pages
 from orthobandit.service.dashboard.viewer import Looks
 from orthobandit.service.dashboard.words import advice_of, state_of
-from orthobandit.service.routes.base import registry_of
 
 router = pages()
 SHOWN = 50

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 
-from orthobandit.service.auth import ROLES
 from orthobandit.service.dashboard.forms import Filled, keep
 from orthobandit.service.dashboard.pages import page, see
 from orthobandit.service.dashboard.routes.base import pages
 from orthobandit.service.dashboard.sessions import LASTS
 from orthobandit.service.dashboard.viewer import SESSION_COOKIE, Looks
-from orthobandit.service.problems import Problem
+from orthobandit.service.http.auth import ROLES
+from orthobandit.service.http.problems import Problem
 
 router = pages()
 root = APIRouter(include_in_schema=False)

@@ -6,6 +6,7 @@ from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from orthobandit.service.api.base import Key, experiment_of
 from orthobandit.service.dashboard.live import Sight
 from orthobandit.service.dashboard.pages import HEADERS, page
 from orthobandit.service.dashboard.routes.base import address_of, pages
@@ -19,7 +20,6 @@ from orthobandit.service.dashboard.words import (
     some,
     state_of,
 )
-from orthobandit.service.routes.base import Key, experiment_of
 
 router = pages("/experiments")
 

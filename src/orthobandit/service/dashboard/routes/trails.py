@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from orthobandit.service.api.base import Key, experiment_of, registry_of
+from orthobandit.service.dashboard.audit_trail import steps
 from orthobandit.service.dashboard.pages import page
 from orthobandit.service.dashboard.routes.base import address_of, pages, sight_of
-from orthobandit.service.dashboard.trail import steps
 from orthobandit.service.dashboard.viewer import Looks
-from orthobandit.service.routes.base import Key, experiment_of, registry_of
 
 router = pages("/experiments/{key}")
 _ONE = Lock()  # every draw of one experiment at a time, so that visitors are served meanwhile

@@ -1,0 +1,84 @@
+"""Is a database what its log says it is? Everything is computed again."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from orthobandit.errors import InputError, OrthobanditError
+from orthobandit.experiment import Experiment
+from orthobandit.experiment.store.schema import EXPERIMENTS, PLANS
+from orthobandit.service.admin.database import Database, check_there, opened
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be; of which experiment, or of the database as a whole."""
+
+    experiment: str | None
+    what: str
+
+
+def check(where: str | Path, say: Callable[[str], None] = lambda _: None) -> list[Finding]:
+    """Check a database: its pages, and of every experiment all draws, the state and the numbers of plans.
+
+    Servers may use it meanwhile. An experiment whose policy is of another package cannot be checked here,
+    which is a finding as well.
+
+    Parameters
+    ----------
+    where : str or Path
+    say : function
+        Shows a line of each experiment.
+    """
+    found: list[Finding] = []
+    with opened(where) as database:
+        check_there(database)
+        found += [Finding(None, what) for what in _pages(database)]
+        with database.engine.connect() as connection:
+            names = [row[0] for row in connection.execute(sa.select(EXPERIMENTS.c.name).order_by("name"))]
+        twice = list(_plans(database))
+        for name in names:
+            wrong = [one for one in twice if one.experiment == name]
+            wrong += [Finding(name, what) for what in _experiment(where, name)]
+            say(f"{name}: {'; '.join(one.what for one in wrong) or 'as it should be'}")
+            found += wrong
+    return found
+
+
+def _pages(database: Database) -> Iterator[str]:
+    if database.engine.dialect.name != "sqlite":
+        return
+    with database.engine.connect() as connection:
+        for (line,) in connection.execute(sa.text("PRAGMA integrity_check(20)")):
+            if line != "ok":
+                yield str(line)
+
+
+def _plans(database: Database) -> Iterator[Finding]:
+    plan = PLANS.c
+    twice = (
+        sa.select(EXPERIMENTS.c.name, plan.number)
+        .where(EXPERIMENTS.c.id == plan.experiment)
+        .group_by(EXPERIMENTS.c.name, plan.number)
+        .having(sa.func.count() > 1)
+    )
+    with database.engine.connect() as connection:
+        for name, number in connection.execute(twice):
+            yield Finding(name, f"distribution {number} was noted more than once")
+
+
+def _experiment(where: str | Path, name: str) -> Iterator[str]:
+    try:
+        with Experiment.open(where, name=name) as experiment:
+            audit, replay = experiment.audit(), experiment.replay()
+    except InputError as error:
+        yield f"cannot be checked, but from Python: {error}"
+        return
+    except OrthobanditError as error:
+        yield str(error)
+        return
+    if not audit.passed:
+        yield str(audit)
+    if not replay.is_equal:
+        yield str(replay)

@@ -1,0 +1,50 @@
+"""Tokens: make, list and revoke them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import Response
+
+from orthobandit.service.api.base import documented
+from orthobandit.service.api.requests import TokenBody
+from orthobandit.service.api.responses import NewTokenAnswer, TokenAnswer, TokensAnswer
+from orthobandit.service.http.auth import Tokens, needs
+from orthobandit.service.http.problems import Problem
+
+router = APIRouter(
+    prefix="/v1/tokens",
+    tags=["tokens"],
+    dependencies=[Depends(needs("admin"))],
+    responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 500, 503),
+)
+
+
+def _tokens(request: Request) -> Tokens:
+    found: Tokens | None = request.app.state.tokens
+    if found is None:
+        raise Problem("not-found", "this server was started without tokens (--no-auth)")
+    return found
+
+
+@router.post("", status_code=201, summary="Make a token")
+def make(body: TokenBody, request: Request) -> NewTokenAnswer:
+    """Make a token; its text is in this answer, and never shown again."""
+    token, text = _tokens(request).make(body.role, body.name)
+    return NewTokenAnswer(**token._asdict(), token=text)
+
+
+@router.get("", summary="List tokens")
+def listed(request: Request) -> TokensAnswer:
+    """List all tokens, without their secrets."""
+    return TokensAnswer(tokens=[TokenAnswer(**one._asdict()) for one in _tokens(request).all()])
+
+
+@router.delete("/{id}", status_code=204, summary="Revoke a token", response_class=Response)
+def revoke(id: Annotated[str, Path(max_length=200)], request: Request) -> None:  # noqa: A002
+    """Revoke a token; all servers refuse it within 5 seconds. The last admin's stays."""
+    tokens = _tokens(request)
+    admins = [one.id for one in tokens.all() if one.role == "admin"]
+    if admins == [id]:
+        raise Problem("conflict", f"{id!r} is the last token of an admin; make another first")
+    if not tokens.revoke(id):
+        raise Problem("not-found", f"there is no token {id!r}")

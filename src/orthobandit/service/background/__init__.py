@@ -1,0 +1,1 @@
+"""What one server does for all by the clock: settling, watching, webhooks."""

@@ -1,0 +1,77 @@
+"""What happened in an experiment that somebody may want to know, each with a name that follows from it."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from orthobandit.service.background.watch import Look
+
+DECLARED, RETIRED = "experiment.declared", "experiment.arm_retired"
+SAMPLE_RATIO, NO_DATA = "experiment.sample_ratio", "experiment.no_data"
+GUARDRAIL = "experiment.guardrail"
+KINDS = (DECLARED, RETIRED, SAMPLE_RATIO, NO_DATA, GUARDRAIL)
+QUIET = 3600.0  # seconds without a question or a reward after which an open experiment has no data
+
+
+class News(NamedTuple):
+    """Something that happened.
+
+    Parameters
+    ----------
+    id : str
+        The same however often it is looked at, and by whichever server.
+    experiment, kind : str
+    at : float
+        When it was noticed.
+    body : str
+        JSON, as it is sent.
+    """
+
+    id: str
+    experiment: str
+    kind: str
+    at: float
+    body: str
+
+
+def news_of(key: str, look: Look, now: float) -> Iterator[News]:
+    """Yield all that has happened in an experiment so far, which is nearly always known already.
+
+    Parameters
+    ----------
+    key : str
+        Of the experiment.
+    look : Look
+    now : float
+        Seconds since the epoch.
+    """
+    report = look.report
+
+    def news(kind: str, fact: str, **data: Any) -> News:
+        name = blake2b(f"{key}\n{kind}\n{fact}".encode(), digest_size=16).hexdigest()
+        known = {"advice": report.advice, "proposals": report.proposals, "settled": report.settled}
+        return News(f"msg_{name}", key, kind, now, message(kind, now, {"experiment": key, **data, **known}))
+
+    if report.declared is not None:
+        # Arms that come and go open the question again.
+        fact = f"{report.declared}\n{len(report.arms)}\n{len(report.retirements)}"
+        yield news(DECLARED, fact, arm=report.declared, certainty=report.certainty)
+    for arm, reason in report.retirements:
+        kind = GUARDRAIL if reason.startswith("by the guardrail") else RETIRED
+        yield news(kind, arm, arm=arm, reason=reason)
+    if "sample-ratio" in report.alarms:
+        warning = next((one for one in report.warnings if "not drawn as the plans say" in one), "")
+        yield news(SAMPLE_RATIO, "", warning=warning)
+    if report.status == "open" and report.declared is None and now - look.at >= QUIET:
+        yield news(NO_DATA, str(look.seq), since=_moment(look.at))
+
+
+def message(kind: str, at: float, data: dict[str, Any]) -> str:
+    """Return the body of a message."""
+    return json.dumps({"type": kind, "timestamp": _moment(at), "data": data})
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

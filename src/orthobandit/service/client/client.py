@@ -1,0 +1,446 @@
+"""Clients of the service: `Client`, and `AsyncClient` for coroutines."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+
+from orthobandit._files import optional_package
+from orthobandit.errors import OrthobanditError, ServiceError
+from orthobandit.estimate.forecaster import Covariates
+from orthobandit.experiment import Proposal
+from orthobandit.experiment.edge import EdgePlan
+from orthobandit.experiment.settings import Silence, Unknown
+from orthobandit.service.client.calls import (
+    Call,
+    ManyRewards,
+    Rewards,
+    error_of,
+    given,
+    of,
+    proposal_of,
+    read,
+    told,
+    write,
+)
+from orthobandit.service.client.data import (
+    DescribedArm,
+    ExperimentData,
+    ExposedData,
+    ExposuresData,
+    GuardrailData,
+    MetricSettings,
+    ReportData,
+)
+
+RETRIES = 4  # times that a request is sent again by default
+TIMEOUT = 30.0  # seconds to wait for each answer by default
+BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
+
+
+class _Base:
+    """What both clients share: where the server is, and when to try again."""
+
+    def __init__(self, address: str, token: str | None, *, retries: int, timeout: float) -> None:
+        self._httpx = optional_package("httpx", "client", "a client of the service")
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._address, self._retries = address.rstrip("/"), retries
+        self._options = {"base_url": self._address, "headers": headers, "timeout": timeout}
+
+    def _pause(self, attempt: int) -> float:
+        return float(min(0.1 * 2**attempt, 2.0))
+
+    def _failed(self, response: Any, attempt: int) -> OrthobanditError | None:
+        """Return what is wrong with an answer; None if it is good, or the request is to be sent again."""
+        if response.is_success:
+            return None
+        if response.status_code in BUSY and attempt < self._retries:
+            return None
+        try:
+            data = response.json()
+        except ValueError:
+            data = None
+        return error_of(response.status_code, data, response.text)
+
+    def _lost(self, error: Exception) -> ServiceError:
+        tries = self._retries + 1
+        return ServiceError(
+            f"{self._address} could not be reached in {tries} tries: {error or type(error).__name__}; is the"
+            " server running?"
+        )
+
+
+class Client(_Base):
+    """Experiments on a server, asked and told as :class:`~orthobandit.Experiment` is.
+
+    A request whose answer is lost is sent again with the same ``Idempotency-Key``, so that nothing is drawn
+    or counted twice. Errors are those of `Experiment`, in the server's words;
+    :class:`~orthobandit.errors.ServiceError` where it has none.
+
+    Parameters
+    ----------
+    address : str
+        Of the server, e.g. ``"http://127.0.0.1:8000"``.
+    token : str, optional
+    retries : int
+        How often a request is sent again when the connection is lost or the server is busy.
+    timeout : float
+        Seconds to wait for each answer.
+    """
+
+    def __init__(
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
+    ) -> None:
+        super().__init__(address, token, retries=retries, timeout=timeout)
+        self._http = self._httpx.Client(**self._options)
+
+    def create(
+        self,
+        key: str,
+        arms: Sequence[str | DescribedArm],
+        *,
+        rewards: Sequence[float] | Unknown | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        goal: Literal["identify", "earn"] | None = None,
+        covariates: Sequence[str] | None = None,
+        window: str | float | None = None,
+        silence: Silence | None = None,
+        sticky: bool | None = None,
+        reference: str | None = None,
+        holdout: float | None = None,
+        objective: str | None = None,
+        add: bool | None = None,
+        metrics: Sequence[MetricSettings] | None = None,
+        guardrails: Sequence[GuardrailData] | None = None,
+    ) -> ExperimentData:
+        """Begin an experiment.
+
+        What is left out is chosen by the server, as :meth:`Experiment.create` and
+        :class:`AnytimeElimination` do; only `rewards` it wants to be told.
+
+        Parameters
+        ----------
+        key : str
+            What the experiment is called: small letters, digits, ``-``, ``_`` and ``.``.
+        arms : sequence
+            Labels, or dicts with a label and features.
+        rewards : (float, float) or "unknown"
+            The lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims are
+            then asymptotic.
+        delta, epsilon, goal
+            As those of :class:`AnytimeElimination`.
+        covariates : sequence of str, optional
+            Names that forecasts use.
+        window, silence, sticky, reference, holdout, objective, add
+            As in :meth:`Experiment.create`; `reference` by its label.
+        metrics, guardrails : sequence of dict, optional
+            With the parameters of :class:`Metric` and :class:`Guardrail`.
+        """
+        body = given(
+            key=key,
+            arms=list(arms),
+            rewards=rewards,
+            delta=delta,
+            epsilon=epsilon,
+            goal=goal,
+            covariates=covariates,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+        )
+        return cast(ExperimentData, self._send(write("/v1/experiments", body)))
+
+    def experiments(self) -> list[str]:
+        """Return the keys of all experiments."""
+        keys: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            page = self._send(Call("GET", "/v1/experiments", {"after": after}))
+            keys += page["keys"]
+            after = page["next"]
+        return keys
+
+    def experiment(self, key: str) -> ExperimentData:
+        """Return what an experiment was set up with, and how far it is."""
+        return cast(ExperimentData, self._send(read(of(key))))
+
+    def ask(
+        self,
+        key: str,
+        unit: str | None = None,
+        *,
+        available: Sequence[str] | None = None,
+        covariates: Covariates | None = None,
+    ) -> Proposal:
+        """Return an arm to show."""
+        body = given(unit=unit, available=available, covariates=covariates)
+        return proposal_of(self._send(write(of(key, "ask"), body)))
+
+    def ask_many(
+        self,
+        key: str,
+        count: int | None = None,
+        *,
+        units: Sequence[str] | None = None,
+        available: Sequence[str] | None = None,
+        covariates: Sequence[Covariates] | None = None,
+    ) -> list[Proposal]:
+        """Return arms to show, for a count or for units."""
+        body = given(count=count, units=units, available=available, covariates=covariates)
+        answer = self._send(write(of(key, "ask-many"), body))
+        return [proposal_of(one) for one in answer["proposals"]]
+
+    def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
+        """Tell the reward of a proposal, or several metrics of it by name."""
+        self._send(write(of(key, "tell"), {"id": id, "reward": reward}))
+
+    def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
+        """Tell the rewards of several proposals, or several metrics by name; all or none."""
+        self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
+
+    def edge_plan(self, key: str) -> EdgePlan:
+        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
+        return EdgePlan.from_json(self._send(read(of(key, "plan"))))
+
+    def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
+        """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
+        return cast(ExposedData, self._send(write(of(key, "exposures"), dict(body), once)))
+
+    def report(self, key: str) -> ReportData:
+        """Return what is known now, and what to do."""
+        return cast(ReportData, self._send(read(of(key, "report"))))
+
+    def certificate(self, key: str) -> dict[str, object]:
+        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
+        return self._send(read(of(key, "certificate")))
+
+    def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
+        """Add arms, described as those so far."""
+        return cast(ExperimentData, self._send(write(of(key, "arms"), {"arms": list(arms)})))
+
+    def retire(self, key: str, label: str) -> ExperimentData:
+        """Take an arm out."""
+        return cast(ExperimentData, self._send(write(of(key, "arms", label, "retire"))))
+
+    def pause(self, key: str) -> ExperimentData:
+        """Let the experiment take no questions until it is resumed."""
+        return cast(ExperimentData, self._send(write(of(key, "pause"))))
+
+    def resume(self, key: str) -> ExperimentData:
+        """Go on after a pause."""
+        return cast(ExperimentData, self._send(write(of(key, "resume"))))
+
+    def stop(self, key: str, reason: str = "") -> ExperimentData:
+        """End an experiment by hand."""
+        return cast(ExperimentData, self._send(write(of(key, "stop"), {"reason": reason})))
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, call: Call) -> dict[str, Any]:
+        for attempt in range(self._retries + 1):
+            try:
+                response = self._http.request(**_arguments(call))
+            except self._httpx.TransportError as error:
+                if attempt == self._retries:
+                    raise self._lost(error) from error
+            else:
+                failure = self._failed(response, attempt)
+                if failure is not None:
+                    raise failure
+                if response.is_success:
+                    return dict(response.json())
+            time.sleep(self._pause(attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+
+class AsyncClient(_Base):
+    """A :class:`Client` whose methods are awaited: the same names, arguments, answers and errors.
+
+    Parameters
+    ----------
+    address, token, retries, timeout
+        As those of :class:`Client`.
+    """
+
+    def __init__(
+        self, address: str, token: str | None = None, *, retries: int = RETRIES, timeout: float = TIMEOUT
+    ) -> None:
+        super().__init__(address, token, retries=retries, timeout=timeout)
+        self._http = self._httpx.AsyncClient(**self._options)
+
+    async def create(
+        self,
+        key: str,
+        arms: Sequence[str | DescribedArm],
+        *,
+        rewards: Sequence[float] | Unknown | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        goal: Literal["identify", "earn"] | None = None,
+        covariates: Sequence[str] | None = None,
+        window: str | float | None = None,
+        silence: Silence | None = None,
+        sticky: bool | None = None,
+        reference: str | None = None,
+        holdout: float | None = None,
+        objective: str | None = None,
+        add: bool | None = None,
+        metrics: Sequence[MetricSettings] | None = None,
+        guardrails: Sequence[GuardrailData] | None = None,
+    ) -> ExperimentData:
+        """Begin an experiment; see :meth:`Client.create`."""
+        body = given(
+            key=key,
+            arms=list(arms),
+            rewards=rewards,
+            delta=delta,
+            epsilon=epsilon,
+            goal=goal,
+            covariates=covariates,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+        )
+        return cast(ExperimentData, await self._send(write("/v1/experiments", body)))
+
+    async def experiments(self) -> list[str]:
+        """Return the keys of all experiments."""
+        keys: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            page = await self._send(Call("GET", "/v1/experiments", {"after": after}))
+            keys += page["keys"]
+            after = page["next"]
+        return keys
+
+    async def experiment(self, key: str) -> ExperimentData:
+        """Return what an experiment was set up with, and how far it is."""
+        return cast(ExperimentData, await self._send(read(of(key))))
+
+    async def ask(
+        self,
+        key: str,
+        unit: str | None = None,
+        *,
+        available: Sequence[str] | None = None,
+        covariates: Covariates | None = None,
+    ) -> Proposal:
+        """Return an arm to show."""
+        body = given(unit=unit, available=available, covariates=covariates)
+        return proposal_of(await self._send(write(of(key, "ask"), body)))
+
+    async def ask_many(
+        self,
+        key: str,
+        count: int | None = None,
+        *,
+        units: Sequence[str] | None = None,
+        available: Sequence[str] | None = None,
+        covariates: Sequence[Covariates] | None = None,
+    ) -> list[Proposal]:
+        """Return arms to show, for a count or for units."""
+        body = given(count=count, units=units, available=available, covariates=covariates)
+        answer = await self._send(write(of(key, "ask-many"), body))
+        return [proposal_of(one) for one in answer["proposals"]]
+
+    async def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
+        """Tell the reward of a proposal, or several metrics of it by name."""
+        await self._send(write(of(key, "tell"), {"id": id, "reward": reward}))
+
+    async def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
+        """Tell the rewards of several proposals, or several metrics by name; all or none."""
+        await self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
+
+    async def edge_plan(self, key: str) -> EdgePlan:
+        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
+        return EdgePlan.from_json(await self._send(read(of(key, "plan"))))
+
+    async def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
+        """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
+        return cast(ExposedData, await self._send(write(of(key, "exposures"), dict(body), once)))
+
+    async def report(self, key: str) -> ReportData:
+        """Return what is known now, and what to do."""
+        return cast(ReportData, await self._send(read(of(key, "report"))))
+
+    async def certificate(self, key: str) -> dict[str, object]:
+        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
+        return await self._send(read(of(key, "certificate")))
+
+    async def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
+        """Add arms, described as those so far."""
+        return cast(ExperimentData, await self._send(write(of(key, "arms"), {"arms": list(arms)})))
+
+    async def retire(self, key: str, label: str) -> ExperimentData:
+        """Take an arm out."""
+        return cast(ExperimentData, await self._send(write(of(key, "arms", label, "retire"))))
+
+    async def pause(self, key: str) -> ExperimentData:
+        """Let the experiment take no questions until it is resumed."""
+        return cast(ExperimentData, await self._send(write(of(key, "pause"))))
+
+    async def resume(self, key: str) -> ExperimentData:
+        """Go on after a pause."""
+        return cast(ExperimentData, await self._send(write(of(key, "resume"))))
+
+    async def stop(self, key: str, reason: str = "") -> ExperimentData:
+        """End an experiment by hand."""
+        return cast(ExperimentData, await self._send(write(of(key, "stop"), {"reason": reason})))
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _send(self, call: Call) -> dict[str, Any]:
+        for attempt in range(self._retries + 1):
+            try:
+                response = await self._http.request(**_arguments(call))
+            except self._httpx.TransportError as error:
+                if attempt == self._retries:
+                    raise self._lost(error) from error
+            else:
+                failure = self._failed(response, attempt)
+                if failure is not None:
+                    raise failure
+                if response.is_success:
+                    return dict(response.json())
+            await asyncio.sleep(self._pause(attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    """Return what httpx is called with; the values of a read go into its address."""
+    where = "params" if call.method == "GET" else "json"
+    return {"method": call.method, "url": call.path, "headers": call.headers, where: call.json}

@@ -1,0 +1,184 @@
+"""A client that draws without asking, and posts what it drew in batches."""
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from orthobandit.errors import ServiceError
+from orthobandit.experiment.edge import Drawn, EdgePlan
+from orthobandit.service.client.client import RETRIES, TIMEOUT, Client
+from orthobandit.service.client.data import ExposuresData
+
+LARGEST = 10_000  # exposures of one request
+
+
+class _Queued(NamedTuple):
+    """A draw, or a draw and the value of a metric."""
+
+    drawn: Drawn
+    metric: str | None = None
+    reward: float | None = None
+
+
+class _Post(NamedTuple):
+    """Exposures to be posted, with a key: however often they are sent, they count once."""
+
+    key: str
+    body: ExposuresData
+
+
+class EdgeClient:
+    """Draws arms of one experiment as the server would, without asking it.
+
+    A draw is queued as soon as it is made, whatever its arm, and a reward beside it. What is queued is posted
+    by a draw that finds `most` of them, or the oldest `every` seconds old, and by :meth:`flush`; never by a
+    reward, so that when an exposure arrives has nothing to do with what came of it. May be shared by threads.
+
+    Parameters
+    ----------
+    address : str
+        Of the server.
+    token : str
+        With the role edge.
+    key : str
+        The experiment's.
+    most : int
+        Draws that are posted together.
+    every : float
+        Seconds that a draw waits at most, as long as others follow.
+    stale : float
+        Seconds for which an old plan will do while the server cannot be reached.
+    clock : function
+        Returns seconds.
+    retries, timeout
+        As those of :class:`Client`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        token: str,
+        key: str,
+        *,
+        most: int = 1_000,
+        every: float = 5.0,
+        stale: float = 3_600.0,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int = RETRIES,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self._client = Client(address, token, retries=retries, timeout=timeout)
+        self._key = key
+        self._clock = clock
+        self._most, self._every, self._stale = most, every, stale
+        self._plan: EdgePlan | None = None
+        self._until = self._last = 0.0
+        self._queue: list[_Queued] = []
+        self._draws, self._since = 0, 0.0
+        self._posts: list[_Post] = []
+        self._lock, self._sending = Lock(), Lock()
+        self.refused: list[dict[str, Any]] = []
+
+    def draw(self, unit: str) -> Drawn:
+        """Return the arm of a unit, under the plan in force.
+
+        Keep what is returned with the unit, in a cookie say, and show the same arm when it comes again: under
+        the next plan it may have another, which the server refuses.
+        """
+        drawn = self._current().draw(unit)
+        with self._lock:
+            now = self._clock()
+            self._since = self._since if self._draws else now
+            self._draws += 1
+            self._queue.append(_Queued(drawn))
+            is_due = self._draws >= self._most or now - self._since >= self._every
+        if is_due:
+            self.flush()
+        return drawn
+
+    def reward(self, drawn: Drawn, reward: float, metric: str = "reward") -> None:
+        """Queue the reward of a draw, or another metric of it by name."""
+        with self._lock:
+            self._queue.append(_Queued(drawn, metric, float(reward)))
+
+    def flush(self) -> None:
+        """Post all that is queued; what is refused is added to `refused`.
+
+        Call it on a timer, not when a reward comes.
+
+        Raises
+        ------
+        ServiceError
+            If the server cannot be reached; nothing is lost, and the next call tries again.
+        """
+        with self._sending:
+            with self._lock:
+                queue, self._queue, self._draws = self._queue, [], 0
+            if queue:
+                self._posts.extend(_posts(queue))
+            while self._posts:
+                post = self._posts[0]
+                try:
+                    answer = self._client.expose(self._key, post.body, once=post.key)
+                except ServiceError:
+                    raise
+                except Exception:
+                    del self._posts[0]  # it would be refused again
+                    raise
+                del self._posts[0]
+                units = post.body["units"]
+                self.refused += [{"unit": units[one["index"]], **one} for one in answer["refused"]]
+
+    def close(self) -> None:
+        """Post what is queued, and let go of the connection."""
+        try:
+            self.flush()
+        finally:
+            self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _current(self) -> EdgePlan:
+        """Return the plan to draw from, asked for again once it has expired."""
+        plan, now = self._plan, self._clock()
+        if plan is not None and now < self._until:
+            return plan
+        try:
+            plan = self._client.edge_plan(self._key)
+            self._last = now
+        except ServiceError:
+            if plan is None or now - self._last >= self._stale:
+                raise
+        self._plan, self._until = plan, now + plan.lasts
+        return plan
+
+
+def _posts(queue: list[_Queued]) -> list[_Post]:
+    """Return what is queued as requests, one or more for each plan."""
+    by_plan: dict[int, list[_Queued]] = {}
+    for one in queue:
+        by_plan.setdefault(one.drawn.plan, []).append(one)
+    found = []
+    for number in sorted(by_plan):
+        for start in range(0, len(by_plan[number]), LARGEST):
+            some = by_plan[number][start : start + LARGEST]
+            names = dict.fromkeys(one.metric for one in some if one.metric is not None)
+            body: ExposuresData = {
+                "plan": number,
+                "units": [one.drawn.unit for one in some],
+                "arms": [one.drawn.arm for one in some],
+                "rewards": {
+                    name: [one.reward if one.metric == name else None for one in some] for name in names
+                },
+            }
+            found.append(_Post(uuid4().hex, body))
+    return found

@@ -1,0 +1,1 @@
+"""What every request passes: tokens, limits, problems, repeated writes and what is observed of it."""

@@ -1,0 +1,125 @@
+"""What is compiled at its first use, used once before anybody waits for it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event, Lock, Thread, Timer
+
+from orthobandit.experiment import Experiment
+from orthobandit.experiment.settings import UNKNOWN
+from orthobandit.service.api.creation import arms_of, options_of, policy_of
+from orthobandit.service.api.requests import Arm, CreateBody
+
+SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
+STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plans on
+WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
+KEY = "0" * 64  # of their draws: every start does the same
+LOG = logging.getLogger("orthobandit.service")
+_LOCK, _IS_DONE = Lock(), Event()
+
+
+def prepare(say: Callable[[str], None] | None = None) -> None:
+    """Run a small experiment of each kind that the service can hold, in memory; once in a process.
+
+    Plans and draws are compiled at their first use, and kept beside the package, or in the folder that
+    ``NUMBA_CACHE_DIR`` names. Without this the first visitors would wait for it.
+
+    Parameters
+    ----------
+    say : function, optional
+        Shows a line to whoever started the server, if it takes longer than some seconds.
+    """
+    with _LOCK:
+        if _IS_DONE.is_set():
+            return
+        timer = Timer(SOON, say or (lambda _: None), [WORDS])
+        timer.daemon = True
+        timer.start()
+        try:
+            for body in samples():
+                _run(body)
+        finally:
+            timer.cancel()
+        _IS_DONE.set()
+
+
+class Preparing:
+    """Prepares in a thread, while the server says that it is alive and not ready.
+
+    Attributes
+    ----------
+    say : function, optional
+        As for :func:`prepare`.
+    is_done : bool
+        Whether nothing is left to wait for.
+    has_failed : bool
+        Whether something went wrong, which was logged.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] | None = None
+        self.is_done = self.has_failed = False
+        self._done: asyncio.Event | None = None
+
+    def begin(self) -> None:
+        """Begin, in a thread that ends with the process, unless this process was prepared before."""
+        self._done = asyncio.Event()
+        if _IS_DONE.is_set():
+            self._end()
+            return
+        Thread(target=self._run, args=(asyncio.get_running_loop(),), name="preparing", daemon=True).start()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            prepare(self.say)
+        except Exception as error:
+            LOG.error("what draws and plans could not be prepared", exc_info=error)
+            self.has_failed = True
+        with suppress(RuntimeError):  # nobody waits any more
+            loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self.is_done = True
+        if self._done is not None:
+            self._done.set()
+
+    async def wait(self) -> None:
+        """Wait until it is done."""
+        if self._done is not None:
+            await self._done.wait()
+
+
+def samples() -> list[CreateBody]:
+    """Return an experiment of each kind: rewards with a range or without, labels or features, both goals."""
+    plain, rows = ["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    described = [Arm(label=str(place), features=row) for place, row in enumerate(rows)]
+    metric = {"metrics": [{"name": "seconds"}], "guardrails": [{"metric": "seconds"}], "holdout": 0.1}
+    chosen = (
+        {"arms": plain, "rewards": [0, 1]},
+        {"arms": plain, "rewards": UNKNOWN},
+        {"arms": described, "rewards": [0, 1], "goal": "earn", "covariates": ["hour"]},
+        {"arms": described, "rewards": UNKNOWN, "window": 60.0, **metric},
+    )
+    return [CreateBody(key="prepared", **one) for one in chosen]
+
+
+def _run(body: CreateBody) -> None:
+    """Ask and tell one by one and in batches, draw at the edge, and look."""
+    options = replace(options_of(body), key=KEY)
+    made = Experiment.memory(arms_of(body.arms), policy_of(body), clock=time.time, **vars(options))
+    hour = {"hour": 1.0} if body.covariates else None
+    names = [body.objective, *(metric.name for metric in body.metrics)]
+    for count in STEPS:
+        shown = made.ask_many(count, covariates=hour)
+        values = [float(one.arm == 0) for one in shown]
+        made.tell_many([one.id for one in shown], dict.fromkeys(names, values))
+    plan = made.edge_plan()
+    drawn = plan.draw("edge")
+    made.expose(plan.plan, [drawn.unit], [drawn.arm], covariates=None if hour is None else [hour])
+    made.report()
+    made.certificate()
+    made.retire(len(body.arms) - 1)
+    made.close()
