@@ -38,7 +38,15 @@ class ContrastSequence:
     """A confidence sequence for each of m contrasts of arms, whatever plans are played and whatever shifts.
 
     Each contrast is Σ_a c_a x_aᵀθ with Σ_a c_a = 0. Begin with :meth:`start`, add every plan with its tally,
-    and look at :meth:`intervals` as often as you like.
+    and look at :meth:`intervals` as often as you like. Intervals hold if
+
+    - contrasts are fixed before any of the rounds is looked at. "The leader against the rest", chosen from
+      the same rounds, is not: take all pairs, with `delta` divided by their number;
+    - plans are added in the order of their draws, with all rounds of each, and not as rewards arrive: which
+      rewards come early can depend on the arm;
+    - each plan was fixed before its rounds were drawn.
+
+    Nothing in the data shows whether it was so.
 
     Attributes
     ----------

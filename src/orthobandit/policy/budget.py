@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import norm
 
 from orthobandit._checks import check_whole
 from orthobandit._linalg import inverse_root, solve_ridge, whitened
@@ -179,7 +178,8 @@ def _closest_rival(gram: Array, moment: Array, apart: Array) -> float:
     variance = np.sum((apart @ inverse_root(gram + ridge * np.eye(len(gram)))) ** 2, axis=1)
     rivals = variance > 0  # arms with the leader's features are as good as it
     lead = -apart[rivals] @ solve_ridge(gram, moment, ridge)
-    return min(float(2.0 * norm.sf(np.min(lead / np.sqrt(variance[rivals])))), 0.5)
+    least = float(np.min(lead / np.sqrt(variance[rivals])))
+    return min(math.erfc(least / math.sqrt(2.0)), 0.5)  # 2Φ(−z)
 
 
 def _ridge(gram: Array) -> float:
