@@ -132,6 +132,7 @@ def analysis_of(
         value=_value(reward, results[0], once=once) if aims else None,
         notes=(*gathered.notes, *unfinished, *_notes(question, gathered, asked, measures)),
         is_clock=cells.is_clock,
+        bucket_rule=gathered.bucket_rule,
     )
     return with_record(found, reward)
 
@@ -148,7 +149,7 @@ def finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, 
     if question.window is None:
         return cells, ("units add up to the end of the log, late ones for a shorter time: give a window",)
     end = np.inf if gathered.end is None else gathered.end
-    is_over = cells.times[cells.bucket] + cells.width + question.window <= end
+    is_over = cells.times[cells.bucket] + max(cells.width, gathered.longest) + question.window <= end
     left = int(cells.counts[~is_over].sum())
     if not is_over.any():
         raise InputError(

@@ -1,7 +1,6 @@
 """What an engine returns of a log: counts, sums and products per time bucket, plan, arm and segment."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -107,30 +106,6 @@ class Cells:
             if gathered >= least:
                 gathered = 0.0
         return replace(self, bucket=joined[self.bucket])
-
-    def merged(self) -> "Cells":
-        """Return the cells with those of the same bucket, plan, arm and segment, side by side, as one."""
-        keys = np.stack([self.bucket, self.plan, self.arm, self.segment])
-        first = np.flatnonzero(np.append(True, np.any(np.diff(keys, axis=1) != 0, axis=0)))
-        there = (self.counts > 0)[:, np.newaxis]
-        some = np.add.reduceat(self.counts, first)[:, np.newaxis] > 0
-
-        def least(values: Array) -> Array:
-            found = np.minimum.reduceat(np.where(there, values, np.inf), first, axis=0)
-            return np.where(some, found, 0.0)
-
-        parts: dict[str, Any] = {name: getattr(self, name) for name in PER_CELL}
-        parts = {name: part for name, part in parts.items() if part is not None}
-        for name, part in parts.items():
-            if name in ("bucket", "plan", "arm", "segment"):
-                parts[name] = part[first]
-            elif name in ("low", "rest_low"):
-                parts[name] = least(part)
-            elif name in ("high", "rest_high"):
-                parts[name] = -least(-part)
-            else:
-                parts[name] = np.add.reduceat(part, first, axis=0)
-        return replace(self, **parts)
 
 
 PER_CELL = (

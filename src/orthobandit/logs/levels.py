@@ -83,6 +83,7 @@ class Levels:
         self._mean, self._last = Mean(), Mean(FADE)
         self._low, self._high, self._count = np.inf, -np.inf, 0
         self._width, self._seasons = width or 1.0, list[Season]()
+        self._is_clock = is_clock
         self._day = DAY / self._width if is_clock and 0 < width <= DAY else 0.0
         if is_clock and 0 < width < DAY:
             self._seasons.append(Season(lambda time: int(time % DAY // width)))
@@ -118,19 +119,26 @@ class Levels:
         self._mean.add(level, weight)
         self._last.add(level, weight)
         self._low, self._high = min(self._low, level), max(self._high, level)
-        self._past[round(time / self._width)] = level
+        self._past[self._place(time)] = level
         self._count, self._view = self._count + 1, None
 
     def _at(self, time: float) -> "_View":
         """Return what is seen of a bucket: recent levels, a day and a week before, the season."""
         if self._view is None or self._view.time != time:
-            mean, now, past = self._mean.shrunk(), round(time / self._width), self._past
+            mean, now, past = self._mean.shrunk(), self._place(time), self._past
             usual = self._mean.weight / self._count
             seasons = [season.at(time, usual) for season in self._seasons]
             before = [past.get(now - lag, mean) - mean for lag in self._lags]
             row = np.array([*before, self._last.shrunk() - mean, sum(seasons)])
             self._view = _View(time, mean, seasons, row)
         return self._view
+
+    def _place(self, time: float) -> int:
+        """Return the number of a bucket that lags are counted in: of a clock by time, otherwise by order.
+
+        Buckets of numbers may get longer as time goes on.
+        """
+        return round(time / self._width) if self._is_clock else self._count
 
     def _coefficients(self) -> Array:
         """Solve a ridge regression whose penalty is one bucket of usual size for each regressor."""

@@ -206,6 +206,11 @@ class Analysis:
     notes : tuple of str
     is_clock : bool
         Whether times are seconds since 1970.
+    bucket_rule : dict
+        What fixes the boundaries of all buckets, in units of the time column: ``width``, ``origin``, and
+        ``doubles_after``, the number of widths after which buckets double with time (None if never). It rests
+        on nothing but the kind of the column and the first rows, so that a log that has grown continues the
+        sequence of the shorter one. Empty without time.
     """
 
     sentence: str
@@ -222,6 +227,7 @@ class Analysis:
     value: Value | None = None
     notes: tuple[str, ...] = ()
     is_clock: bool = True
+    bucket_rule: dict[str, Any] = field(default_factory=dict)
     # What a certificate rests on, of analyses that come from a log: no part of what was found.
     _record: ClassVar[Any] = None
 

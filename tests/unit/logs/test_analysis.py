@@ -328,3 +328,21 @@ def test_silence_means_what_the_experiment_says():
     found = analyse(delayed("missing", 900))
     assert found.metrics[0].summaries[0].mean == 1.0
     assert analyse(delayed("missing", 900), covariates=["plan"]).metrics[0].mode.startswith("asymptotic")
+
+
+@pytest.mark.parametrize("bounds", [None, (-10.0, 30.0)])
+def test_the_run_of_today_is_the_beginning_of_that_of_tomorrow(bounds):
+    hour = LOG["at"].cast(pyarrow.int64()).to_numpy() // 3600
+    until = np.searchsorted(hour, hour[0] + 150)  # the end of a bucket, fewer than are shown
+    later = np.searchsorted(hour, hour[0] + 190)
+    today, tomorrow = (analyse(LOG.slice(0, int(end)), **ASKED, bounds=bounds) for end in (until, later))
+    assert (
+        today.bucket_rule == tomorrow.bucket_rule == {"width": 3600.0, "origin": 0.0, "doubles_after": None}
+    )
+    before, after = today.metrics[0].history, tomorrow.metrics[0].history
+    assert 100 < len(before) < len(after)
+    for one, other in zip(before, after, strict=False):
+        assert (one.time, one.rows) == (other.time, other.rows)
+        for part in ("estimates", "lows", "highs"):
+            found = np.array([getattr(moment, part) for moment in (one, other)], dtype=float)
+            np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-9)

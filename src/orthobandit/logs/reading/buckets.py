@@ -1,6 +1,6 @@
 """The one GROUP BY: a log in any engine becomes cells."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,11 @@ class Gathered:
     is_boolean : (q,) array of bool or None
         Whether a column can hold nothing but 0 and 1, by its type; None if no type is known. Sums over the
         rows of a unit can be more.
+    bucket_rule : dict
+        What fixes the boundaries of all buckets: width, origin, and after how many widths from the origin on
+        buckets double with time (None if never).
+    longest : float
+        Length of the longest bucket; 0 if not known.
     """
 
     cells: Cells
@@ -49,6 +54,8 @@ class Gathered:
     is_binary: Mask
     end: float | None = None
     is_boolean: Mask | None = None
+    bucket_rule: dict[str, Any] = field(default_factory=dict)
+    longest: float = 0.0
 
 
 def cells_of(opened: Opened, question: Question) -> Gathered:
@@ -74,10 +81,6 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     clock = clock_of(opened, question)
     offset, guessed = offsets(opened, question), slopes(opened, question)
     groups, rows = _grouped(opened, question, clock, (offset, guessed))
-    if clock.is_guess:
-        guess, clock = clock, clock.settled(groups)
-        if clock.width < guess.width:  # hours are too long for it
-            groups, rows = _grouped(opened, question, clock, (offset, guessed))
     found = moments(groups, rows, question)
     _check_groups(opened, question, groups)
     origin = drawn(opened, question, groups, found.rows)
@@ -95,7 +98,9 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
     )
     notes = opened.notes + origin.notes + ((note,) if note else ())
-    return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean)
+    numbers = np.round((cells.times - clock.origin) / (clock.width or 1.0)).astype(np.int64)
+    longest = clock.longest(numbers)
+    return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean, clock.rule, longest)
 
 
 def _grouped(
@@ -110,11 +115,10 @@ def _grouped(
     rows = rows_of(opened, question, clock, is_masked=is_masked)
     if question.unit is not None:
         rows = units_of(rows, question.window)
-    table, keys, ends = rows.table, list(rows.attributes), {}
+    table, keys = rows.table, list(rows.attributes)
     if clock.column is not None:
-        ends = clock.ends(table.when)
         table, keys = table.mutate(bucket=clock.bucket(table.when)), ["bucket", *keys]
-    wanted = aggregates(table, rows, question, *guesses) | ends
+    wanted = aggregates(table, rows, question, *guesses)
     return opened.fetch(table.group_by(keys).aggregate(**wanted)), rows
 
 
@@ -165,10 +169,9 @@ def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin
     segments, segment = _segments(question, groups)
     buckets, bucket = np.zeros(1, dtype=np.int64), np.zeros(size, dtype=np.int64)
     if clock.column is not None:
-        parts = groups["bucket"].to_numpy().astype(np.int64)
-        buckets, bucket = np.unique(parts // clock.parts, return_inverse=True)
+        buckets, bucket = np.unique(groups["bucket"].to_numpy().astype(np.int64), return_inverse=True)
     order = np.lexsort((segment, origin.arm, origin.plan, bucket))
-    cells = Cells(
+    return Cells(
         arms=origin.arms,
         plans=origin.plans,
         times=clock.begins(buckets) if clock.column else np.zeros(1),
@@ -192,7 +195,6 @@ def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin
         rest_low=None if found.rest_low is None else found.rest_low[order],
         rest_high=None if found.rest_high is None else found.rest_high[order],
     )
-    return cells.merged() if clock.parts > 1 else cells
 
 
 def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:

@@ -1,7 +1,13 @@
-"""Time of a log: read from timestamps, dates, text or numbers, and cut into buckets."""
+"""Time of a log: read from timestamps, dates, text or numbers, and cut into buckets.
+
+The boundaries of buckets stay put as a log grows. Otherwise tomorrow's run would be another sequence than
+today's, and who looks daily and stops once it is decided would have more than one chance of being wrong. So
+widths rest on the kind of the time column and on the first rows, which come before any that count, and never
+on the span of the log or its number of rows.
+"""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +21,9 @@ from orthobandit.logs.reading.engine import Opened, ibis
 HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
 WIDTHS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": WEEK}
 MONDAY = -3 * DAY  # 1970 began on a Thursday
-MOST_HOURS = 10_000  # beyond which buckets are days
-MOST_VALUES = 5000  # whole numbers that get a bucket each
-PARTS = 500  # into which the span of other numbers is cut
+UNITS = 5000  # buckets of numbers that are one unit long; later ones double whenever time has doubled
+FIRST = 20  # rows whose times give the unit of times that are no whole numbers
+LEVELS = 50  # doublings at most: 10¹⁸ units
 
 
 @dataclass(frozen=True)
@@ -31,39 +37,47 @@ class Clock:
     is_clock : bool
         Whether times are seconds since 1970.
     width, origin : float
-    parts : int
-        Into which the engine cuts each bucket; they are put together afterwards.
-    is_guess : bool
-        Whether the width is hours until the first and the last time are known, which come with the counts.
+    doubles : bool
+        Whether buckets get longer: from UNITS·2^(L − 1) to UNITS·2^L widths after the origin each takes 2^L
+        of them, and k is its first. So a log may go on for ever in a number of buckets that grows with the
+        logarithm of its length, and no boundary ever moves.
     """
 
     column: str | None
     is_clock: bool = False
     width: float = 0.0
     origin: float = 0.0
-    parts: int = 1
-    is_guess: bool = False
+    doubles: bool = False
 
     def bucket(self, when: Any) -> Any:
         """Return the expression of the number of the bucket of times (see :func:`when_of`)."""
         seconds = seconds_of(when, is_clock=self.is_clock)
         moved = seconds - self.origin if self.origin else seconds
-        return (moved / (self.width / self.parts)).floor().cast("int64")
-
-    def ends(self, when: Any) -> dict[str, Any]:
-        """Return the expressions of the first and the last time, if the width is a guess."""
-        seconds = seconds_of(when, is_clock=self.is_clock)
-        return {"begin": seconds.min(), "end": seconds.max()} if self.is_guess else {}
-
-    def settled(self, groups: Any) -> "Clock":
-        """Return the clock once :meth:`ends` of all groups (a pyarrow table) are known."""
-        low, high = (groups[name].drop_null().to_numpy() for name in ("begin", "end"))
-        width = _clock_width(float(high.max() - low.min())) if len(low) else self.width
-        return replace(self, width=width, parts=max(round(width / self.width), 1), is_guess=False)
+        unit = (moved / self.width).floor()
+        if not self.doubles:
+            return unit.cast("int64")
+        cases = [
+            (unit < UNITS * 2.0**level, (unit / 2.0**level).floor() * 2.0**level) for level in range(LEVELS)
+        ]
+        last = 2.0**LEVELS
+        return ibis().cases(*cases, else_=(unit / last).floor() * last).cast("int64")
 
     def begins(self, buckets: Whole) -> Array:
         """Return when buckets (B,) begin."""
         return np.asarray(self.origin + buckets * self.width, dtype=np.float64)
+
+    def longest(self, buckets: Whole) -> float:
+        """Return the length of the longest of some buckets (B,)."""
+        if not self.doubles or not len(buckets):
+            return self.width
+        return self.width * 2.0 ** max(0, math.floor(math.log2(max(float(buckets.max()), 1.0) / UNITS)) + 1)
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The rule that fixes every boundary, in plain values."""
+        if self.column is None:
+            return {}
+        return {"width": self.width, "origin": self.origin, "doubles_after": UNITS if self.doubles else None}
 
 
 def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
@@ -99,10 +113,7 @@ def seconds_of(when: Any, *, is_clock: bool) -> Any:
 
 
 def clock_of(opened: Opened, question: Question) -> Clock:
-    """Return how the times of a log are cut; asks for the first and last if no width is given.
-
-    Of text they come with the counts: it would be parsed twice.
-    """
+    """Return how the times of a log are cut; of numbers without a given width it asks for the first."""
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)
@@ -111,22 +122,9 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
-    if is_clock and opened.is_text and question.unit is None:
-        return Clock(question.time, True, HOUR, is_guess=True)
-    times = opened.table.select(when=when)
-    # Of the times as they are stored: Parquet files state the first and the last.
-    ends = times.aggregate(low=times.when.min(), high=times.when.max())
-    found = opened.fetch(
-        ends.select(
-            low=seconds_of(ends.low, is_clock=is_clock), high=seconds_of(ends.high, is_clock=is_clock)
-        )
-    )
-    low, high = found["low"][0].as_py(), found["high"][0].as_py()
-    if low is None:  # no time at all, which is refused when rows are counted
-        return Clock(question.time, is_clock, HOUR)
     if is_clock:
-        return Clock(question.time, True, _clock_width(high - low))
-    return _numbers(opened, question.time, times, (low, high))
+        return Clock(question.time, True, HOUR)
+    return _numbers(opened, question.time, when)
 
 
 def last_time(opened: Opened, question: Question) -> float | None:
@@ -151,21 +149,25 @@ def _given_width(bucket: str | float, *, is_clock: bool) -> float:
     return width
 
 
-def _clock_width(span: float) -> float:
-    if span < DAY:
-        return WIDTHS["minute"]
-    return DAY if span > MOST_HOURS * HOUR else HOUR
+def _numbers(opened: Opened, name: str, when: Any) -> Clock:
+    """Cut numbers, from the first on: whole ones into units, others by what the first rows span.
 
-
-def _numbers(opened: Opened, name: str, times: Any, ends: tuple[float, float]) -> Clock:
-    """Cut numbers: one bucket a value if these are whole and few, else round parts of the span."""
-    low, high = ends
-    values = opened.fetch(times.distinct().limit(MOST_VALUES + 1))["when"].drop_null().to_numpy()
-    if len(values) <= MOST_VALUES and np.all(values == np.floor(values)) and np.abs(values).max() < 2**53:
-        steps = np.unique(np.diff(np.sort(values)).astype(np.int64))
-        width = float(np.gcd.reduce(steps)) if steps.size else 1.0
-        return Clock(name, False, width, low)
-    return Clock(name, False, _round_up((high - low) / PARTS) if high > low else 1.0)
+    Nothing counts before FIRST rows (the pilot): a unit that these give is fixed before anything is claimed.
+    """
+    times = opened.table.select(when=when)
+    times = times.filter(times.when.notnull())
+    first = opened.fetch(times.order_by("when").limit(FIRST))["when"].to_numpy()
+    if not len(first):  # no time at all, which is refused when rows are counted
+        return Clock(name, False, 1.0)
+    low = float(first[0])
+    if opened.schema[name].is_integer():
+        return Clock(name, False, 1.0, low, doubles=True)
+    span = float(first[-1]) - low
+    if span == 0:  # the first rows are of one time: up to the next
+        later = times.filter(times.when > low)
+        after = opened.fetch(later.aggregate(when=later.when.min()))["when"][0].as_py()
+        return Clock(name, False, 1.0 if after is None else float(after) - low, low, doubles=True)
+    return Clock(name, False, _round_up(span / 4.0), low, doubles=True)
 
 
 def _round_up(value: float) -> float:

@@ -1,4 +1,4 @@
-"""Times become buckets whose width the data choose."""
+"""Times become buckets whose boundaries stay put as a log grows."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -18,12 +18,11 @@ def cells(times, **fields):
     return gathered(log, time="at", split="equal", **fields).cells
 
 
-@pytest.mark.parametrize(("hours", "width"), [(23, 60.0), (25, 3600.0), (10_000, 3600.0), (10_001, 86400.0)])
-def test_the_width_follows_from_the_span(hours, width):
+@pytest.mark.parametrize("hours", [2, 23, 25, 10_000, 10_001])
+def test_buckets_of_a_clock_are_hours_whatever_the_span(hours):
     found = cells([BEGIN, BEGIN + timedelta(hours=hours)])
-    assert (found.width, found.is_clock) == (width, True)
-    begin = BEGIN.timestamp() // width * width
-    assert found.times[0] == begin
+    assert (found.width, found.is_clock) == (3600.0, True)
+    assert found.times[0] == BEGIN.timestamp() // 3600.0 * 3600.0
 
 
 @pytest.mark.parametrize(
@@ -67,10 +66,11 @@ def test_times_before_1970():
 @pytest.mark.parametrize(
     ("times", "begins", "width"),
     [
-        ([7, 3, 3, 5], [3.0, 5.0, 7.0], 2.0),
-        ([0.5, 10.25], [0.5, 10.24], 0.02),
+        ([7, 3, 3, 5], [3.0, 5.0, 7.0], 1.0),
+        ([0.5, 10.25], [0.5, 5.5], 5.0),
         ([3, 3], [3.0], 1.0),
-        ([0, 10**6], [0.0, 10.0**6], 10.0**6),
+        ([2.5] * 20 + [3.0, 4.0], [2.5, 3.0, 4.0], 0.5),
+        ([0, 10**6], [0.0, 999_936.0], 1.0),
     ],
 )
 def test_numbers(times, begins, width):
@@ -79,9 +79,26 @@ def test_numbers(times, begins, width):
     np.testing.assert_allclose(found.times, begins)
 
 
-def test_many_whole_numbers_are_cut_into_round_parts():
+def test_buckets_of_many_whole_numbers_double_with_time():
     found = cells(np.arange(20_000))
-    assert (found.width, len(found.times), found.counts.sum()) == (50.0, 400, 20_000)
+    assert (found.width, len(found.times), found.counts.sum()) == (1.0, 10_000, 20_000)
+    assert np.unique(np.diff(found.times[:5001])).tolist() == [1.0]
+    assert np.unique(np.diff(found.times[5000:7501])).tolist() == [2.0]
+    assert np.unique(np.diff(found.times[7500:])).tolist() == [4.0]
+
+
+@pytest.mark.parametrize("kind", ["whole", "float", "clock"])
+def test_no_boundary_moves_as_a_log_grows(kind):
+    rng = np.random.default_rng(6)
+    times = np.cumsum(rng.exponential(3.0, 12_000))
+    times = {"whole": times.astype(int), "float": times}.get(kind, times)
+    if kind == "clock":
+        times = [(BEGIN + timedelta(minutes=float(one))).replace(tzinfo=None) for one in times]
+    whole = cells(times)
+    for rows in (20, 200, 3000, 9000):
+        part = cells(times[:rows])
+        assert part.width == whole.width
+        assert part.times.tolist() == whole.times[: len(part.times)].tolist()
 
 
 def test_without_time_there_is_one_bucket():
@@ -97,7 +114,7 @@ def test_infinite_times_are_refused():
         cells([1.0, np.inf])
 
 
-@pytest.mark.parametrize(("hours", "width"), [(5, 60.0), (200, 3600.0), (11_000, 86400.0)])
+@pytest.mark.parametrize(("hours", "width"), [(5, 3600.0), (200, 3600.0)])
 @pytest.mark.parametrize("holes", [False, True])
 def test_text_is_cut_as_other_sources_are(tmp_path, hours, width, holes):
     rng, rows = np.random.default_rng(4), 3000
