@@ -20,7 +20,7 @@ from orthobandit.logs.ratios import ratio_result
 from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.source import open_source
-from orthobandit.logs.results import Analysis, Heterogeneity, MetricResult, SegmentResult, Value
+from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.segments import by_segment
 from orthobandit.logs.showing.sentence import sentence_of
 from orthobandit.logs.value import aim_of, value_of
@@ -101,7 +101,7 @@ def analysis_of(
     results = tuple(
         _result(cells, one, measure, reward, once=once) for one, measure in zip(asked, measures, strict=True)
     )
-    diagnostics = diagnose(cells, question, reward, gathered.units)
+    diagnostics = (*_contradictions(results), *diagnose(cells, question, reward, gathered.units))
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
     segments: tuple[SegmentResult, ...] = ()
     differ: tuple[Heterogeneity, ...] = ()
@@ -230,6 +230,20 @@ def _result(cells: Cells, asked: Asked, measure: Measure, reward: Follower, *, o
         return ratio_result(cells, asked, measure, once=once)
     follower = reward if asked.kind == "reward" else followed(cells, measure)
     return metric_result(asked, follower, once=once)
+
+
+def _contradictions(results: Sequence[MetricResult]) -> tuple[Diagnostic, ...]:
+    """Return an alarm for every metric whose intervals cannot all be right."""
+    return tuple(
+        Diagnostic(
+            "coherence",
+            "alarm",
+            f"no gaps of {one.name!r} fit the intervals of all pairs of arms, which happens in at most"
+            f" {100.0 * one.delta:g} % of sound logs: gaps drift, or rows are not as declared; none is shown",
+        )
+        for one in results
+        if one.is_contradicted
+    )
 
 
 def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
