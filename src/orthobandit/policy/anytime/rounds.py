@@ -283,6 +283,6 @@ def with_rivals(pairs: Array, rivals: Whole) -> Array:
     return with_diagonal(pairs, np.take_along_axis(pairs, rivals[..., np.newaxis], axis=-1)[..., 0])
 
 
-def _of_pairs(values: Array) -> Array:
+def _of_pairs(values: Array | Whole) -> Array:
     """Return numbers (...) of replications so that they broadcast with pairs (..., K, K)."""
     return np.asarray(values)[..., np.newaxis, np.newaxis]
