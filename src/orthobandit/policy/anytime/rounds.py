@@ -200,7 +200,7 @@ class Rounds:
         # A test against an arm that has been retired since is no matter any more.
         kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
         # Nor are rounds drawn before an entry began: whoever chose that moment may have known their rewards.
-        has_begun = self.first_plan <= _of_pairs(self.plans)
+        has_begun = self.first_plan <= self.plans[..., np.newaxis, np.newaxis]
         factor = np.where(has_begun, factor, np.inf)
         kept &= np.diagonal(has_begun, axis1=-2, axis2=-1)
         tests = np.diagonal(factor, axis1=-2, axis2=-1)
@@ -283,6 +283,6 @@ def with_rivals(pairs: Array, rivals: Whole) -> Array:
     return with_diagonal(pairs, np.take_along_axis(pairs, rivals[..., np.newaxis], axis=-1)[..., 0])
 
 
-def _of_pairs(values: Array | Whole) -> Array:
+def _of_pairs(values: Array) -> Array:
     """Return numbers (...) of replications so that they broadcast with pairs (..., K, K)."""
     return np.asarray(values)[..., np.newaxis, np.newaxis]
