@@ -148,7 +148,6 @@ def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]
     now, since, each = Replay(document), np.array(document["since"]), np.arange(len(document["features"]))
     # Entries that began when an arm was retired or added count no rounds that were drawn before.
     first = np.array(document.get("first_plan", np.zeros_like(since)))
-    verdict.need((since > 0) | (first == 0), "an entry that began with the first feed leaves plans out")
     stage, newest, out, retired, feeds = 0, 0, [(now.entries, 0.0)], document["retired"], document["feeds"]
     known = [np.ptp(f["values"][: f["arms"]]) for f in feeds if f["use"] != "warm-up" and f["length"]]
     lost = [[rival in retired for rival in feed["rivals"]] for feed in feeds]

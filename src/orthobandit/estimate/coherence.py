@@ -4,6 +4,9 @@ Two kinds of claim hold together on one event: every gap lies in its interval, a
 those still active, the leader being within ε of it. So the truth lies in the box of the intervals *and* among
 the gaps that the second claim allows. :func:`project_intervals` returns the smallest box around both. That
 costs no error probability: on the event nothing true is cut off.
+
+Where every pair of arms has an interval, :func:`close_differences` does the same for these: what follows from
+two gaps for a third.
 """
 
 from dataclasses import dataclass
@@ -12,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._types import Array, Mask
+
+ROUNDING = 1e-9  # of the size of the bounds: contradictions below this are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +111,36 @@ def project_intervals(
         within = min(within, max(lead, 0.0))
     # Adding and taking away ε may have moved an end by a rounding error.
     return Coherent(np.minimum(new_low, new_high), new_high, within, possible, is_empty=False)
+
+
+def close_differences(upper: ArrayLike) -> tuple[Array, bool]:
+    """Return the tightest bounds on differences of K numbers that follow from given ones.
+
+    From x_i − x_k ≤ a and x_k − x_j ≤ b follows x_i − x_j ≤ a + b. The smallest bound is that of the shortest
+    path from i to j (Floyd and Warshall); there are such numbers if and only if no path from i to itself is
+    negative.
+
+    Parameters
+    ----------
+    upper : array-like (K, K)
+        Entry (i, j) bounds x_i − x_j from above; +inf where nothing is known.
+
+    Returns
+    -------
+    closed : (K, K) array
+    is_empty : bool
+        Whether the bounds contradict each other; the result means nothing then.
+
+    Examples
+    --------
+    >>> closed, is_empty = close_differences([[0, 1, 9], [1, 0, 1], [9, -0.5, 0]])
+    >>> closed.tolist(), is_empty
+    ([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [0.5, -0.5, 0.0]], False)
+    """
+    closed = np.array(upper, dtype=np.float64)
+    known = np.abs(closed[np.isfinite(closed)])
+    for k in range(len(closed)):
+        closed = np.minimum(closed, closed[:, k, np.newaxis] + closed[k])
+    is_empty = bool(np.any(np.diag(closed) < -ROUNDING * known.max(initial=0.0)))
+    np.fill_diagonal(closed, 0.0)
+    return closed, is_empty

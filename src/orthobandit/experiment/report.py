@@ -327,7 +327,7 @@ def _guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -
     in_play = np.asarray(decision.active) & ~ledger.book.retired
     in_play[ledger.settings.reference] = False
     for one in judged:
-        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared)
+        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared).tolist()
         waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
         state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
         out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")

@@ -110,7 +110,7 @@ def analysis_of(
         _result(cells, one, measure, reward, ratios, once=once)
         for one, measure in zip(asked, measures, strict=True)
     )
-    diagnostics = diagnose(cells, question, reward, gathered.units)
+    diagnostics = (*_contradictions(results), *diagnose(cells, question, reward, gathered.units))
     diagnostics += _relative_drifts(reward, ratios, diagnostics)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
     segments: tuple[SegmentResult, ...] = ()
@@ -277,6 +277,20 @@ def _relative_drifts(
             lift = constant_lift(reward, one.details["arm"])
             out += [] if lift is None else [lift]
     return tuple(out)
+
+
+def _contradictions(results: Sequence[MetricResult]) -> tuple[Diagnostic, ...]:
+    """Return an alarm for every metric whose intervals cannot all be right."""
+    return tuple(
+        Diagnostic(
+            "coherence",
+            "alarm",
+            f"no gaps of {one.name!r} fit the intervals of all pairs of arms, which happens in at most"
+            f" {100.0 * one.delta:g} % of sound logs: gaps drift, or rows are not as declared; none is shown",
+        )
+        for one in results
+        if one.is_contradicted
+    )
 
 
 def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:

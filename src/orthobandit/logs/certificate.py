@@ -11,6 +11,7 @@ from orthobandit._files import write_text
 from orthobandit._types import Array, Whole
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import Confidence, ContrastSequence, Tally
+from orthobandit.logs.effects import finite, gaps_of, verdict_of
 from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Feeds
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
@@ -89,7 +90,7 @@ def document_of(analysis: Analysis, record: Record | None) -> dict[str, Any]:
             " of the arms or of the time"
         )
     document = _basis(analysis, record, record.sequence, record.feeds)
-    document["claim"] = _claim(analysis)
+    document["claim"] = _claim(analysis, record.sequence)
     document["digest"] = digest(document)
     verdict = verify(document)
     if not verdict.valid:
@@ -141,14 +142,18 @@ def _mode(confidence: Confidence, offset: float) -> dict[str, Any]:
     }
 
 
-def _claim(analysis: Analysis) -> dict[str, Any]:
-    """Return what the analysis says of the reward's gaps over the reference arm; unknown ends as null."""
-    reward = analysis.metrics[0]
-    gaps = [one for one in reward.effects if one.arm != one.over]
+def _claim(analysis: Analysis, sequence: ContrastSequence) -> dict[str, Any]:
+    """Return the reward's gaps over the reference arm, each by its own evidence; unknown ends as null.
+
+    What an analysis shows is narrower where other pairs of arms tell more: these are not in a certificate.
+    """
+    gaps, count = gaps_of(sequence), len(analysis.labels) - 1
+    low = [finite(end) for end in gaps.low[:count]]
+    high = [finite(end) for end in gaps.high[:count]]
     return {
-        "estimates": [one.estimate for one in gaps],
-        "low": [one.interval[0] for one in gaps],
-        "high": [one.interval[1] for one in gaps],
-        "verdicts": [one.verdict for one in gaps],
-        "mode": reward.mode,
+        "estimates": [finite(one) for one in gaps.estimates[:count]],
+        "low": low,
+        "high": high,
+        "verdicts": [verdict_of(ends) for ends in zip(low, high, strict=True)],
+        "mode": analysis.metrics[0].mode,
     }

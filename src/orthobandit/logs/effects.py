@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from orthobandit._types import Array
+from orthobandit._types import Array, Whole
 from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.coherence import close_differences
 from orthobandit.estimate.confidence import EVENTS
 from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.logs.follow import Follower
@@ -91,6 +92,36 @@ def _margins(sequence: ContrastSequence, alpha: Array, sides: Sides | None) -> t
         below, above = sides.margins(np.where(known, z, 0.0))
     weights = np.where(known, evidence.weights, 1.0)
     return np.where(known, below / weights, np.inf), np.where(known, above / weights, np.inf)
+
+
+def close_gaps(gaps: Gaps, pairs: Whole, count: int, *, once: bool) -> Gaps | None:
+    """Return the gaps with intervals narrowed to what follows from all pairs together; None if nothing fits.
+
+    Parameters
+    ----------
+    gaps : Gaps
+        Of all pairs, whose intervals hold together.
+    pairs : (m, 2) array of int
+    count : int
+        Number of arms.
+    once : bool
+        Whether the intervals for one look are those that are narrowed.
+    """
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    first, second = pairs.T
+    upper = np.full((count, count), np.inf)
+    np.fill_diagonal(upper, 0.0)
+    upper[first, second] = np.where(np.isnan(high), np.inf, high)
+    upper[second, first] = np.where(np.isnan(low), np.inf, -low)
+    closed, is_empty = close_differences(upper)
+    if is_empty:
+        return None
+    high = closed[first, second]
+    low = np.minimum(-closed[second, first], high)  # but for rounding, it is below
+    estimates = np.where(np.isnan(gaps.estimates), np.nan, np.clip(gaps.estimates, low, high))
+    if once:
+        return replace(gaps, estimates=estimates, fixed_low=low, fixed_high=high)
+    return replace(gaps, estimates=estimates, low=low, high=high)
 
 
 def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:

@@ -186,14 +186,16 @@ class Follower:
         measure, count = self.measure, len(self.cells.arms)
         noise = noise or min(measure.confidence.limit / 4.0, 1.0)
         self.centres = []
-        level = measure.delta / (count - 1)
+        # One event for all that is said of gaps: each pair that is followed has the same part of δ. A ratio
+        # shares δ out by itself.
+        level = measure.delta / (count - 1 if measure.denominator is not None else len(self.pairs))
         sequence = ContrastSequence.start(
             self.cells.arms, self.pairs, measure.confidence, level, noise=noise, rounds=GUESSED_ROUNDS
         )
         self.sequence = sequence.tuned_by(self.cells.plans[pilot])
         self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
         # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
-        deltas = [level, *[measure.delta] * (len(self._aims) - 1)]
+        deltas = [measure.delta / (count - 1), *[measure.delta] * (len(self._aims) - 1)]
         self.scores = tuple(
             Score(
                 aim,

@@ -7,13 +7,14 @@ import numpy as np
 
 from orthobandit._types import Array, Mask, Whole
 from orthobandit.errors import InputError
-from orthobandit.estimate import Asymptotic, Bounded, Confidence
+from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
 from orthobandit.experiment.settings import Guardrail
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.effects import (
     NOTHING,
     Gaps,
     below_another,
+    close_gaps,
     effect,
     finite,
     gaps_of,
@@ -100,10 +101,11 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
         Whether to tell how it came about.
     """
     cells, measure = follower.cells, follower.measure
-    effects, level = _effects(follower, once=once)
+    gaps = None if follower.sequence is None else _coherent_gaps(follower, follower.sequence, once=once)
+    effects, level = _effects(follower, gaps, once=once)
     if asked.guardrail is not None:
         effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
-    best, droppable = _against_best(follower, effects, once=once)
+    best, droppable = _against_best(follower, gaps, effects, once=once)
     return MetricResult(
         name=asked.name,
         kind=asked.kind,
@@ -118,7 +120,17 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
         baseline=follower.baseline,
         level=level,
         history=_history(follower) if history else (),
+        is_contradicted=follower.sequence is not None and gaps is None,
     )
+
+
+def _coherent_gaps(follower: Follower, sequence: ContrastSequence, *, once: bool) -> Gaps | None:
+    """Return all gaps that are followed, as they follow from each other; None if no gaps fit them all."""
+    gaps = gaps_of(sequence, sides=follower.sides)
+    count = len(follower.cells.arms)
+    if count > MOST_PAIRED:  # gaps to one arm say nothing of each other
+        return gaps
+    return close_gaps(gaps, follower.pairs, count, once=once)
 
 
 def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
@@ -131,16 +143,15 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
     return "asymptotic, nothing to declare; the intervals hold at all times at once, once samples are large"
 
 
-def _effects(follower: Follower, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
+def _effects(follower: Follower, gaps: Gaps | None, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
     """Return the effect of every arm over the reference arm, and the level of that."""
     reference, labels = follower.measure.reference, follower.cells.arms.labels
     itself = reference_effect(labels[reference])
-    if follower.sequence is None:
+    if follower.sequence is None or gaps is None:
         return tuple(
             itself if place == reference else unknown_effect(label, labels[reference])
             for place, label in enumerate(labels)
         ), NOTHING
-    gaps = gaps_of(follower.sequence, sides=follower.sides)
     lifts = lifts_of(follower, once=once)
     out = [
         replace(effect(follower, gaps, place, 1.0, fixed=once), lift=lift) for place, lift in enumerate(lifts)
@@ -167,20 +178,22 @@ def _signed_margin(guardrail: Guardrail) -> float:
 
 
 def _against_best(
-    follower: Follower, effects: Sequence[Effect], *, once: bool
+    follower: Follower, gaps: Gaps | None, effects: Sequence[Effect], *, once: bool
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return gaps over the arm with the largest estimate, jointly for all pairs; and arms below another."""
-    count, labels, sequence = len(follower.cells.arms), follower.cells.arms.labels, follower.sequence
-    if sequence is None:
+    """Return gaps over the arm with the largest estimate that no other is proven better than; and the others.
+
+    They hold together with the gaps over the reference arm: all are gaps of pairs, on one event.
+    """
+    count, labels = len(follower.cells.arms), follower.cells.arms.labels
+    if gaps is None:
         return (), ()
     if count > MOST_PAIRED:
         return (), below_another(effects)
-    gaps = gaps_of(sequence, 2.0 / count, follower.sides)
     worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
     known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
     estimates = np.insert(known, follower.measure.reference, 0.0)
-    best = int(np.argmax(estimates))
+    best = int(np.argmax(np.where(np.isin(np.arange(count), list(worse)), -np.inf, estimates)))
     at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
     out: list[Effect] = []
     for arm in range(count):

@@ -80,8 +80,8 @@ class MetricResult:
     mode : str
         In words: what the intervals rest on, and when they hold.
     delta : float
-        Probability that any gap over the reference arm is ever outside its interval; so it is, each for
-        itself, with the gaps of all pairs, with lifts, and with all segments together.
+        Probability that any gap between two arms is ever outside its interval: effects, gaps over the best
+        arm and arms that can be dropped hold together. So do, each for itself, lifts and all segments.
     margin : float or None
         Of a guardrail: the gap beyond which an arm does harm, above 0 where more is worse and below 0 where
         less is. Its verdicts are "safe", "harmed" or "undecided".
@@ -99,6 +99,8 @@ class MetricResult:
     level : (float or None, float or None)
         Interval of the average level of the reference arm.
     history : tuple of Moment
+    is_contradicted : bool
+        Whether no gaps fit the intervals of all pairs: the model is violated, and no interval is shown.
     """
 
     name: str
@@ -114,6 +116,7 @@ class MetricResult:
     baseline: str
     level: Interval
     history: tuple[Moment, ...]
+    is_contradicted: bool = False
 
 
 @dataclass(frozen=True)

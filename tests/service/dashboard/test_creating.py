@@ -104,7 +104,7 @@ def test_further_metrics_and_guardrails_are_what_the_api_takes():
         {"name": "returns", "rewards": None, "add": True, "delta": 0.1},
     ]
     assert [one.model_dump() for one in body.guardrails] == [
-        {"metric": "seconds", "margin": 0.5, "worse": "higher"}
+        {"metric": "seconds", "margin": 0.5, "worse": "higher", "harm": None}
     ]
 
 

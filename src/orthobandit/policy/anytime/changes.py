@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from orthobandit._types import Array, Mask
+from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares
@@ -101,7 +101,7 @@ def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
     return replace(run, probabilities=p, length=np.asarray(length), late=none, designed=none)
 
 
-def _grown(pairs: Array, count: int, fill: float) -> Array:
+def _grown(pairs: Array | Whole, count: int, fill: float) -> Array:
     out = np.full((count, count), fill)
     out[: len(pairs), : len(pairs)] = pairs
     return out

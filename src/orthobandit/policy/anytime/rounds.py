@@ -200,7 +200,7 @@ class Rounds:
         # A test against an arm that has been retired since is no matter any more.
         kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
         # Nor are rounds drawn before an entry began: whoever chose that moment may have known their rewards.
-        has_begun = self.first_plan <= _of_pairs(self.plans)
+        has_begun = self.first_plan <= self.plans[..., np.newaxis, np.newaxis]
         factor = np.where(has_begun, factor, np.inf)
         kept &= np.diagonal(has_begun, axis1=-2, axis2=-1)
         tests = np.diagonal(factor, axis1=-2, axis2=-1)
