@@ -75,6 +75,7 @@ def rounds_to_plan(
     *,
     epsilon: float,
     delta: float = 0.05,
+    goal: str = "identify",
     sigma: float = 1.0,
     runs: int = 10,
     limit: int = 500_000,
@@ -92,6 +93,8 @@ def rounds_to_plan(
     arms : ArmSet
     epsilon, delta : float
         Accuracy and failure probability of the policy.
+    goal : {"identify", "earn"}
+        Of the policy. To earn, arms that seem worse are played less, and it takes more rounds.
     sigma : float
         Standard deviation σ of a reward around its mean, in the units of ε.
     runs : int
@@ -114,7 +117,7 @@ def rounds_to_plan(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )
     result = simulate(
-        AnytimeElimination(delta=delta, epsilon=epsilon),
+        AnytimeElimination(delta=delta, epsilon=epsilon, goal=goal),
         environment,
         horizon=limit,
         replications=runs,
