@@ -1,8 +1,8 @@
 """Rare large rewards in the asymptotic mode: cases in which one arm's events have yet to be seen.
 
-The worlds are those of ``benchmarks/bench_rare.py``. If runs fail with probability δ or less, each test fails
-with probability at most 10⁻⁶ (exact binomial test). Before claims waited for draws of the pair itself, 14 to
-25 % of the runs failed in the worlds with q = 0.01 and 0.02, at every δ.
+The worlds are those of ``benchmarks/bench_rare.py``. If runs fail with probability δ or less, each test
+fails with probability at most 10⁻⁶ (exact binomial test). Before claims waited for draws of the pair itself,
+a fifth of the runs that earn failed in the worlds with q = 0.01 and 0.02, at every δ.
 """
 
 import pytest

@@ -85,7 +85,8 @@ def rounds_to_plan(
     """Return the rounds (runs,) that anytime elimination plays until an arm is proven within ε of the best.
 
     Played where no arm is better than another, as a rule the hardest case: every arm has to be followed
-    until the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. Rewards
+    until the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. A few
+    runs show what is usual, not a bound: a lead smaller than ε may take longer than all of them. Rewards
     scatter with standard deviation σ around a level that the forecast has to find by itself.
 
     Parameters
@@ -94,7 +95,7 @@ def rounds_to_plan(
     epsilon, delta : float
         Accuracy and failure probability of the policy.
     goal : {"identify", "earn"}
-        Of the policy. To earn, arms that seem worse are played less, and it takes more rounds.
+        Of the policy: to earn, arms that seem worse are played less, and rounds vary more.
     sigma : float
         Standard deviation σ of a reward around its mean, in the units of ε.
     runs : int
