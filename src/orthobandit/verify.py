@@ -64,8 +64,11 @@ def bets_boundary(e: Any, tuning: Any, grid: Any, share: Any) -> Any:
     return high
 
 
-def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Any = GRID, share: Any = SHARE) -> Any:
-    """Return how far totals of entries (6, ...) may stray: where a mixture over a grid of ρ reaches 1/α."""
+def boundary(e: Any, seen: Any, tuning: Any, is_exact: bool, grid: Any = GRID, share: Any = SHARE) -> Any:
+    """Return how far totals of entries (6, ...) may stray: where a mixture over a grid of ρ reaches 1/α.
+
+    Infinite in the asymptotic mode unless events and waited draws, which were `seen`, suffice for α.
+    """
     if is_exact:
         return bets_boundary(e, tuning, grid, share)
     alpha, rho = (one[..., np.newaxis] for one in tuning[:2])
@@ -79,7 +82,9 @@ def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Any = GRID,
         parts = np.log(share) + np.log(rho / a) / 2 + s**2 / (2 * a) + np.log(2 - np.exp(-(s**2) / (2 * a)))
         short = np.logaddexp.reduce(parts, axis=-1) < -np.log(tuning[0])
         low, high = np.where(short, s[..., 0], low), np.where(short, high, s[..., 0])
-    return np.where(events >= 10, high + e[5] * level, np.inf)
+    (events, waited), needed = seen, np.maximum(10, -3 * np.log(tuning[0]))
+    enough = (events >= needed) & (waited >= -np.log(tuning[0])) & (e[2] >= needed * e[5] ** 2)
+    return np.where(enough, high + e[5] * level, np.inf)
 
 
 def geometry(x: Any, p: Any) -> tuple[Any, Any, Any]:
@@ -107,6 +112,7 @@ class Replay:
         self.scale, self.entries = np.array(document["tuning"]["scale"]), np.zeros((6, k, k))
         self.drawn, self.relative, self.largest, self.excess = np.zeros(k), np.zeros(k), 0.0, 0.0
         self.rounds, self.squared, self.scattered = 0.0, 0.0, 0.0
+        self.met = np.zeros((k, k), dtype=bool)  # rivals that each arm was tested against
 
     def watch(self, f: dict[str, Any], is_first: bool) -> None:
         """Note how large residuals are; of the warm-up only the largest, without the first feed."""
@@ -141,14 +147,31 @@ class Replay:
         pooled, slack = peak * squares if self.exact else pooled, w / np.sqrt(np.maximum(ideal, 1e-300))
         added = [w * totals, w * n, w**2 * squares, self.bias * n * slack, w**2 * pooled]
         self.entries = np.stack([*(e[:5] + added), np.maximum(e[5], peak)])
+        self.met[each, f["rivals"]] |= counted[each, each]
+
+    def seen(self) -> tuple[float, Any]:
+        """Return events, and effective draws of all entries per log(1/α) that a claim takes."""
+        e, quiet = self.entries, (self.drawn > 0) & (self.relative < 0.25 * self.drawn)
+        pairs = quiet | quiet[:, np.newaxis]
+        pairs[np.diag_indices(len(quiet))] = quiet | (self.met & quiet).any(axis=1)
+        spread = e[1] * e[2]
+        gap = np.divide(e[0] ** 2, spread, out=np.full(spread.shape, np.inf), where=spread > 0)
+        waited = e[1] / np.where(pairs, 50, np.clip(1.5 * gap, 4, 50))
+        return (self.scattered / self.largest**2 if self.largest > 0 else 0.0), waited
 
 
-def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]]:
-    """Return evidence and events before the first and after every feed; note what cannot be or count."""
+def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, tuple[float, Any]]]:
+    """Return evidence and what was seen before the first and after every feed; note what cannot be."""
     now, since, each = Replay(document), np.array(document["since"]), np.arange(len(document["features"]))
     # Entries that began when an arm was retired or added count no rounds that were drawn before.
     first = np.array(document.get("first_plan", np.zeros_like(since)))
-    stage, newest, out, retired, feeds = 0, 0, [(now.entries, 0.0)], document["retired"], document["feeds"]
+    stage, newest, out, retired, feeds = (
+        0,
+        0,
+        [(now.entries, now.seen())],
+        document["retired"],
+        document["feeds"],
+    )
     known = [np.ptp(f["values"][: f["arms"]]) for f in feeds if f["use"] != "warm-up" and f["length"]]
     lost = [[rival in retired for rival in feed["rivals"]] for feed in feeds]
     anew = np.diag([any(row[i] for row in lost[: since[i, i]]) for i in each])
@@ -177,7 +200,7 @@ def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, float]
             good &= (first <= f["plan"]) | (since > n) | (not f["length"])
             verdict.need(good, f"feed {n}: an arm is its own rival, or a test leaves the feed out")
             now.count(f, there & (since <= n) & (first <= f["plan"]) & ~np.diag(lost[n]))
-        out.append((now.entries, now.scattered / now.largest**2 if now.largest > 0 else 0.0))
+        out.append((now.entries, now.seen()))
     return out
 
 
@@ -204,12 +227,12 @@ def check_claim(document: dict[str, Any], verdict: Verdict) -> None:
     good = named == [*range(len(x))] and leader in survivors
     verdict.need(good, f"survivors, dropped and retired are {named} of {len(x)} arms, the leader is {leader}")
     for i, j, n in ((drop["arm"], drop["rival"], drop["feed"]) for drop in drops):
-        at, (e, events) = (slice(None), i, i if j is None else j), history[n + 1]
-        total, most = e[at][0], boundary(e[at], events, tuning[at], is_exact) + e[at][3]
+        at, (e, (events, waited)) = (slice(None), i, i if j is None else j), history[n + 1]
+        total, most = e[at][0], boundary(e[at], (events, waited[at[1:]]), tuning[at], is_exact) + e[at][3]
         fact = e[at][1] > 0 and -total >= most * (1 - CLOSE) and j not in retired and min(at[1:]) >= 0
         verdict.need(fact, f"arm {i} is not dropped at feed {n}: {total:.9g} is not below −{most:.9g}")
-    e, events = history[-1][0][:, :, leader], history[-1][1]
-    width = (boundary(e, events, tuning[:, :, leader], is_exact) + e[3]) / e[1]
+    e, (events, waited) = history[-1][0][:, :, leader], history[-1][1]
+    width = (boundary(e, (events, waited[:, leader]), tuning[:, :, leader], is_exact) + e[3]) / e[1]
     bounds = np.where(e[1] > 0, e[0] / e[1] + width, np.inf)
     for i in {*range(len(x))} - {leader}:
         verdict.same(f"what arm {i} may lead by", claim["bounds"][i], float(bounds[i]), CLOSE * width[i])

@@ -117,7 +117,7 @@ def check_claim(document: dict[str, Any], verdict: decision.Verdict) -> None:
     good = tuning.shape == e[:3].shape and np.all((tuning > 0) | ~known) and 0 <= now.arm < len(now.x)
     verdict.need(good, "every gap needs α, ρ and a scale above 0, and the reference arm is one of the arms")
     middle = np.where(known, e[0] / e[1], 0.0)
-    most = decision.boundary(e, now.events, tuning, now.exact, *NEAR) + e[3]
+    most = decision.boundary(e, (now.events, np.inf), tuning, now.exact, *NEAR) + e[3]
     width = np.where(known, most / e[1], np.inf)
     room = decision.CLOSE * np.where(np.isfinite(width), width, np.abs(middle) + now.largest)
     low, high = np.maximum(middle - width, -limit), np.minimum(middle + width, limit)

@@ -68,12 +68,14 @@ def test_boundaries_agree_with_the_library(mode):
     )
     if confidence.is_exact:
         e[4], e[5] = 0.3 * tuning[2] * e[2], 0.8 * tuning[2]  # no round is larger than the scale
-    width = confidence.width(Evidence(*e, np.full(500, 11.0)), Tuning(*tuning, grid=WIDE))
+    events, waited = 10.0 ** rng.uniform(1, 2, 500), 10.0 ** rng.uniform(0, 2, 500)
+    width = confidence.width(Evidence(*e, events, waited), Tuning(*tuning, grid=WIDE))
     with np.errstate(all="ignore"):
-        found = (alone.boundary(e, 11.0, tuning, confidence.is_exact) + e[3]) / e[1]
+        found = (alone.boundary(e, (events, waited), tuning, confidence.is_exact) + e[3]) / e[1]
     assert np.allclose(found, width, rtol=1e-7)
     if not confidence.is_exact:
-        assert np.all(alone.boundary(e, 9.9, tuning, False) == np.inf)
+        assert 50 < np.count_nonzero(np.isinf(width)) < 450
+        assert np.all(alone.boundary(e, (9.9, waited), tuning, False) == np.inf)
 
 
 @pytest.mark.parametrize("p", [[0.2] * 5, [0.5, 0.5, 0, 0, 0], [0.98, 0.005, 0.005, 0.005, 0.005]])

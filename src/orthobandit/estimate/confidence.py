@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from orthobandit._checks import check_fraction, check_positive
 from orthobandit._types import Array, Mask
@@ -17,6 +18,7 @@ from orthobandit.estimate.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
 
+EVENTS_PER_LEVEL = 3.0  # the same in units of log(1/α), where that is more
 EVENTS = 10.0  # sum of squares over the largest square, below which the asymptotic mode says nothing
 
 
@@ -104,7 +106,7 @@ class Asymptotic(Confidence):
         variance = self._variance(evidence)
         boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
         boundary = boundary + self._for_events(evidence, variance, tuning, np.ones((), dtype=np.bool_))
-        return _per_weight(evidence, np.where(evidence.events >= EVENTS, boundary, np.inf))
+        return _per_weight(evidence, np.where(may_speak(evidence, tuning.alpha), boundary, np.inf))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
         variance, total = self._variance(evidence), evidence.totals - evidence.slack
@@ -112,7 +114,7 @@ class Asymptotic(Confidence):
         widened = self._for_events(evidence, variance, tuning, found)
         if np.any(widened > 0):
             found = reaches_normal(total - widened, variance, tuning.alpha, tuning.rho, tuning.grid)
-        return np.asarray(found & (evidence.events >= EVENTS))
+        return np.asarray(found & may_speak(evidence, tuning.alpha))
 
     @staticmethod
     def _variance(evidence: Evidence) -> Array:
@@ -128,6 +130,19 @@ class Asymptotic(Confidence):
         if asked.any():
             out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
         return out
+
+
+def may_speak(evidence: Evidence, alpha: ArrayLike) -> Mask:
+    """Tell on which contrasts the asymptotic mode has seen enough to claim something at a level α."""
+    needed = events_needed(alpha)
+    enough = (evidence.events >= needed) & (evidence.waited >= np.log(1.0 / np.asarray(alpha)))
+    # A contrast of which one round could carry much of the variance waits, whatever other arms have shown.
+    return np.asarray(enough & (evidence.variances >= needed * evidence.peaks**2))
+
+
+def events_needed(alpha: ArrayLike) -> Array:
+    """Return the events, see :attr:`Sizes.events`, below which nothing is claimed at a level α."""
+    return np.maximum(EVENTS, EVENTS_PER_LEVEL * np.log(1.0 / np.asarray(alpha)))
 
 
 @dataclass(frozen=True)

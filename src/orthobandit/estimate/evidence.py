@@ -22,7 +22,11 @@ DRAWN, HIDDEN = 10.0, 0.25  # see hardly_drawn
 # Draws, in units of log(1/α), before intervals at a level α rest on an arm: one that shows its largest values
 # in one draw of eight has then hidden them with probability α.
 PER_LEVEL = 8.0
-
+# Effective draws, in units of log(1/α), before the asymptotic mode of a policy claims anything on a pair: as
+# many where residuals are ordinary, and where they do not tell how large an event can be; see draws_waited.
+WAIT, QUIET_WAIT = 4.0, 50.0
+PER_SQUARED_GAP = 1.5  # the same, in units of the squared gap, where arms are far apart beside their spread
+QUIET = 0.25  # mean square of an arm's residuals, in units of all arms', below which the arm is quiet
 
 SUMMED = ("totals", "weights", "variances", "slack", "pooled")  # of the evidence; they add and subtract
 
@@ -148,6 +152,40 @@ def hardly_drawn(probabilities: Array, expected: Array, drawn: Array, least: flo
     return np.asarray((probabilities > 0) & (drawn + expected < least))
 
 
+def quiet_arms(relative: Array, drawn: Array) -> Mask:
+    """Tell which arms (..., K) have scattered much less than others: their events may still be to come.
+
+    Parameters
+    ----------
+    relative, drawn : (..., K) arrays
+        Sums of :func:`relative_squares`, rounds of each arm; one never drawn tells nothing.
+    """
+    return np.asarray((drawn > 0) & (relative < QUIET * drawn))
+
+
+def draws_waited(totals: Array, weights: Array, variances: Array, are_quiet: ArrayLike) -> Array:
+    """Return how far pairs have waited: they may be claimed at a level α once this is log(1/α).
+
+    n draws hide an event of probability q with probability (1 − q)ⁿ ≤ exp(−qn). So c·log(1/α) draws of an arm
+    hide one that comes once in c draws with probability at most α, whatever its size. What counts is the
+    effective number of draws Σw = 1/(1/n_i + 1/n_j), at most that of either arm. c is 4, which makes eight
+    draws of each of two arms that are drawn alike, and up to 50 where the spread that was seen does not tell
+    how large an event can be: that of a quiet arm, or a small one beside the gap itself.
+
+    Parameters
+    ----------
+    totals, weights, variances : arrays
+        As in :class:`Evidence`, of an asymptotic mode.
+    are_quiet : array of bool
+        Whether an arm of the pair is among :func:`quiet_arms`.
+    """
+    # S²/(V·Σw), the squared gap in units of a round's variance; without any spread the gap says nothing.
+    spread = variances * weights
+    squared_gap = np.divide(totals**2, spread, out=np.full(spread.shape, np.inf), where=spread > 0)
+    per_level = np.where(are_quiet, QUIET_WAIT, np.clip(PER_SQUARED_GAP * squared_gap, WAIT, QUIET_WAIT))
+    return np.asarray(weights / per_level)
+
+
 def expected_shares(probabilities: Array, relative: Array, drawn: Array) -> Array:
     """Return the share (..., K) of a round's squared residual that each arm should carry, from what was seen.
 
@@ -239,6 +277,8 @@ class Evidence:
         Largest w·|g(a)|·(excess of a residual) that a round may have had; in exact modes, of the residual.
     events : array
         See :attr:`Sizes.events`.
+    waited : array
+        See :func:`draws_waited`; +inf where whoever made the evidence has a rule of their own.
     """
 
     totals: Array
@@ -248,6 +288,7 @@ class Evidence:
     pooled: Array = field(default_factory=lambda: np.zeros(()))
     peaks: Array = field(default_factory=lambda: np.zeros(()))
     events: Array = field(default_factory=lambda: np.full((), np.inf))
+    waited: Array = field(default_factory=lambda: np.full((), np.inf))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly; events that are infinite as null."""
@@ -257,7 +298,8 @@ class Evidence:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Evidence":
         """Invert :meth:`to_json`."""
-        return cls(**{part.name: numbers_of(data[part.name]) for part in fields(cls)})
+        # Sequences stored before `waited` was there have a rule of their own, as they still do.
+        return cls(**{part.name: numbers_of(data.get(part.name)) for part in fields(cls)})
 
     def of_unknown_sizes(self, scale: Array) -> "Evidence":
         """Return evidence of an exact mode whose rounds may have been as large as the scale allows."""
@@ -288,7 +330,8 @@ class Evidence:
 
     def at(self, place: int | slice) -> "Evidence":
         """Return one entry along a leading axis, or some."""
-        return Evidence(**{part.name: getattr(self, part.name)[place] for part in fields(self)})
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Evidence(**{name: part[place] if np.ndim(part) else part for name, part in parts.items()})
 
     def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
         """Return the evidence with a batch of rounds, weighted by :func:`weights_of`."""

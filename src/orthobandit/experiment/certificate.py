@@ -188,8 +188,8 @@ def _dropped(
     left, found = ~(state.active | state.retired), list[dict[str, Any]]()
     with np.errstate(all="ignore"):
         history = replay(document, Verdict()) if left.any() else []
-    for feed, (e, events) in enumerate(history, start=-1):
-        evidence = Evidence(-e[0], e[1], e[2], e[3], e[4], e[5], np.asarray(events))
+    for feed, (e, (events, waited)) in enumerate(history, start=-1):
+        evidence = Evidence(-e[0], e[1], e[2], e[3], e[4], e[5], np.asarray(events), waited)
         proven = policy.confidence.exceeds(evidence, tuning) & (e[1] > 0)
         proven &= ~state.retired  # better than i, but out of the race
         for arm in np.flatnonzero(left & np.any(proven, axis=1)):

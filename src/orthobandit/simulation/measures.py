@@ -75,6 +75,7 @@ def rounds_to_plan(
     *,
     epsilon: float,
     delta: float = 0.05,
+    goal: str = "identify",
     sigma: float = 1.0,
     runs: int = 10,
     limit: int = 500_000,
@@ -84,7 +85,8 @@ def rounds_to_plan(
     """Return the rounds (runs,) that anytime elimination plays until an arm is proven within ε of the best.
 
     Played where no arm is better than another, as a rule the hardest case: every arm has to be followed
-    until the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. Rewards
+    until the intervals are as narrow as ε, while a lead of some arm makes the others drop out early. A few
+    runs show what is usual, not a bound: a lead smaller than ε may take longer than all of them. Rewards
     scatter with standard deviation σ around a level that the forecast has to find by itself.
 
     Parameters
@@ -92,6 +94,8 @@ def rounds_to_plan(
     arms : ArmSet
     epsilon, delta : float
         Accuracy and failure probability of the policy.
+    goal : {"identify", "earn"}
+        Of the policy: to earn, arms that seem worse are played less, and rounds vary more.
     sigma : float
         Standard deviation σ of a reward around its mean, in the units of ε.
     runs : int
@@ -114,7 +118,7 @@ def rounds_to_plan(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )
     result = simulate(
-        AnytimeElimination(delta=delta, epsilon=epsilon),
+        AnytimeElimination(delta=delta, epsilon=epsilon, goal=goal),
         environment,
         horizon=limit,
         replications=runs,

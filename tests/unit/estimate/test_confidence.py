@@ -44,6 +44,25 @@ def test_the_asymptotic_mode_says_nothing_while_one_round_may_carry_it_all():
         assert np.isfinite(Bounded(0.0, 1.0).width(given, tuning((1,)))[0])
 
 
+def test_smaller_levels_take_more_events_and_more_draws():
+    # 3·log(1/α) events and log(1/α) of what was waited, and 10 events at least.
+    level = -np.log(0.001)
+    for events, waited, is_known in (
+        (3 * level + 0.01, level + 0.01, True),
+        (3 * level - 0.01, level + 0.01, False),
+        (3 * level + 0.01, level - 0.01, False),
+    ):
+        given = replace(evidence([1e6]), events=np.asarray(events), waited=np.asarray(waited))
+        assert Asymptotic().exceeds(given, tuning((1,), alpha=0.001))[0] == is_known
+        assert Asymptotic().exceeds(given, tuning((1,), alpha=0.05))[0]
+
+
+def test_a_contrast_waits_for_events_of_its_own():
+    for variances, is_known in ((22.6, True), (22.4, False)):
+        given = replace(evidence([1e6], variances=variances), peaks=np.full(1, 1.5))
+        assert Asymptotic().exceeds(given, tuning((1,)))[0] == is_known
+
+
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("factor", [1e-7, 1e-4, 1e4, 1e7])
 def test_a_guess_that_is_wrong_by_orders_costs_less_than_three_times(mode, factor):

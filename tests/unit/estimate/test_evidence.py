@@ -7,7 +7,15 @@ import pytest
 
 from orthobandit import ArmSet, ContrastSequence, Plan, Tally
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
-from orthobandit.estimate.evidence import Batch, Sizes, expected_shares, hardly_drawn, relative_squares
+from orthobandit.estimate.evidence import (
+    Batch,
+    Sizes,
+    draws_waited,
+    expected_shares,
+    hardly_drawn,
+    quiet_arms,
+    relative_squares,
+)
 
 
 def sizes(*tallies):
@@ -136,3 +144,28 @@ def test_sizes_of_residuals_are_plain_numbers_as_they_are_when_loaded():
     found = sizes(Tally.of([0] * 14, [0.0] * 13 + [1.0], 2))
     assert 0 < found.excess < found.largest
     assert [type(one) for one in astuple(found)] == [int, float, float, float, float]
+
+
+def test_a_claim_waits_for_effective_draws_of_its_pair():
+    # 30 rounds of each arm are an effective 15, and the wait is 4 per log(1/α) at a small gap.
+    totals, weights, variances = np.array([3.0]), np.array([15.0]), np.array([15.0])
+    assert draws_waited(totals, weights, variances, False) == pytest.approx(15.0 / 4.0)
+    assert draws_waited(totals, weights, variances, True) == pytest.approx(15.0 / 50.0)
+
+
+@pytest.mark.parametrize(("gap", "per_level"), [(1.0, 4.0), (2.0, 6.0), (4.0, 24.0), (10.0, 50.0)])
+def test_arms_that_are_far_apart_beside_their_spread_wait_longer(gap, per_level):
+    weights, spread = np.array([30.0]), 0.7
+    waited = draws_waited(gap * spread * weights, weights, spread**2 * weights, False)
+    assert waited == pytest.approx(30.0 / per_level)
+
+
+def test_a_pair_without_any_spread_waits_and_is_not_immortal():
+    none = np.zeros(1)
+    waited = draws_waited(np.array([500.0]), np.array([500.0]), none, False)
+    assert waited == pytest.approx(10.0)  # enough for a level of e⁻¹⁰
+
+
+def test_an_arm_is_quiet_if_it_scatters_by_less_than_half_of_what_others_do():
+    relative, drawn = np.array([2.0, 3.0, 20.0, 0.0]), np.array([10.0, 10.0, 10.0, 0.0])
+    assert quiet_arms(relative, drawn).tolist() == [True, False, False, False]

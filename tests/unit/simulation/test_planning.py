@@ -7,6 +7,7 @@ from orthobandit import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import rounds_to_plan
 
+GOALS = ("identify", "earn")
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
 
@@ -42,3 +43,10 @@ def test_a_run_that_is_given_up_has_no_number():
 def test_wrong_settings_are_named(settings, said):
     with pytest.raises(ParameterError, match=said):
         rounds_to_plan(ARMS, **settings)
+
+
+def test_the_goal_is_that_of_the_policy_that_is_played():
+    found = {goal: rounds_to_plan(ARMS, epsilon=0.4, goal=goal, runs=4).tolist() for goal in GOALS}
+    assert found["earn"] != found["identify"]
+    with pytest.raises(ParameterError, match="goal='win'"):
+        rounds_to_plan(ARMS, epsilon=0.4, goal="win")

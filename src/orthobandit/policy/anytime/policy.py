@@ -14,13 +14,13 @@ from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.baseline import ARMA, Baseline, check_baseline
 from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
-from orthobandit.estimate.evidence import Evidence, Tuning, events
+from orthobandit.estimate.evidence import Tuning
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
 from orthobandit.policy.anytime.delta import SHOWN
 from orthobandit.policy.anytime.leading import storage
 from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
-from orthobandit.policy.anytime.rounds import EVIDENCE, rivals_of
+from orthobandit.policy.anytime.rounds import rivals_of
 from orthobandit.policy.anytime.run import Run
 from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked, updated
 from orthobandit.policy.base import FOREVER, Decision
@@ -254,9 +254,7 @@ class AnytimeElimination:
                 check_whole(name, arm, least=0, most=len(state.arms) - 1)
         if isinstance(state, LeadingState):
             return bounds_against_leaders(state, self.confidence, of, over)
-        parts = {name: getattr(state, name) for name in EVIDENCE}
-        seen = events(state.scattered, state.largest)
-        evidence = Evidence(**parts, events=seen[..., np.newaxis, np.newaxis])
+        evidence = Run.of(state, ...).evidence()
         bounds = evidence.estimates + self.confidence.width(
             evidence, Tuning(state.alpha, state.rho, state.scale, grid=WIDE)
         )

@@ -19,7 +19,9 @@ from orthobandit.estimate.evidence import (
     Evidence,
     Sizes,
     Tuning,
+    draws_waited,
     expected_shares,
+    quiet_arms,
     relative_squares,
 )
 from orthobandit.estimate.orthogonal import centred_sums
@@ -263,8 +265,16 @@ class Rounds:
 
     def evidence(self) -> Evidence:
         """Return the evidence for i over j in entry (i, j)."""
-        events = _of_pairs(self._sizes().events)
-        return Evidence(**{name: getattr(self, name) for name in EVIDENCE}, events=events)
+        quiet = quiet_arms(self.relative, self.drawn)
+        pairs = quiet[..., np.newaxis] | quiet[..., np.newaxis, :]
+        # A test rests on the arm and on all rivals that it has met.
+        tests = quiet | np.any(self.met & quiet[..., np.newaxis, :], axis=-1)
+        pairs = np.where(np.eye(pairs.shape[-1], dtype=np.bool_), tests[..., np.newaxis], pairs)
+        return Evidence(
+            **{name: getattr(self, name) for name in EVIDENCE},
+            events=_of_pairs(self._sizes().events),
+            waited=draws_waited(self.totals, self.weights, self.variances, pairs),
+        )
 
     def tuning(self) -> Tuning:
         """Return the tuning of all entries."""

@@ -165,7 +165,7 @@ class Run(Rounds):
             return np.asarray(np.take_along_axis(every, index, axis=-1)[..., 0][others])
 
         whole = self.evidence()
-        part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events")})
+        part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events", "waited")})
         tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=WIDE)
         out[others] = part.estimates + confidence.width(part, tuning)
         return out

@@ -67,7 +67,13 @@ def _rounds(arms: ArmSet, body: CreateBody, sigma: float, daily: float) -> Round
 
     with _ONE:
         needed = rounds_to_plan(
-            arms, epsilon=body.epsilon, delta=body.delta, sigma=sigma, runs=RUNS, limit=LIMIT
+            arms,
+            epsilon=body.epsilon,
+            delta=body.delta,
+            goal=body.goal,
+            sigma=sigma,
+            runs=RUNS,
+            limit=LIMIT,
         )
     median, least, most = (
         int(value) if np.isfinite(value) else None

@@ -10,9 +10,9 @@ from orthobandit import ArmSet, Environment, Experiment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.estimate.boundaries import WIDE
-from orthobandit.estimate.evidence import Evidence, Tuning
+from orthobandit.estimate.evidence import Evidence, Tuning, draws_waited
 from orthobandit.policy import AnytimeElimination
-from orthobandit.policy.anytime.leading.against import Against
+from orthobandit.policy.anytime.leading.against import Against, Shown
 from orthobandit.policy.anytime.leading.run import REMEMBERED
 from orthobandit.policy.anytime.leading.state import LeadingState
 from orthobandit.policy.anytime.state import AnytimeState
@@ -292,13 +292,15 @@ def test_arms_that_are_not_looked_at_could_not_have_lost(confidence):
     )
     names = ("weights", "variances", "slack", "pooled", "peaks")
     parts = {name: getattr(one, name) for name in names}
-    evidence = Evidence(totals=-one.totals, **parts, events=np.asarray(50.0))
+    shown = Shown(50.0, rng.random(n) < 0.3)
+    waited = draws_waited(one.totals, one.weights, one.variances, shown.quiet)
+    evidence = Evidence(totals=-one.totals, **parts, events=np.asarray(50.0), waited=waited)
     exact = confidence.exceeds(evidence, Tuning(np.asarray(0.04), one.rho, one.scale, WIDE))
-    assert np.array_equal(one.lost(confidence, 50.0), exact)
+    assert np.array_equal(one.lost(confidence, shown), exact)
     assert 100 < np.count_nonzero(exact) < 3900
-    bounds = one.upper_bounds(confidence, 50.0)
+    bounds = one.upper_bounds(confidence, shown)
     some = rng.random(n) < 0.5
-    assert one.highest(confidence, 50.0, some) == pytest.approx(max(bounds[some].max(), 0.0), rel=1e-8)
+    assert one.highest(confidence, shown, some) == pytest.approx(max(bounds[some].max(), 0.0), rel=1e-8)
 
 
 def test_only_arms_that_cannot_lose_are_left_out_of_the_closer_look():
@@ -311,11 +313,12 @@ def test_only_arms_that_cannot_lose_are_left_out_of_the_closer_look():
     tuning = {"rho": rho * scale**2, "scale": scale}
     # Sums a little below, at and above the boundary of each arm.
     flat = Against(0, 0.01, 0, totals=np.zeros(count), **sums, **tuning)
-    boundary = flat.upper_bounds(confidence, np.inf)
+    shown = Shown(np.inf, np.zeros(count, dtype=bool))
+    boundary = flat.upper_bounds(confidence, shown)
     for factor in (0.9, 1.0 - 1e-6, 1.0 + 1e-6, 1.1):
         near = Against(0, 0.01, 0, totals=-factor * boundary, **sums, **tuning)
-        evidence = replace(near._evidence(slice(None), np.inf), totals=factor * boundary)
+        evidence = replace(near._evidence(slice(None), shown), totals=factor * boundary)
         assert np.array_equal(
-            near.lost(confidence, np.inf), confidence.exceeds(evidence, near._tuning(slice(None)))
+            near.lost(confidence, shown), confidence.exceeds(evidence, near._tuning(slice(None)))
         )
-    assert near.lost(confidence, np.inf).all()
+    assert near.lost(confidence, shown).all()

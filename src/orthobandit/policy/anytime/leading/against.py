@@ -10,12 +10,32 @@ from orthobandit._types import Array, Mask, Whole
 from orthobandit.estimate.bets import BOLDEST
 from orthobandit.estimate.boundaries import WIDE
 from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Batch, Evidence, Tuning
+from orthobandit.estimate.evidence import Batch, Evidence, Tuning, draws_waited
 from orthobandit.policy.anytime.rounds import EVIDENCE
 
 AT_A_TIME = 1 << 16  # arms whose boundaries are computed together, so that what is made on the way is small
 # Arms whose upper bounds are solved for one by one; the others need only be shown to be no higher.
 SOLVED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What residuals have shown so far, on which the asymptotic mode decides whether it may speak.
+
+    Attributes
+    ----------
+    events : float
+        See :attr:`~orthobandit.estimate.evidence.Sizes.events`.
+    quiet : (n,) array of bool
+        Whether a survivor, or the arm it is held against, is quiet.
+    """
+
+    events: float
+    quiet: Mask
+
+    def only(self, some: Mask | Whole) -> "Shown":
+        """Return that of some survivors."""
+        return Shown(self.events, self.quiet[some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +90,8 @@ class Against:
 
     def and_of(self, batch: Batch, confidence: Confidence) -> "Against":
         """Return the sums with a batch of rounds."""
-        now = self._evidence(slice(None), 0.0).and_of(batch, self._tuning(slice(None)), confidence)
+        before = Evidence(**{name: getattr(self, name) for name in EVIDENCE})
+        now = before.and_of(batch, self._tuning(slice(None)), confidence)
         return replace(self, **{name: getattr(now, name) for name in EVIDENCE})
 
     def only(self, left: Mask | Whole) -> "Against":
@@ -78,11 +99,11 @@ class Against:
         names = (part.name for part in fields(self) if part.name not in ("arm", "alpha", "since"))
         return replace(self, **{name: getattr(self, name)[left] for name in names})
 
-    def lost(self, confidence: Confidence, events: float) -> Mask:
+    def lost(self, confidence: Confidence, shown: Shown) -> Mask:
         """Tell which survivors (n,) are proven worse than the other arm."""
         out = np.zeros(len(self.totals), dtype=np.bool_)
         for block in self._blocks(np.flatnonzero((self.totals < 0) & self._may_lose(confidence))):
-            evidence = self._evidence(block, events)
+            evidence = self._evidence(block, shown)
             out[block] = confidence.exceeds(replace(evidence, totals=-evidence.totals), self._tuning(block))
         return out
 
@@ -99,15 +120,15 @@ class Against:
         bet = np.minimum(cap, total / np.where(self.variances > 0, self.variances, 1e-300))
         return np.asarray(bet * (total - 0.5 * bet * self.variances) >= -np.log(self.alpha) - 1e-9)
 
-    def upper_bounds(self, confidence: Confidence, events: float) -> Array:
+    def upper_bounds(self, confidence: Confidence, shown: Shown) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""
         out = np.empty(len(self.totals))
         for block in self._blocks(np.arange(len(out))):
-            evidence = self._evidence(block, events)
+            evidence = self._evidence(block, shown)
             out[block] = evidence.estimates + confidence.width(evidence, self._tuning(block))
         return out
 
-    def highest(self, confidence: Confidence, events: float, among: Mask) -> float:
+    def highest(self, confidence: Confidence, shown: Shown, among: Mask) -> float:
         """Return the largest upper bound of some survivors (n,), without computing all of them.
 
         A bound is at most h exactly where h less the estimate exceeds the boundary, which is asked sooner
@@ -126,19 +147,19 @@ class Against:
             promise = (self.totals[rest] + far) / self.weights[rest]
             order = np.argpartition(-promise, min(SOLVED, rest.size - 1))
             first, rest = rest[order[:SOLVED]], rest[order[SOLVED:]]
-            bounds = self.only(first).upper_bounds(confidence, events)
+            bounds = self.only(first).upper_bounds(confidence, shown.only(first))
             highest = max(highest, float(bounds.max()))
             if not np.isfinite(highest):
                 return highest
-            rest = rest[~self._below(rest, highest, confidence, events)]
+            rest = rest[~self._below(rest, highest, confidence, shown)]
         return highest
 
-    def _below(self, some: Whole, most: float, confidence: Confidence, events: float) -> Mask:
+    def _below(self, some: Whole, most: float, confidence: Confidence, shown: Shown) -> Mask:
         """Tell which of some survivors have an upper bound of at most `most`."""
         out = np.zeros(len(some), dtype=np.bool_)
         for start in range(0, len(some), AT_A_TIME):
             block = some[start : start + AT_A_TIME]
-            evidence = self._evidence(block, events)
+            evidence = self._evidence(block, shown)
             room = most * evidence.weights - evidence.totals
             out[start : start + len(block)] = confidence.exceeds(
                 replace(evidence, totals=room), self._tuning(block)
@@ -149,9 +170,10 @@ class Against:
         for start in range(0, len(some), AT_A_TIME):
             yield some[start : start + AT_A_TIME]
 
-    def _evidence(self, some: Any, events: float) -> Evidence:
+    def _evidence(self, some: Any, shown: Shown) -> Evidence:
         parts = {name: getattr(self, name)[some] for name in EVIDENCE}
-        return Evidence(**parts, events=np.asarray(events))
+        waited = draws_waited(parts["totals"], parts["weights"], parts["variances"], shown.quiet[some])
+        return Evidence(**parts, events=np.asarray(shown.events), waited=waited)
 
     def _tuning(self, some: Any) -> Tuning:
         return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some], grid=WIDE)

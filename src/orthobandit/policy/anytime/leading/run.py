@@ -12,9 +12,10 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import RivalGeometry
 from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.evidence import quiet_arms
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import cautious, shares, tuned
-from orthobandit.policy.anytime.leading.against import Against
+from orthobandit.policy.anytime.leading.against import Against, Shown
 from orthobandit.policy.anytime.leading.plans import Race, earning, identifying, linear_values, playable
 from orthobandit.policy.anytime.leading.seen import Seen, different, rival_of_most
 from orthobandit.policy.anytime.plans import wide_plan
@@ -109,10 +110,10 @@ class LeadingRun(Rounds):
         """Survivors (n,), ascending: what entries of the evidence belong to."""
         return np.flatnonzero(self.active)
 
-    @property
-    def events(self) -> float:
-        """See :attr:`~orthobandit.estimate.evidence.Sizes.events`."""
-        return float(self._sizes().events)
+    def shown(self, against: Against) -> Shown:
+        """Return what residuals have shown of the survivors and of the arm that they are held against."""
+        quiet, rival = quiet_arms(self.relative, self.drawn), against.arm if against.arm >= 0 else self.leader
+        return Shown(float(self._sizes().events), quiet[self.kept] | quiet[rival])
 
     def sequences(self) -> Iterator[Against]:
         """Yield the tests and the evidence against arms that have led."""
@@ -217,10 +218,10 @@ class LeadingRun(Rounds):
         kept, tests = self.kept, self.tests
         if tests is None:
             return self
-        lost = tests.lost(confidence, self.events)
+        lost = tests.lost(confidence, self.shown(tests))
         for one in self.led:
             if self.active[one.arm] and not (one.is_same_as(tests) and one.alpha <= tests.alpha):
-                lost |= one.lost(confidence, self.events) & (kept != one.arm)
+                lost |= one.lost(confidence, self.shown(one)) & (kept != one.arm)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         if not lost.any() or lost.all():
             return self
@@ -245,7 +246,7 @@ class LeadingRun(Rounds):
         epsilon, is_asked = np.inf, policy.epsilon > 0 or len(kept) <= SHOWN
         for one in self.led:
             if one.arm == leader and is_asked:
-                epsilon = one.highest(policy.confidence, self.events, others)
+                epsilon = one.highest(policy.confidence, self.shown(one), others)
         run = replace(run, epsilon=epsilon)
         return run.settled(leader) if epsilon <= policy.epsilon else run
 

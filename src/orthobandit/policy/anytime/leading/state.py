@@ -153,9 +153,9 @@ def bounds_against_leaders(
             if of is not None:
                 if run.active[of]:
                     place = np.searchsorted(run.kept, [of])
-                    table[one.arm] = one.only(place).upper_bounds(confidence, run.events)[0]
+                    table[one.arm] = one.only(place).upper_bounds(confidence, run.shown(one).only(place))[0]
             elif over in (None, one.arm):
-                bounds = one.upper_bounds(confidence, run.events)
+                bounds = one.upper_bounds(confidence, run.shown(one))
                 table[(run.kept, one.arm) if is_whole else run.kept] = bounds
         if is_whole:
             np.fill_diagonal(table, 0.0)
