@@ -39,6 +39,7 @@ class GuardrailData(TypedDict):
     metric: str
     margin: NotRequired[float]
     worse: NotRequired[Literal["higher", "lower"]]
+    harm: NotRequired[float | None]
 
 
 class ExperimentData(TypedDict):
