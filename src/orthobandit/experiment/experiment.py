@@ -15,7 +15,7 @@ from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import arm_of, settings_of, units_of
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.certificate import Certificate, certify_book, head_of
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
 from orthobandit.experiment.exposures import Exposed, Known
@@ -64,9 +64,9 @@ class Experiment:
         return self._shared.soon(request if self._once is None else self._once(request))
 
     def _begin(self, turn: Turn) -> None:
-        """Log the beginning, and with it the first plan."""
+        """Log the beginning with what binds the experiment, and with it the first plan."""
         if not turn.seq:
-            turn.ledger.note(self._clock(), "begin")
+            turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
 
     # Making one
 
@@ -340,7 +340,16 @@ class Experiment:
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.
         """
-        return self._do(lambda turn: certified(turn.ledger.book))  # type: ignore[no-any-return]
+        return self._do(lambda turn: certify_book(turn.ledger.book))  # type: ignore[no-any-return]
+
+    def head(self) -> str:
+        """Return a line to publish while the experiment runs: number of entries, and a hash over all of them.
+
+        The entries are plans, made before their draws, and sums of what was returned under each; the hash
+        begins with the key and the settings. A certificate that does not go on from a published head is
+        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends.
+        """
+        return self._do(lambda turn: head_of(turn.ledger.book))  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""
