@@ -496,7 +496,7 @@ class Run:
         self.in_force = 0  # number of the plan's own distribution
         self.distributions: dict[int, dict[str, Any]] = {}
         self.geometries: dict[bytes, PairGeometry] = {}
-        self.changed: tuple[str, Any] | None = ("start", None)  # what the next plan answers to
+        self.changed: tuple[str, int] | None = ("start", 0)  # what the next plan answers to
 
     # The entries
 
@@ -673,9 +673,9 @@ class Run:
     @property
     def warm_up(self) -> int:
         """Rounds of the warm-up, and the fewest of the pilot."""
-        return (
-            max(self.pilot // 2, 1) if self.pilot is not None else PILOT[self.goal] * (self.hull.shape[1] + 1)
-        )
+        if self.pilot is not None:
+            return max(int(self.pilot) // 2, 1)
+        return PILOT[self.goal] * (int(self.hull.shape[1]) + 1)
 
     def close_batch(self) -> None:
         """Count what there is of a batch that a change of arms ends."""
@@ -688,31 +688,25 @@ class Run:
         """End a batch, or follow a change of arms; check what the entry of the next plan says."""
         p = entry["probabilities"]
         p = self.distributions[self.in_force]["p"] if p is None else np.array(p, dtype=float)
-        change, about = self.changed or ("batch", None)
+        change, about = self.changed or ("batch", 0)
         self.changed = None
         self.plan += 1
         self.verdict.need(entry["plan"] == self.plan, f"{self.where}: plan {entry['plan']}, not {self.plan}")
-        fresh = np.zeros_like(self.evidence[0], dtype=bool)  # entries whose boundary is tuned now
+        fresh = np.ones(self.met.shape, dtype=bool)  # which boundaries are to be tuned, if gaps are given
         gaps = None
         if change == "start":
             self.level = p
-            if not self.hull.shape[1]:
+            if not self.hull.shape[1]:  # all arms are the same
                 self.declared = 0
         elif change == "batch":
             gaps = self.end_batch(entry)
-            fresh |= gaps is not None
         else:
             fresh = self.retire(about) if change == "retire" else self.extend(about)
             self.reopen(entry, change)
-            if self.stage == 2:
+            if self.stage == 2 and self.declared < 0:
                 gaps = cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, max(self.length, 1))
         self.check_plan(entry, p)
-        if (
-            gaps is not None
-            and self.stage == 2
-            and fresh.any()
-            and not (change != "batch" and self.declared >= 0)
-        ):
+        if gaps is not None:
             self.tune(p, gaps, fresh)
 
     def end_batch(self, entry: dict[str, Any]) -> Any:
@@ -935,9 +929,8 @@ class Run:
             self.take_active(entry, ~self.retired, np.broadcast_to(~self.retired, self.met.shape))
         self.lead(entry)
         if self.declared < 0:
-            self.length = (
-                max(ceil(self.growth * self.rounds), SHORTEST) if self.stage == 2 else self.length - self.late
-            )
+            left = self.length - int(self.late)
+            self.length = max(ceil(self.growth * self.rounds), SHORTEST) if self.stage == 2 else left
             self.late = 0.0
 
     def add_arms(self, entry: dict[str, Any]) -> int:
@@ -980,7 +973,7 @@ class Run:
             given["values"] = np.append(values, values[0] + x[before:] @ slope)
             given["p"], given["played"] = np.pad(given["p"], (0, more)), np.pad(given["played"], (0, more))
             given["rivals"] = None if given["rivals"] is None else np.pad(given["rivals"], (0, more))
-        return before
+        return int(before)
 
     def extend(self, before: int) -> Any:
         """Share δ out to new entries, and return which they are.

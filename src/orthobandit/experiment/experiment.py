@@ -11,11 +11,12 @@ from typing import Any
 
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
+from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import arm_of, settings_of, units_of
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate, certify_book, head_of
+from orthobandit.experiment.certificate import certify_book, head_of
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
 from orthobandit.experiment.exposures import Exposed, Known

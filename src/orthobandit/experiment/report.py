@@ -71,6 +71,8 @@ class Report:
         Why claims cannot be believed; the warnings say more.
     retirements : tuple of (str, str)
         Arms that were taken out, in this order, and why.
+    head : str or None
+        As :meth:`Experiment.head` returns it, to publish; None where there are no certificates.
     """
 
     advice: str
@@ -91,6 +93,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
     retirements: tuple[tuple[str, str], ...] = ()
+    head: str | None = None
 
     def __str__(self) -> str:
         from orthobandit.experiment.page import text_of
@@ -201,6 +204,7 @@ def report_of(ledger: Ledger) -> Report:
         warnings=tuple(_warnings(ledger)),
         alarms=_named_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
+        head=None if book.record is None else book.record.head,
     )
 
 

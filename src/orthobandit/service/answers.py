@@ -214,6 +214,7 @@ class ReportAnswer(BaseModel):
     warnings: list[str]
     alarms: list[str] = Field(description="Why claims cannot be believed: sample-ratio, missing, drift")
     retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
+    head: str | None = Field(None, description="Hash over the log so far, which certificates must go on from")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":
