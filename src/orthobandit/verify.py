@@ -64,6 +64,12 @@ class Verdict:
         self.need(good, f"{name} is claimed to be {value:.12g}; recomputed it is {found:.12g}")
 
 
+def check_names(what: str, part: dict[str, Any], names: set[str], verdict: Verdict) -> None:
+    """Note names that are missing, and names of what nobody checks."""
+    odd = sorted(set(part) ^ names)
+    verdict.need(not odd, f"{what} must have the parts {sorted(names)}; missing or odd are {odd}")
+
+
 # Hashes -----------------------------------------------------------------------------------------------------
 
 
@@ -366,7 +372,9 @@ def hull(features: Any) -> Any:
     x = features - features[0]
     spread = np.ptp(x, axis=0)
     u, s, _ = np.linalg.svd(x[:, spread > 0] / spread[spread > 0], full_matrices=False)
-    return u[:, s > 1e-12 * s.max(initial=0.0)]
+    # Arms with the same features get the same coordinates, to the last digit.
+    _, first, which = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    return u[first[which.ravel()]][:, s > 1e-12 * s.max(initial=0.0)]
 
 
 class PairGeometry:
@@ -428,6 +436,7 @@ EARLY, LEAST, MOST = (
     3.0,
     600.0,
 )  # boundaries are tightest at EARLY of the expected decision, in these limits
+FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
 
 
@@ -616,7 +625,7 @@ class Run:
             known = np.where(np.isfinite(v), v, 0.0)
             pooled = tally.squares.sum() * np.maximum(known, at.g**2 @ (p * sizes.loudness))
             # Pairs wait whose variance rests on arms with few draws, as the plan foresaw: no draw can choose.
-            draws = np.maximum(sizes.drawn - tally.counts + length * p, 1e-300)
+            draws = np.maximum(sizes.drawn - tally.counts + length * p, FEWEST_DRAWS)
             doubt = at.g**2 @ (p * np.minimum(p * at.size, 1.0) / draws)
             v = np.where(DRAWN * doubt > v, np.inf, v)
         parts = (with_rivals(one, rivals) for one in (v, at.reach, totals, squares, pooled))
@@ -895,6 +904,7 @@ class Run:
         self.values = values
         runners_up = self.active & (np.arange(len(values)) != self.leader)
         self.second = self.take_best(entry["second"], runners_up, values, "runner-up")
+        need(not p[self.retired].any(), f"{where}: an arm is played that was retired")
         need(
             self.declared < 0 or p[self.declared] == 1,
             f"{where}: once an arm is declared, it is played alone",
@@ -1042,7 +1052,9 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     near = np.inf if claim["epsilon"] is None else claim["epsilon"]
     what = f"within {near:.6g} of the best" if near else "the best"
     sure = f"with probability {1 - run.delta:.12g} ({run.mode.words})"
-    verdict.claim = f"{leader!r} is {what} of {int(np.sum(~run.retired))} arms, {sure}"
+    out = f"; retired: {', '.join(map(repr, found['retired']))}" if run.retired.any() else ""
+    verdict.claim = f"{leader!r} is {what} of {int(np.sum(~run.retired))} arms, {sure}{out}"
+    check_names("the claim", claim, {*found, "bounds", "epsilon", "sentence"}, verdict)
 
 
 # Logs -------------------------------------------------------------------------------------------------------
@@ -1299,6 +1311,8 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
             gap["verdict"] == word, f"{label!r} is claimed to be {gap['verdict']}; its interval says {word}"
         )
         said.append(f"{label!r} {claimed_low:.6g} to {claimed_high:.6g}, {word}")
+        check_names(f"the gap of {label!r}", gap, {"arm", "estimate", "low", "high", "verdict"}, verdict)
+    check_names("the claim", claim, {"metric", "over", "gaps", "alarms", "sentence"}, verdict)
     verdict.need(len(said) == len(now.others), f"{len(said)} gaps are claimed of {len(now.labels)} arms")
     reference = now.labels[now.reference]
     for name, right in {"metric": now.metric, "over": reference}.items():
@@ -1327,6 +1341,11 @@ def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
     """
     verdict = Verdict()
     verdict.need(document.get("digest") == digest(document), "the digest does not fit: something was changed")
+    parts = {"format", "settings", "entries", "claim", "head", "digest"}
+    check_names("the certificate", document, parts, verdict)
+    verdict.need(
+        document.get("format") == FORMAT, f"the format is {document.get('format')!r}, not {FORMAT!r}"
+    )
     try:
         *_, verdict.head = heads(document["settings"], document["entries"])
         claimed = document["head"]
