@@ -36,6 +36,7 @@ FORMAT = "orthobandit certificate 4"
 OLDER = "orthobandit certificate"  # how the formats of earlier releases begin
 CLOSE = 1e-6  # relative difference of a claimed number from the recomputed one that rounding may explain
 NEARLY = 1e-7  # the same for estimated values, relative to how much they differ between arms or scatter
+ROUNDING = 1e-13  # the same where arms seem equal, relative to the largest residual
 TINY = 1e-100  # stands in for a gap or a variance of zero
 
 
@@ -495,6 +496,7 @@ class Run:
         self.level = np.zeros(k)  # weights of the arms whose average value is 0: the first plan
         self.gram, self.moment, self.noise = np.zeros((d, d)), np.zeros(d), 0.0
         self.sizes, self.informed = Sizes(k), 0.0
+        self.magnitude = 0.0  # of the largest residual so far
         self.evidence, self.tuning = np.zeros((6, k, k)), np.ones((3, k, k))
         self.tuning[ALPHA] = 0.5
         self.left = np.full(k, self.delta)  # what the row of each arm has left of δ
@@ -555,6 +557,7 @@ class Run:
         number, tally = entry["distribution"], Tally.read(entry)
         given = self.distributions[number]
         self.check_rounds(given, tally)
+        self.magnitude = max(self.magnitude, float(tally.largest.max()))
         if number == self.in_force:
             self.rounds += tally.rounds
             self.batch = self.batch.plus(tally)
@@ -838,7 +841,7 @@ class Run:
         best = int(np.argmax(np.where(among, values, -np.inf)))
         if claimed == best or not among.any():
             return best
-        room = NEARLY * max(float(np.ptp(values)), TINY)
+        room = NEARLY * float(np.ptp(values)) + ROUNDING * self.magnitude
         is_good = isinstance(claimed, int) and 0 <= claimed < len(values) and among[claimed]
         is_good = is_good and values[claimed] >= values[best] - room
         self.verdict.need(
@@ -898,8 +901,8 @@ class Run:
         )
         values = np.array(entry["values"], dtype=float)
         off = np.abs(values - self.values).max() if values.shape == self.values.shape else np.inf
-        # Where arms seem equal, their values are all rounding, in units of what a residual is.
-        room = NEARLY * max(float(np.ptp(self.values)), 1e-3 * sqrt(self.noise))
+        # Where arms seem equal, their values are all rounding, in units of what residuals are.
+        room = NEARLY * max(float(np.ptp(self.values)), 1e-3 * sqrt(self.noise)) + ROUNDING * self.magnitude
         need(off <= room, f"{where}: values {values} are {off:.3g} off those recomputed, {self.values}")
         self.values = values
         runners_up = self.active & (np.arange(len(values)) != self.leader)
