@@ -188,9 +188,14 @@ def log_normals(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
 def is_reached(total: Any, e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
     """Tell whether totals, less their slack, have reached the boundary."""
     s = total - e[SLACK]
-    if is_exact:
-        return (s > 0) & (log_bets(s, e, tuning, grid) >= -np.log(tuning[ALPHA]))
-    return (s > 0) & (log_normals(s, e, tuning, grid) >= -np.log(tuning[ALPHA])) & (events >= EVENTS)
+    goal = -np.log(tuning[ALPHA])
+    # No mixture is above 2·exp(S²/2V): most entries need not be looked at any closer.
+    found = (s > 0) & (s**2 >= 2 * e[VARIANCE] * (goal - log(2)))
+    if not is_exact:
+        found &= np.asarray(events) >= EVENTS
+    mixture = log_bets if is_exact else log_normals
+    found[found] = mixture(s[found], e[:, found], tuning[:, found], grid) >= goal[found]
+    return found
 
 
 def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.book import Book
 from orthobandit.experiment.record import Record
@@ -42,14 +42,12 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
     """
     if state.stage.shape:
         raise ParameterError(f"state has replications {state.stage.shape}; give one of them")
-    certificate = Certificate.make(record.chain, _claim(policy, state))
-    verdict = certificate.verdict
-    if not verdict.valid:
+    try:
+        return Certificate.make(record.chain, _claim(policy, state))
+    except CertificateError as error:
         raise ParameterError(
-            f"the record does not give what the state claims: {verdict.problems[0]}; record all that the"
-            " policy was fed, in order, with one release"
-        )
-    return certificate
+            f"{error}; record all that the policy was fed, in order, with one release"
+        ) from None
 
 
 def _claim(policy: AnytimeElimination, state: AnytimeState) -> dict[str, Any]:

@@ -96,11 +96,10 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
     chain = Chain(_settings(analysis, record, record.sequence))
     for entry in _entries(record.plans, record.feeds):
         chain.add(entry)
-    certificate = Certificate.make(chain, _claim(analysis))
-    verdict = certificate.verdict
-    if not verdict.valid:
-        raise CertificateError(f"the certificate would not be valid: {verdict.problems[0]}; please report it")
-    return certificate
+    try:
+        return Certificate.make(chain, _claim(analysis))
+    except CertificateError as error:
+        raise CertificateError(f"the certificate would not be valid: {error}; please report it") from None
 
 
 def _settings(analysis: Analysis, record: Record, sequence: ContrastSequence) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_ten_arms_are_a_kilobyte_and_a_half_a_batch_and_no_user():
 def test_what_does_not_give_the_claim_is_refused():
     run = fed("bounded")
     earlier = fed("bounded", rounds=100)
-    with pytest.raises(ParameterError, match="the record does not give what the state claims: survivors is"):
+    with pytest.raises(ParameterError, match="does not follow from what was recorded: survivors is"):
         certify(run.policy, run.state, earlier.record)
     with pytest.raises(ParameterError, match=r"state has replications \(2,\)"):
         certify(run.policy, run.policy.start(run.arms, (2,)), run.record)

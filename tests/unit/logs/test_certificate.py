@@ -149,7 +149,7 @@ def test_a_certificate_that_cannot_be_recomputed_is_not_written(tmp_path):
     metric = found.metrics[0]
     wrong = replace(metric.effects[1], estimate=7.0)
     object.__setattr__(found, "metrics", (replace(metric, effects=(metric.effects[0], wrong)),))
-    with pytest.raises(CertificateError, match="would not be valid: the gap of '1' is claimed to be 7;"):
+    with pytest.raises(CertificateError, match=r"would not be valid: .* the gap of '1' is claimed to be 7;"):
         found.save(tmp_path / "c.json")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._files import write_text
-from orthobandit.errors import FileFormatError
+from orthobandit.errors import CertificateError, FileFormatError
 from orthobandit.estimate.certificate.chain import Chain
 from orthobandit.estimate.confidence import Confidence, SubGaussian
 from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
@@ -32,7 +32,13 @@ class Certificate:
 
     @classmethod
     def make(cls, chain: Chain, claim: Mapping[str, Any]) -> "Certificate":
-        """Return the certificate of a claim that follows from a chain; its sentence is added."""
+        """Return the certificate of a claim, to which its sentence is added.
+
+        Raises
+        ------
+        CertificateError
+            If the claim does not follow from the chain.
+        """
         document: dict[str, Any] = {
             "format": FORMAT,
             "settings": chain.settings,
@@ -41,8 +47,14 @@ class Certificate:
             "head": chain.head,
             "digest": "",
         }
-        document["claim"]["sentence"] = verify(document).claim
         document["digest"] = digest(document)
+        # The sentence is what the verifier makes of the numbers; all else must be right already.
+        verdict = verify(document)
+        document["claim"]["sentence"] = verdict.claim
+        document["digest"] = digest(document)
+        wrong = [problem for problem in verdict.problems if not problem.startswith("the sentence is ''")]
+        if wrong:
+            raise CertificateError(f"the claim does not follow from what was recorded: {wrong[0]}")
         return cls(document)
 
     @property
