@@ -8,7 +8,7 @@ import numpy as np
 from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet
 from orthobandit.logs import Question, analysis_of
-from orthobandit.logs.certificate import document_of
+from orthobandit.logs.certificate import certify
 from orthobandit.logs.reading.buckets import Gathered
 
 ROWS, HOURS = 2400, 60
@@ -116,4 +116,4 @@ def certified(name):
 
 def saved(analysis):
     """Return the certificate of an analysis."""
-    return document_of(analysis, analysis._record)
+    return certify(analysis, analysis._record).document

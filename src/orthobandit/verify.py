@@ -1,31 +1,52 @@
-"""Check a certificate of decision: recompute its claim from plans and tallies, with numpy and nothing else.
+"""Check a certificate: recompute what an experiment or an analysis claims, with numpy and nothing else.
 
-The method is in docs/inference.md: with g(a) = (x_i − x_j)ᵀΣ⁺(x_a − μ), values_i − values_j + g(a)·residual
-is unbiased for the gap of arms i, j. Entry (i, j) sums that over feeds, weighted by 1/E g², and entry (i, i)
-against the rival of i in each. Row i spends Σ_j α_ij ≤ δ, and arm i goes once an entry passes its boundary.
+    python verify.py decision.json
+    python verify.py decision.json --head "37:1f6c…"     # against a head that was published earlier
+
+A certificate has four parts. `settings` say what was fixed before the first draw. `entries` say what
+happened, in order: plans, and sums of rewards under each. `claim` says what is concluded. `head` and
+`digest` are hashes. This file believes settings and entries, and recomputes all that follows from them:
+stages, estimated values, leaders and rivals, how δ is split, how boundaries are tuned, when arms are
+dropped, every bound, the claim. The certificate repeats some of these numbers for the reader; one that
+differs is a problem.
+
+The method (docs/inference.md): x_a are the features of arm a, drawn with probability p_a; μ and Σ are mean
+and covariance of x under p. For arms i and j let g(a) = (x_i − x_j)ᵀΣ⁺(x_a − μ). A residual is a reward
+minus a forecast of the level minus the value of its arm, both fixed before the draw. Then
+
+    ψ = values_i − values_j + g(a)·residual
+
+has mean (x_i − x_j)ᵀθ, the gap of the two arms, whatever the level does. Sums of ψ, weighted by 1/E g²,
+stray from the truth by more than a boundary with probability at most α, at all times at once. The sections
+below are: hashes; boundaries; modes; tallies; geometry; experiments; logs; the verdict.
 """
 
+import argparse
 import json
 import sys
+from collections.abc import Iterator
 from hashlib import blake2b
-from math import erfc, log, pi, sqrt
+from math import ceil, erfc, log, pi, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FORMAT = "orthobandit certificate 3"
-USES = ("warm-up", "pilot", "evidence")  # of feeds, in this order
-ARRAYS = ("p", "values", "counts", "sums", "squares", "largest")  # of a feed
-GRID, SHARE = np.array([1 / 8000, 1 / 20, 1, 20, 8000]), np.array([0.02, 0.13, 0.7, 0.13, 0.02])  # of ρ
-CLOSE = 1e-6  # of its width: what a claimed bound may differ from the recomputed one by
+FORMAT = "orthobandit certificate 4"
+OLDER = "orthobandit certificate"  # how the formats of earlier releases begin
+CLOSE = 1e-6  # relative difference of a claimed number from the recomputed one that rounding may explain
+NEARLY = 1e-7  # the same for estimated values, relative to how much they differ between arms or scatter
+ROUNDING = 1e-13  # the same where arms seem equal, relative to the largest residual
+TINY = 1e-100  # stands in for a gap or a variance of zero
 
 
 class Verdict:
     """What a certificate claims, in one sentence, and all that is wrong with it."""
 
     def __init__(self) -> None:
-        self.claim, self.problems = "nothing that can be read", list[str]()
+        self.claim = "nothing that can be read"
+        self.head = ""
+        self.problems: list[str] = []
 
     @property
     def valid(self) -> bool:
@@ -34,7 +55,8 @@ class Verdict:
 
     def need(self, fact: Any, problem: str) -> None:
         """Note a problem unless a fact holds everywhere."""
-        self.problems += [] if np.all(fact) else [problem]
+        if not np.all(fact):
+            self.problems.append(problem)
 
     def same(self, name: str, claimed: float | None, found: float, room: float) -> None:
         """Note a claimed number, None if infinite, that is further from the one found than the room."""
@@ -43,234 +65,1347 @@ class Verdict:
         self.need(good, f"{name} is claimed to be {value:.12g}; recomputed it is {found:.12g}")
 
 
+def check_names(what: str, part: dict[str, Any], names: set[str], verdict: Verdict) -> None:
+    """Note names that are missing, and names of what nobody checks."""
+    odd = sorted(set(part) ^ names)
+    verdict.need(not odd, f"{what} must have the parts {sorted(names)}; missing or odd are {odd}")
+
+
+# Hashes -----------------------------------------------------------------------------------------------------
+
+
+def canonical(part: Any) -> str:
+    """Return the one text of a part of a certificate that is hashed."""
+    return json.dumps(part, sort_keys=True, separators=(",", ":"))
+
+
 def digest(document: dict[str, Any]) -> str:
-    """Return the hash of all but the digest itself: it finds slips and cut files; arithmetic finds lies."""
-    return blake2b(json.dumps(document | {"digest": ""}, sort_keys=True).encode()).hexdigest()
+    """Return the hash of all but the digest itself. It finds slips and cut files; arithmetic finds lies."""
+    return blake2b(canonical(document | {"digest": ""}).encode()).hexdigest()
 
 
-def bets_boundary(e: Any, tuning: Any, grid: Any, share: Any) -> Any:
-    """Return where a mixture of bets exp(λS − λ²V/2 − λ³H/3(1 − λh)), none above 0.95/c, reaches 1/α."""
-    bets, goal = 2.0 ** (np.arange(-80, 41) / 2), -np.log(tuning[0])  # bets in units of 1/√ρ
-    edges = np.sqrt(grid / 2) * np.append(0.0, bets[:-1] * 2**0.25)[:, np.newaxis]
-    left = np.vectorize(erfc)(edges) @ share  # of |N(0, 1/ρ)|, mixed over ρ, from each bet on
-    rho, c, v, third, peak = (one[..., np.newaxis] for one in (*tuning[1:], e[2], e[4], e[5]))
-    cut, bet = bets / np.sqrt(rho) >= 0.95 / c, np.minimum(bets / np.sqrt(rho), 0.95 / c)
-    weight = np.where(cut, left, left - np.append(left[1:], 0.0)) * (np.cumsum(cut, axis=-1) <= 1)
-    cost = np.log(np.maximum(weight, 1e-300)) - bet**2 * (v / 2 + bet * third / (3 * (1 - bet * peak)))
-    low, high = 0 * goal, np.min((goal[..., np.newaxis] - cost) / bet, axis=-1)
-    for _ in range(64):
-        short = np.logaddexp.reduce(cost + bet * ((low + high) / 2)[..., np.newaxis], axis=-1) < goal
-        low, high = np.where(short, (low + high) / 2, low), np.where(short, high, (low + high) / 2)
-    return high
+def link(before: str, text: str) -> str:
+    """Return the next hash of the chain, from the one before and the text of an entry."""
+    return blake2b(f"{before}\n{text}".encode(), digest_size=20).hexdigest()
 
 
-def boundary(e: Any, seen: Any, tuning: Any, is_exact: bool, grid: Any = GRID, share: Any = SHARE) -> Any:
-    """Return how far totals of entries (6, ...) may stray: where a mixture over a grid of ρ reaches 1/α.
+def heads(settings: Any, entries: list[Any]) -> Iterator[str]:
+    """Yield the head of the chain before the first entry, and after each: ``"number of entries:hash"``.
 
-    Infinite in the asymptotic mode unless events and waited draws, which were `seen`, suffice for α.
+    No entry and no setting can change, be added or be left out without changing all heads from there on. So a
+    head that was published binds everything up to it.
     """
-    if is_exact:
-        return bets_boundary(e, tuning, grid, share)
-    alpha, rho = (one[..., np.newaxis] for one in tuning[:2])
-    v = (e[2] + 2 * np.maximum(e[2], e[4])) / 3  # Delyon (2009)
-    a = v[..., np.newaxis] + (rho := rho * grid)
-    levels = np.logaddexp(0, np.log(a / rho) / 2 - np.log(2 * alpha * share))
-    level = np.take_along_axis(levels, np.argmin(a * levels, -1, keepdims=True), -1)[..., 0]
-    low, high = 0 * level, 100 * np.min(np.sqrt(2 * a * levels) + levels, axis=-1)
+    hashed = link(FORMAT, canonical(settings))
+    yield f"0:{hashed}"
+    for number, entry in enumerate(entries, start=1):
+        hashed = link(hashed, canonical(entry))
+        yield f"{number}:{hashed}"
+
+
+def check_published(document: dict[str, Any], published: str, verdict: Verdict) -> None:
+    """Check that the log of a certificate goes on from a head that was published earlier."""
+    count = published.partition(":")[0]
+    known = {head.partition(":")[0]: head for head in heads(document["settings"], document["entries"])}
+    if count not in known:
+        verdict.problems.append(
+            f"the head {published!r} was published after {count!r} entries; the certificate has"
+            f" {len(document['entries'])}: it was cut, or is older than the head"
+        )
+        return
+    verdict.need(
+        known[count] == published.strip(),
+        f"after {count} entries the head is {known[count]}, and {published.strip()} was published:"
+        " the log was changed since, or is another one",
+    )
+
+
+# Boundaries -------------------------------------------------------------------------------------------------
+# Evidence on a contrast is six numbers: total Σwψ, weight Σw, variance Σ(w·g·residual)², slack for
+# clipping, pooled (what the variance should be on average; in exact modes a bound of the sum of cubes), and
+# peak (the largest |w·g·residual|). Tuning is three: α, ρ (where the boundary is tightest), scale (most
+# that any round may move the total by). A mixture of supermartingales ever reaches 1/α with probability at
+# most α (Ville).
+
+TOTAL, WEIGHT, VARIANCE, SLACK, POOLED, PEAK = range(6)
+ALPHA, RHO, SCALE = range(3)
+STEPS = 2.0 ** (np.arange(-80, 41) / 2)  # bets that are mixed over, in units of 1/√ρ
+BOLDEST = 0.95  # highest bet, in units of the one that a single round could ruin
+EVENTS = 10.0  # the asymptotic mode says nothing before it has seen so many; see Sizes.events
+
+
+class Grid:
+    """Multiples of ρ that are mixed over, their shares, and the shares of bets of each step or more."""
+
+    def __init__(self, multiples: list[float], shares: list[float]) -> None:
+        self.multiples, self.shares = np.array(multiples), np.array(shares)
+        edges = np.append(0.0, STEPS[:-1] * 2**0.25)[:, np.newaxis]
+        self.from_each_on = np.vectorize(erfc)(edges * np.sqrt(self.multiples / 2)) @ self.shares
+
+
+WIDE = Grid([1 / 8000, 1 / 20, 1, 20, 8000], [0.02, 0.13, 0.7, 0.13, 0.02])  # where ρ is a guess: experiments
+NEAR = Grid([1e-6, 1e-3, 1, 1e3, 1e6], [0.025, 0.025, 0.9, 0.025, 0.025])  # where it is known better: logs
+
+
+def log_bets(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
+    """Return the logarithm of a mixture of bets exp(λS − λ²V/2 − λ³H/(3(1 − λh))) at S = `total`.
+
+    V, H and h are variance, pooled and peak. λ is distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, on
+    steps of √2; all bets above 0.95/scale are made at 0.95/scale.
+    """
+    rho, scale = tuning[RHO][..., np.newaxis], tuning[SCALE][..., np.newaxis]
+    variance, cubes, peak = (e[part][..., np.newaxis] for part in (VARIANCE, POOLED, PEAK))
+    highest = BOLDEST / scale
+    is_cut = STEPS / np.sqrt(rho) >= highest
+    bet = np.minimum(STEPS / np.sqrt(rho), highest)
+    # The first bet that is cut takes the share of all above it; those above it count no more.
+    left = grid.from_each_on
+    share = np.where(is_cut, left, left - np.append(left[1:], 0.0))
+    share = share * (np.cumsum(is_cut, axis=-1) <= 1)
+    cost = bet**2 * (variance / 2 + bet * cubes / (3 * (1 - bet * peak)))
+    return np.logaddexp.reduce(
+        np.log(np.maximum(share, 1e-300)) - cost + bet * np.asarray(total)[..., np.newaxis], axis=-1
+    )
+
+
+def log_normals(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
+    """Return the logarithm of a mixture of normal mixtures at S = `total`, in the asymptotic mode.
+
+    V is a third of the squares seen and two thirds of their expectation (Delyon 2009). S is first reduced by
+    peak·l for rare events, l being the exponent of the component with the lowest boundary.
+    """
+    multiples, shares = grid.multiples, grid.shares
+    v = (e[VARIANCE] + 2 * np.maximum(e[VARIANCE], e[POOLED])) / 3
+    rho = tuning[RHO][..., np.newaxis] * multiples
+    a = v[..., np.newaxis] + rho
+    levels = np.logaddexp(0, np.log(a / rho) / 2 - np.log(2 * tuning[ALPHA][..., np.newaxis] * shares))
+    level = np.take_along_axis(levels, np.argmin(a * levels, axis=-1)[..., np.newaxis], axis=-1)[..., 0]
+    s = np.maximum(total - e[PEAK] * level, 0.0)[..., np.newaxis]
+    exponent = s**2 / (2 * a)
+    parts = np.log(shares) + np.log(rho / a) / 2 + exponent + np.log(2 - np.exp(-exponent))
+    return np.logaddexp.reduce(parts, axis=-1)
+
+
+def is_reached(total: Any, e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+    """Tell whether totals, less their slack, have reached the boundary."""
+    s = total - e[SLACK]
+    goal = -np.log(tuning[ALPHA])
+    # No mixture is above 2·exp(S²/2V): most entries need not be looked at any closer.
+    found = (s > 0) & (s**2 >= 2 * e[VARIANCE] * (goal - log(2)))
+    if not is_exact:
+        found &= np.asarray(events) >= EVENTS
+    mixture = log_bets if is_exact else log_normals
+    found[found] = mixture(s[found], e[:, found], tuning[:, found], grid) >= goal[found]
+    return found
+
+
+def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+    """Return where the mixture reaches 1/α, by bisection; infinite while the asymptotic mode waits."""
+    mixture = log_bets if is_exact else log_normals
+    goal = -np.log(tuning[ALPHA])
+    low = np.zeros_like(goal)
+    high = np.sqrt(e[VARIANCE] + tuning[RHO]) + e[PEAK]
+    for _ in range(200):
+        is_short = mixture(high, e, tuning, grid) < goal
+        if not is_short.any():
+            break
+        high = np.where(is_short, 2 * high, high)
     for _ in range(64):
-        s = ((low + high) / 2)[..., np.newaxis]
-        parts = np.log(share) + np.log(rho / a) / 2 + s**2 / (2 * a) + np.log(2 - np.exp(-(s**2) / (2 * a)))
-        short = np.logaddexp.reduce(parts, axis=-1) < -np.log(tuning[0])
-        low, high = np.where(short, s[..., 0], low), np.where(short, high, s[..., 0])
-    (events, waited), needed = seen, np.maximum(10, -3 * np.log(tuning[0]))
-    enough = (events >= needed) & (waited >= -np.log(tuning[0])) & (e[2] >= needed * e[5] ** 2)
-    return np.where(enough, high + e[5] * level, np.inf)
+        middle = (low + high) / 2
+        is_short = mixture(middle, e, tuning, grid) < goal
+        low, high = np.where(is_short, middle, low), np.where(is_short, high, middle)
+    return high if is_exact else np.where(np.asarray(events) >= EVENTS, high, np.inf)
 
 
-def geometry(x: Any, p: Any) -> tuple[Any, Any, Any]:
-    """Return g[i, j, a] (K, K, K), E g² (K, K), infinite where p cannot estimate a pair, and ‖h_a‖² (K,)."""
-    centred = x - p @ x
-    values, vectors = np.linalg.eigh((centred * p[:, np.newaxis]).T @ centred)
-    inside, rotated = values > 1e-15 * len(values) * values.max(), centred @ vectors
-    outside = np.linalg.norm(rotated[:, ~inside], axis=1) > 1e-10 * np.linalg.norm(rotated, axis=1)
-    white = np.where(outside[:, np.newaxis], 0.0, rotated[:, inside] / np.sqrt(values[inside]))
-    apart = white[:, np.newaxis] - white
-    v = (apart**2).sum(-1)
-    unknown = outside | outside[:, np.newaxis] | (v <= 1e-20 * (white**2).sum(-1).max())
-    return apart @ white.T, np.where(unknown, np.inf, v), (white**2).sum(-1)
+def tightest_rho(variance: Any, alpha: Any) -> Any:
+    """Return the ρ whose boundary is tightest near a variance (Howard et al. 2021, §3.5)."""
+    double = -2 * np.log(alpha)
+    return variance / (double + np.log1p(double))
 
 
-class Replay:
-    """Evidence after some feeds: totals, weights, variances, slack, pooled, peaks (6, K, K), and sizes."""
+# Modes ------------------------------------------------------------------------------------------------------
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        x, mode = np.array(document["features"], dtype=float), document["confidence"]
-        x, spread, k = x - x[0], np.ptp(x, axis=0), len(x)
-        u, s, _ = np.linalg.svd(x[:, spread > 0] / spread[spread > 0], full_matrices=False)
-        self.x = u[:, s > 1e-12 * s.max(initial=0.0)]  # coordinates of the arms on their affine hull
-        self.exact, self.bias, self.limit = mode["limit"] is not None, mode["bias"], mode["limit"] or np.inf
-        self.scale, self.entries = np.array(document["tuning"]["scale"]), np.zeros((6, k, k))
-        self.drawn, self.relative, self.largest, self.excess = np.zeros(k), np.zeros(k), 0.0, 0.0
-        self.rounds, self.squared, self.scattered = 0.0, 0.0, 0.0
-        self.met = np.zeros((k, k), dtype=bool)  # rivals that each arm was tested against
 
-    def watch(self, f: dict[str, Any], is_first: bool) -> None:
-        """Note how large residuals are; of the warm-up only the largest, without the first feed."""
-        n, squared, largest = f["counts"].sum(), f["squares"].sum(), f["largest"].max()
-        self.drawn = self.drawn + f["counts"]
-        if f["use"] == "warm-up":
-            self.largest, self.relative = max(self.largest, 0.0 if is_first else largest), self.drawn
+class Mode:
+    """What was declared: nothing, the range of rewards, or the range of means and the scale of noise."""
+
+    def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
+        given = settings["confidence"]
+        self.name = given["name"]
+        self.low, self.high = -np.inf, np.inf
+        self.limit, self.bias, self.words = np.inf, 0.0, self.name
+        self.is_exact = self.name != "asymptotic"
+        self.is_bounded = self.name == "bounded rewards"
+        if not self.is_exact:
             return
-        self.relative = self.relative + (f["squares"] * (n / squared) if squared > 0 else f["counts"])
-        if 10 * largest < self.largest <= 2 * f["spread"]:  # what was large were gaps, before they were known
-            self.rounds = self.squared = self.scattered = self.largest = self.excess = 0.0
-        self.rounds, self.squared = self.rounds + n, self.squared + squared
-        self.scattered += max(squared - f["sums"].sum() ** 2 / n, 0.0)
+        verdict.need(self.is_bounded or self.name == "sub-Gaussian noise", f"no mode is called {self.name!r}")
+        self.low, self.high = float(given["low"]), float(given["high"])
+        verdict.need(-np.inf < self.low < self.high < np.inf, f"{self.low} to {self.high} is no range")
+        self.limit = self.high - self.low
+        offset = given.get("offset", 0.0)
+        ends = f"{self.low + offset:.12g} to {self.high + offset:.12g}"
+        self.words = f"{self.name} from {ends}"
+        if not self.is_bounded:
+            # Residuals are clipped where noise is rarer than 2·tail; the bias is the integral of
+            # 2·exp(−z²/2σ²) beyond the clip.
+            sigma, tail = float(given["sigma"]), float(given["tail"])
+            verdict.need(sigma > 0 and 0 < tail < 1, f"σ = {sigma} and tail = {tail} must be above 0")
+            self.limit += sigma * sqrt(-2 * log(tail))
+            self.bias = sigma * sqrt(2 * pi) * erfc(sqrt(-log(tail)))
+            self.words = f"{self.name} of scale {sigma:.12g} (tail {tail:.12g}), means from {ends}"
+
+
+# Tallies ----------------------------------------------------------------------------------------------------
+
+
+class Tally:
+    """Sums of the residuals of each arm: counts, sums, squares and the largest magnitude, (K,) or (G, K)."""
+
+    def __init__(self, counts: Any, sums: Any, squares: Any, largest: Any) -> None:
+        self.counts = np.asarray(counts, dtype=float)
+        self.sums = np.asarray(sums, dtype=float)
+        self.squares = np.asarray(squares, dtype=float)
+        self.largest = np.asarray(largest, dtype=float)
+
+    @classmethod
+    def read(cls, given: dict[str, Any]) -> "Tally":
+        """Take the tally out of an entry."""
+        return cls(*(given[name] for name in ("counts", "sums", "squares", "largest")))
+
+    @classmethod
+    def zeros(cls, count: int) -> "Tally":
+        """Return the tally of no rounds."""
+        return cls(*np.zeros((4, count)))
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Return both together."""
+        return Tally(
+            self.counts + other.counts,
+            self.sums + other.sums,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+        )
+
+    def padded(self, more: int) -> "Tally":
+        """Return the tally with so many more arms, which were not drawn."""
+        return Tally(
+            *(np.pad(one, (0, more)) for one in (self.counts, self.sums, self.squares, self.largest))
+        )
+
+    @property
+    def rounds(self) -> float:
+        """Rounds of all arms."""
+        return float(self.counts.sum())
+
+
+def check_tally(where: str, p: Any, tally: Tally, low: Any, high: Any, verdict: Verdict) -> None:
+    """Note tallies that no residuals between low and high (K,), drawn with probabilities p, can have."""
+    n, s, q, most = tally.counts, tally.sums, tally.squares, tally.largest
+    shapes = {np.shape(p), n.shape, s.shape, q.shape, most.shape}
+    verdict.need(
+        len(shapes) == 1, f"{where}: counts, sums, squares, largest and probabilities differ in shape"
+    )
+    numbers = np.stack([n, s, q, most])
+    verdict.need(np.isfinite(numbers), f"{where}: a number is not finite")
+    verdict.need((n >= 0) & (n == np.rint(n)), f"{where}: counts {n} are not whole numbers")
+    verdict.need((n == 0) | (np.asarray(p) > 0), f"{where}: an arm was drawn that the plan does not play")
+    room = 1 + 1e-8 + 1e-15 * n
+    verdict.need((n > 0) | ((s == 0) & (q == 0) & (most == 0)), f"{where}: sums of an arm that was not drawn")
+    verdict.need(s**2 <= n * q * room, f"{where}: sums {s} are too large for squares {q}")
+    verdict.need(most <= np.sqrt(q) * room, f"{where}: the largest residuals {most} exceed √squares")
+    verdict.need(q <= n * most**2 * room, f"{where}: squares {q} are too large for the largest {most}")
+    if np.all(np.isfinite(low)):
+        edge = np.maximum(np.abs(low), np.abs(high))
+        verdict.need(
+            (n == 0) | (most <= edge * (1 + 1e-9)), f"{where}: residuals {most} leave the declared range"
+        )
+        # (u − low)(high − u) ≥ 0 for each residual u: squares are largest if all lie at the ends.
+        widest = (low + high) * s - n * low * high
+        verdict.need(q <= widest + 1e-8 * n * edge**2, f"{where}: residuals spread beyond the declared range")
+
+
+def check_probabilities(where: str, p: Any, verdict: Verdict) -> None:
+    """Note what is no distribution."""
+    good = np.all(p >= 0) and abs(p.sum() - 1) <= 1e-9
+    verdict.need(good, f"{where}: probabilities {p} are not at least 0, or sum to {p.sum():.12g}")
+
+
+class Sizes:
+    """How large residuals were so far: what the asymptotic mode may say depends on it."""
+
+    def __init__(self, count: int) -> None:
+        self.rounds = self.squared = self.scattered = self.largest = self.excess = 0.0
+        self.drawn = np.zeros(count)  # rounds of each arm
+        self.relative = np.zeros(count)  # its squares, in units of what they were on average for all arms
+
+    def add(self, tally: Tally) -> None:
+        """Take in rounds of one time."""
+        n, squared, largest = tally.rounds, tally.squares.sum(), tally.largest.max()
+        self.drawn = self.drawn + tally.counts
+        self.relative = self.relative + (tally.squares * (n / squared) if squared > 0 else tally.counts)
+        self.rounds += n
+        self.squared += squared
+        self.scattered += scatter_of(tally)
+        # The largest square of n light-tailed residuals rarely exceeds (2·log n + 6) times their mean.
         usual = max(squared / n, self.squared / self.rounds) * (2 * log(self.rounds) + 6)
         self.excess = max(self.excess, min(2 * sqrt(max(largest**2 - usual, 0.0)), largest))
         self.largest = max(self.largest, largest)
 
-    def count(self, f: dict[str, Any], counted: Any) -> None:
-        """Add a feed to entries that count it, weighted by 1/E g² or, if exact, by what the scale allows."""
-        p, n, (g, v, size), each = f["p"], f["counts"].sum(), geometry(self.x, f["p"]), np.arange(len(self.x))
-        share = np.divide(self.relative, self.drawn, out=np.ones_like(p), where=self.drawn > 0)
-        pooled = f["squares"].sum() * np.maximum(np.where(np.isfinite(v), v, 0.0), g**2 @ (p * share))
-        draws = np.maximum(self.drawn - f["counts"] + f["length"] * p, 1e-300)  # by the end of the plan
-        doubt = 10 * g**2 @ (p * np.minimum(p * size, 1) / draws) * (not self.exact)
-        seen = np.where(doubt > v, np.inf, v)
-        totals = n * (f["values"][:, np.newaxis] - f["values"]) + g @ f["sums"]
-        parts = np.stack([seen, np.abs(g[:, :, p > 0]).max(-1), totals, g**2 @ f["squares"], pooled])
-        parts[:, each, each] = parts[:, each, f["rivals"]]
-        ideal, (_, reach, totals, squares, pooled) = np.where(counted, 1 / parts[0], 0.0), parts
-        w, e = np.minimum(ideal, self.scale / (self.limit * reach) if self.exact else np.inf), self.entries
-        peak = w * reach * (min(f["largest"].max(), self.limit) if self.exact else self.excess)
-        pooled, slack = peak * squares if self.exact else pooled, w / np.sqrt(np.maximum(ideal, 1e-300))
-        added = [w * totals, w * n, w**2 * squares, self.bias * n * slack, w**2 * pooled]
-        self.entries = np.stack([*(e[:5] + added), np.maximum(e[5], peak)])
-        self.met[each, f["rivals"]] |= counted[each, each]
+    def forget(self) -> None:
+        """Begin anew, except for the draws of each arm."""
+        self.rounds = self.squared = self.scattered = self.largest = self.excess = 0.0
 
-    def seen(self) -> tuple[float, Any]:
-        """Return events, and effective draws of all entries per log(1/α) that a claim takes."""
-        e, quiet = self.entries, (self.drawn > 0) & (self.relative < 0.25 * self.drawn)
-        pairs = quiet | quiet[:, np.newaxis]
-        pairs[np.diag_indices(len(quiet))] = quiet | (self.met & quiet).any(axis=1)
-        spread = e[1] * e[2]
-        gap = np.divide(e[0] ** 2, spread, out=np.full(spread.shape, np.inf), where=spread > 0)
-        waited = e[1] / np.where(pairs, 50, np.clip(1.5 * gap, 4, 50))
-        return (self.scattered / self.largest**2 if self.largest > 0 else 0.0), waited
+    @property
+    def events(self) -> float:
+        """Scatter in units of the largest square."""
+        return self.scattered / self.largest**2 if self.largest > 0 else 0.0
+
+    @property
+    def loudness(self) -> Any:
+        """How much larger squares of each arm (K,) are than those of all; 1 if it was never drawn."""
+        return np.divide(self.relative, self.drawn, out=np.ones_like(self.drawn), where=self.drawn > 0)
 
 
-def replay(document: dict[str, Any], verdict: Verdict) -> list[tuple[Any, tuple[float, Any]]]:
-    """Return evidence and what was seen before the first and after every feed; note what cannot be."""
-    now, since, each = Replay(document), np.array(document["since"]), np.arange(len(document["features"]))
-    # Entries that began when an arm was retired or added count no rounds that were drawn before.
-    first = np.array(document.get("first_plan", np.zeros_like(since)))
-    stage, newest, out, retired, feeds = (
-        0,
-        0,
-        [(now.entries, now.seen())],
-        document["retired"],
-        document["feeds"],
-    )
-    known = [np.ptp(f["values"][: f["arms"]]) for f in feeds if f["use"] != "warm-up" and f["length"]]
-    lost = [[rival in retired for rival in feed["rivals"]] for feed in feeds]
-    anew = np.diag([any(row[i] for row in lost[: since[i, i]]) for i in each])
-    for n, feed in enumerate(feeds):
-        f: dict[str, Any] = feed | {"p": document["distributions"][feed["distribution"]]}
-        f |= {name: np.array(f[name], dtype=float) for name in ARRAYS}
-        (p, values, c, s, q, most), k, use = (f[name] for name in ARRAYS), f["arms"], USES.index(f["use"])
-        f["spread"], room = float(np.ptp(values[:k])), 1 + 1e-8 + 1e-15 * c
-        verdict.need(abs(p.sum() - 1) <= 1e-9, f"feed {n}: probabilities sum to {p.sum():.12g}, not to 1")
-        good = (p >= 0) & (c >= 0) & (c == np.rint(c)) & (c <= c.sum() * np.ceil(p)) & (s**2 <= c * q * room)
-        good &= (q <= c * np.minimum(most, now.limit) ** 2 * room) & (most <= np.sqrt(q) * room)
-        verdict.need(good, f"feed {n}: {c} rounds under {p} cannot sum to {s}, squared {q}, at most {most}")
-        x, values = now.x[:k] - now.x[0], values[:k] - values[0]
-        off = np.abs(values - x @ np.linalg.lstsq(x, values, rcond=None)[0]).max()
-        verdict.need(off <= 1e-7 * f["spread"], f"feed {n}: values are {off:.3g} off a linear function")
-        good = stage <= use <= stage + 1 and (f["plan"] > newest or not f["length"])
-        verdict.need(good, f"feed {n}: {f['use']} of plan {f['plan']} after {USES[stage]} of plan {newest}")
-        if stage < use == 1:  # the gaps, now known, are taken off what the warm-up saw
-            now.largest = max(now.largest - 2 * (known or [0.0])[0], 0.0)
-        now.scattered *= not stage < use == 2  # whether it may speak is for rounds that count to say
-        stage, newest = use, f["plan"] if f["length"] else newest  # those restricted to some arms come first
-        now.watch(f, n == 0)
-        if stage == 2:
-            there = np.maximum(each, each[:, np.newaxis]) < k
-            good = ~there | (((since <= n) | anew) & (f["rivals"] != each)[:, np.newaxis])
-            good &= (first <= f["plan"]) | (since > n) | (not f["length"])
-            verdict.need(good, f"feed {n}: an arm is its own rival, or a test leaves the feed out")
-            now.count(f, there & (since <= n) & (first <= f["plan"]) & ~np.diag(lost[n]))
-        out.append((now.entries, now.seen()))
+def scatter_of(tally: Tally) -> float:
+    """Return the sum of squares around the mean of all arms."""
+    return max(float(tally.squares.sum() - tally.sums.sum() ** 2 / max(tally.rounds, 1.0)), 0.0)
+
+
+# Geometry ---------------------------------------------------------------------------------------------------
+
+
+def hull(features: Any) -> Any:
+    """Return coordinates (K, r) of the arms on their affine hull, in units that suit each feature."""
+    x = features - features[0]
+    spread = np.ptp(x, axis=0)
+    u, s, _ = np.linalg.svd(x[:, spread > 0] / spread[spread > 0], full_matrices=False)
+    # Arms with the same features get the same coordinates, to the last digit.
+    _, first, which = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    return u[first[which.ravel()]][:, s > 1e-12 * s.max(initial=0.0)]
+
+
+class PairGeometry:
+    """What a distribution p over arms can say of all pairs: g(a) (K, K, K) and v = E g² (K, K).
+
+    v is infinite for pairs that p cannot estimate. `size` (K,) is ‖Σ^(−1/2)(x_a − μ)‖², `reach` (K, K) the
+    largest |g(a)| over arms that can be drawn.
+    """
+
+    def __init__(self, x: Any, p: Any) -> None:
+        around = x - x[np.argmax(p)]
+        centred = around - p @ around
+        values, vectors = np.linalg.eigh((centred * p[:, np.newaxis]).T @ centred)
+        inside = values > 1e-15 * len(values) * values.max(initial=0.0)
+        rotated = centred @ vectors
+        length = np.linalg.norm(rotated, axis=1)
+        outside = np.linalg.norm(rotated[:, ~inside], axis=1) > 1e-10 * length
+        white = np.where(outside[:, np.newaxis], 0.0, rotated[:, inside] / np.sqrt(values[inside]))
+        apart = white[:, np.newaxis] - white
+        self.g = apart @ white.T
+        self.size = (white**2).sum(axis=-1)
+        v = (apart**2).sum(axis=-1)
+        # Nearer than this to each other, two arms differ by little more than rounding.
+        is_equal = v <= 1e-20 * np.maximum(self.size[:, np.newaxis], self.size)
+        self.v = np.where(outside | outside[:, np.newaxis] | is_equal, np.inf, v)
+        self.reach = np.abs(self.g[:, :, p > 0]).max(axis=-1)
+
+
+def with_rivals(pairs: Any, rivals: Any) -> Any:
+    """Return entries (K, K) of pairs with those of each arm and its rival on the diagonal."""
+    out = np.array(pairs, dtype=float)
+    each = np.arange(len(rivals))
+    out[each, each] = out[each, rivals]
     return out
 
 
-def check_settings(document: dict[str, Any], verdict: Verdict) -> None:
-    """Check what follows from the mode of confidence, and what every row spends of δ."""
-    mode, tuning, delta = (document[name] for name in ("confidence", "tuning", "delta"))
-    reach = np.inf if mode["name"] == "asymptotic" else mode["high"] - mode["low"]
-    z, sigma = sqrt(-log(mode["tail"])), mode["sigma"]
-    verdict.same("the limit", mode["limit"], reach + sigma * sqrt(2) * z, 1e-12 * (reach + sigma))
-    verdict.same("the bias of clipping", mode["bias"], sigma * sqrt(2 * pi) * erfc(z), 1e-12 * sigma)
-    if any(feed["use"] == "evidence" for feed in document["feeds"]):
-        for i, (row, spent) in enumerate(zip(tuning["alpha"], tuning["spent"], strict=True)):
-            good = min(row) > 0 and sum(row) <= spent * (1 + 1e-9) and spent <= delta * (1 + 1e-9)
-            verdict.need(good, f"row {i} spends Σα = {sum(row):.12g} of {spent:.12g}, δ is {delta:.12g}")
+# Experiments ------------------------------------------------------------------------------------------------
+# Entries are, in order: "plan" (a new plan, before its first draw), "distribution" (the plan in force
+# restricted to the arms that were available), "rounds" (what was returned under one of these), "retire" and
+# "extend". Rounds of the plan in force complete a batch; then arms are dropped and the next plan follows.
+# Rounds of any other distribution are late: they count at once, with the values and rivals that were fixed
+# when it was made.
+
+STAGES = ("warm-up", "pilot", "evidence")
+PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
+INFORMED = 8.0  # events that end the pilot
+LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
+SHORTEST = 10  # rounds of a batch
+CALM = 0.1  # share of the rounds so far that a batch may add while no arm is near its end
+SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
+RIDGE = 0.1  # of the regression, in units of one round's information
+EARLIER, NEWEST = 0.7, 0.3  # weights of earlier batches and of the newest in the variance of a residual
+RESERVE = 0.02  # share of δ for arms that come and go
+BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.05  # shares for the bounds of all pairs: with ε > 0, and without
+SHARED = 0.2  # share of that which is split evenly, whatever the pilot says
+CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
+EARLY, LEAST, MOST = (
+    0.3,
+    3.0,
+    600.0,
+)  # boundaries are tightest at EARLY of the expected decision, in these limits
+FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
+DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
 
 
-def check_claim(document: dict[str, Any], verdict: Verdict) -> None:
-    """Recompute proofs against dropped arms, the bounds of the leader's column, ε and the declaration."""
-    claim, x, retired, labels = (document[name] for name in ("claim", "features", "retired", "labels"))
-    history, is_exact = replay(document, verdict), document["confidence"]["limit"] is not None
-    tuning = np.array([document["tuning"][name] for name in ("alpha", "rho", "scale")])
-    survivors, leader, drops = claim["survivors"], claim["leader"], claim["dropped"]
-    named = sorted([*survivors, *retired, *(drop["arm"] for drop in drops)])
-    good = named == [*range(len(x))] and leader in survivors
-    verdict.need(good, f"survivors, dropped and retired are {named} of {len(x)} arms, the leader is {leader}")
-    for i, j, n in ((drop["arm"], drop["rival"], drop["feed"]) for drop in drops):
-        at, (e, (events, waited)) = (slice(None), i, i if j is None else j), history[n + 1]
-        total, most = e[at][0], boundary(e[at], (events, waited[at[1:]]), tuning[at], is_exact) + e[at][3]
-        fact = e[at][1] > 0 and -total >= most * (1 - CLOSE) and j not in retired and min(at[1:]) >= 0
-        verdict.need(fact, f"arm {i} is not dropped at feed {n}: {total:.9g} is not below −{most:.9g}")
-    e, (events, waited) = history[-1][0][:, :, leader], history[-1][1]
-    width = (boundary(e, (events, waited[:, leader]), tuning[:, :, leader], is_exact) + e[3]) / e[1]
-    bounds = np.where(e[1] > 0, e[0] / e[1] + width, np.inf)
-    for i in {*range(len(x))} - {leader}:
-        verdict.same(f"what arm {i} may lead by", claim["bounds"][i], float(bounds[i]), CLOSE * width[i])
-    epsilon = float(max([0.0, *(bounds[i] for i in survivors if x[i] != x[leader])]))
-    verdict.same("ε", claim["epsilon"], epsilon, CLOSE * np.max(width, initial=0, where=np.isfinite(width)))
-    good = claim["declared"] is None or (claim["declared"] == leader and epsilon <= document["epsilon"])
-    verdict.need(good, f"arm {claim['declared']} is declared; the leader {leader} is within {epsilon:.12g}")
-    what = f"within {epsilon:.6g} of the best" if epsilon else "the best"
-    sure = f"with probability {1 - document['delta']:.6g} ({document['confidence']['name']})"
-    verdict.claim = f"{labels[leader]!r} is {what} of {len(x) - len(retired)} arms, {sure}"
+def shares_of_delta(delta: float, epsilon: float) -> tuple[float, float]:
+    """Return what the row of each arm spends of δ on its test, and on its bounds."""
+    spent = (1 - RESERVE) * delta
+    part = BOUNDS_THAT_STOP if epsilon > 0 else BOUNDS_TO_READ
+    return (1 - part) * spent, part * spent
 
 
-def verify(document: dict[str, Any]) -> Verdict:
-    """Return the verdict on a certificate, as read from JSON."""
+def cautious_gaps(values: Any, v: Any, noise: float, rounds: float) -> Any:
+    """Return lower estimates (K, K) of the gaps between arms, never zero."""
+    error = np.sqrt(np.where(np.isfinite(v), v, 0.0) * noise / rounds)
+    gap = np.abs(values[:, np.newaxis] - values)
+    return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
+
+
+def split_delta(delta: float, gaps: Any, v: Any, noise: float) -> Any:
+    """Split δ over the bounds of each row, so that all are expected to decide at about the same time.
+
+    α_ij = exp(−n·gap²/(2·v·noise)) with the n at which a row sums to δ, mixed with an even split.
+    """
+    count = len(gaps)
+    known = np.isfinite(v) & ~np.eye(count, dtype=bool)
+    rate = np.where(known, gaps**2 / (2 * np.where(known, v, 1.0) * noise), np.inf)
+    low, high = np.full(count, -60.0), np.full(count, 80.0)  # of log n
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_too_much = np.exp(-np.exp(middle)[:, np.newaxis] * rate).sum(axis=1) > delta
+        low, high = np.where(is_too_much, middle, low), np.where(is_too_much, high, middle)
+    alpha = (1 - SHARED) * np.exp(-np.exp(high)[:, np.newaxis] * rate) + SHARED * delta / max(count - 1, 1)
+    np.fill_diagonal(alpha, 0.0)
+    spent = alpha.sum(axis=1, keepdims=True)
+    return alpha * np.minimum(1.0, delta * (1 - 1e-12) / np.maximum(spent, delta / 2))
+
+
+class Run:
+    """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
+
+    def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
+        self.verdict, self.mode = verdict, Mode(settings, verdict)
+        self.delta, self.epsilon = float(settings["delta"]), float(settings["epsilon"])
+        self.goal, self.growth, self.pilot = settings["goal"], float(settings["growth"]), settings["pilot"]
+        verdict.need(0 < self.delta < 1 and self.epsilon >= 0, f"δ = {self.delta}, ε = {self.epsilon}")
+        verdict.need(0 < self.growth < np.inf, f"batches grow by {self.growth}")
+        self.labels = list(settings["labels"])
+        self.features = np.array(settings["features"], dtype=float)
+        self.hull = hull(self.features)
+        k, d = self.features.shape
+        named = len(self.labels) == k and len(set(self.labels)) == k
+        verdict.need(named and np.isfinite(self.features).all(), f"{k} arms need features and a name each")
+        self.active, self.retired = np.ones(k, dtype=bool), np.zeros(k, dtype=bool)
+        self.stage, self.length, self.late, self.rounds = 0, 1, 0.0, 0.0
+        self.leader, self.declared = 0, -1
+        self.values = np.zeros(k)
+        self.level = np.zeros(k)  # weights of the arms whose average value is 0: the first plan
+        self.gram, self.moment, self.noise = np.zeros((d, d)), np.zeros(d), 0.0
+        self.sizes, self.informed = Sizes(k), 0.0
+        self.magnitude = 0.0  # of the largest residual so far
+        self.evidence, self.tuning = np.zeros((6, k, k)), np.ones((3, k, k))
+        self.tuning[ALPHA] = 0.5
+        self.left = np.full(k, self.delta)  # what the row of each arm has left of δ
+        self.met = np.zeros((k, k), dtype=bool)  # which rivals each arm was tested against
+        self.batch = Tally.zeros(k)  # rounds of the plan in force
+        self.plan, self.second, self.where = 0, 0, ""
+        self.current = 0  # number of the newest distribution
+        self.in_force = 0  # number of the plan's own distribution
+        self.distributions: dict[int, dict[str, Any]] = {}
+        self.geometries: dict[bytes, PairGeometry] = {}
+        self.changed: tuple[str, int] | None = ("start", 0)  # what the next plan answers to
+
+    # The entries
+
+    def follow(self, number: int, entry: dict[str, Any]) -> None:
+        """Take in an entry."""
+        self.where = f"entry {number}"
+        kind = entry["entry"]
+        is_over = self.declared < 0 and self.batch.rounds + self.late >= self.length
+        is_due = self.changed is not None or is_over
+        if is_due != (kind == "plan"):
+            self.verdict.problems.append(
+                f"{self.where}: a plan is {'due' if is_due else 'not due'}, not {kind!r}"
+            )
+        if kind == "plan":
+            self.begin_plan(entry)
+        elif kind == "distribution":
+            base = self.distributions[self.in_force]
+            self.verdict.need(entry["plan"] == self.plan, f"{self.where}: it is of plan {self.plan}")
+            self.add_distribution(entry, base | {"p": np.array(entry["probabilities"], dtype=float)})
+        elif kind == "rounds":
+            self.add_rounds(entry)
+        elif kind == "retire":
+            arm = int(entry["arm"])
+            good = 0 <= arm < len(self.labels) and not self.retired[arm] and np.sum(~self.retired) > 1
+            self.verdict.need(good, f"{self.where}: arm {arm} cannot be retired")
+            self.close_batch()
+            self.changed = ("retire", arm)
+        elif kind == "extend":
+            self.close_batch()
+            self.changed = ("extend", self.add_arms(entry))
+        else:
+            raise ValueError(f"no entry is a {kind!r}")
+
+    def add_distribution(self, entry: dict[str, Any], given: dict[str, Any]) -> None:
+        """Remember what arms are drawn from, before they are drawn; numbers have no gaps."""
+        self.current += 1
+        number = entry["distribution"]
+        self.verdict.need(
+            number == self.current, f"{self.where}: distribution {number} follows {self.current - 1}"
+        )
+        self.verdict.need(given["p"].shape == self.active.shape, f"{self.where}: probabilities of other arms")
+        check_probabilities(self.where, given["p"], self.verdict)
+        self.distributions[self.current] = given
+
+    def add_rounds(self, entry: dict[str, Any]) -> None:
+        """Take in rounds: of the plan in force, or late ones."""
+        number, tally = entry["distribution"], Tally.read(entry)
+        given = self.distributions[number]
+        self.check_rounds(given, tally)
+        self.magnitude = max(self.magnitude, float(tally.largest.max()))
+        if number == self.in_force:
+            self.rounds += tally.rounds
+            self.batch = self.batch.plus(tally)
+        elif self.declared < 0 and tally.rounds:
+            self.rounds += tally.rounds
+            if given["rivals"] is None:  # no evidence, but it helps the estimates
+                noise = self.noise
+                self.regress(given, tally)
+                self.noise = noise
+            else:
+                self.absorb(given, tally, length=0)
+                self.late += tally.rounds
+
+    def check_rounds(self, given: dict[str, Any], tally: Tally) -> None:
+        """Check a tally against its distribution and the declared range.
+
+        Forecasts are kept to [low − min value, high − max value] of the arms that the plan plays.
+        """
+        values, mode = given["values"], self.mode
+        low = high = np.full(len(values), np.inf)
+        if mode.is_exact:
+            low, high = np.full(len(values), -mode.limit), np.full(len(values), mode.limit)
+        if mode.is_bounded:
+            played = values[given["played"]]
+            low = np.maximum(low, mode.low - max(mode.high - played.max(), mode.low - played.min()) - values)
+            high = np.minimum(high, mode.high - (mode.low - played.min()) - values)
+        check_tally(self.where, given["p"], tally, low, high, self.verdict)
+
+    # What rounds teach
+
+    def geometry(self, p: Any) -> PairGeometry:
+        """Return the geometry of a distribution, which often stays for many plans."""
+        key = p.tobytes()
+        if key not in self.geometries:
+            self.geometries = {key: PairGeometry(self.hull, p)}
+        return self.geometries[key]
+
+    def absorb(self, given: dict[str, Any], tally: Tally, length: float) -> None:
+        """Take in a batch: sizes of residuals, evidence after the pilot, and the regression."""
+        self.watch(given, tally)
+        if self.stage == 2:
+            self.count(given, tally, length)
+        self.regress(given, tally)
+
+    def watch(self, given: dict[str, Any], tally: Tally) -> None:
+        """Note how large residuals are; of the warm-up only the largest, without the first rounds of all."""
+        sizes, largest = self.sizes, float(tally.largest.max())
+        if self.stage == 0:
+            sizes.drawn = sizes.drawn + tally.counts
+            sizes.relative = sizes.drawn
+            sizes.largest = max(sizes.largest, largest if self.rounds > tally.rounds else 0.0)
+            return
+        # What was large were differences between arms, before they were known: nothing that noise did.
+        if SETTLED * largest < sizes.largest <= 2 * np.ptp(given["values"]):
+            sizes.forget()
+            self.informed = 0.0
+        sizes.add(tally)
+        self.informed += scatter_of(tally) / largest**2 if largest > 0 else 0.0
+
+    def count(self, given: dict[str, Any], tally: Tally, length: float) -> None:
+        """Add a batch to the evidence on all pairs; entry (i, i) is the test of arm i against its rival."""
+        p, values, rivals, mode = given["p"], given["values"], given["rivals"], self.mode
+        at, n, sizes = self.geometry(p), tally.rounds, self.sizes
+        totals = n * (values[:, np.newaxis] - values) + at.g @ tally.sums
+        squares = at.g**2 @ tally.squares
+        v, pooled = at.v, np.zeros_like(at.v)
+        if not mode.is_exact:
+            known = np.where(np.isfinite(v), v, 0.0)
+            pooled = tally.squares.sum() * np.maximum(known, at.g**2 @ (p * sizes.loudness))
+            # Pairs wait whose variance rests on arms with few draws, as the plan foresaw: no draw can choose.
+            draws = np.maximum(sizes.drawn - tally.counts + length * p, FEWEST_DRAWS)
+            doubt = at.g**2 @ (p * np.minimum(p * at.size, 1.0) / draws)
+            v = np.where(DRAWN * doubt > v, np.inf, v)
+        parts = (with_rivals(one, rivals) for one in (v, at.reach, totals, squares, pooled))
+        v, reach, totals, squares, pooled = parts
+        # A test against an arm that has been retired since is no matter any more.
+        lost = self.retired[rivals]
+        v[np.flatnonzero(lost), np.flatnonzero(lost)] = np.inf
+        w = np.where(np.isfinite(v), 1 / v, 0.0)
+        if mode.is_exact:
+            w = np.minimum(w, self.tuning[SCALE] / (mode.limit * np.maximum(reach, 1e-300)))
+        peak = w * reach * (min(tally.largest.max(), mode.limit) if mode.is_exact else sizes.excess)
+        e = self.evidence
+        e[TOTAL] += w * totals
+        e[WEIGHT] += w * n
+        e[VARIANCE] += w**2 * squares
+        e[SLACK] += mode.bias * n * w * np.sqrt(np.where(np.isfinite(v), v, 1.0))
+        e[POOLED] += peak * w**2 * squares if mode.is_exact else w**2 * pooled
+        e[PEAK] = np.maximum(e[PEAK], peak)
+        each = np.arange(len(rivals))
+        self.met[each, rivals] |= ~lost
+
+    def regress(self, given: dict[str, Any], tally: Tally) -> None:
+        """Add a batch to the regression behind `values`, weighted by what its residuals scatter."""
+        p, values = given["p"], given["values"]
+        centred = self.features - p @ self.features
+        scatter = tally.squares.sum() / tally.rounds
+        noise = scatter
+        if self.stage == 1 and self.sizes.rounds > 0:
+            noise = self.sizes.squared / self.sizes.rounds
+        if self.stage == 2:
+            noise = EARLIER * self.noise + NEWEST * scatter
+        # A quiet batch counts no more than the batches before: where events are rare it has seen none.
+        unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
+        self.gram = self.gram + (centred.T * tally.counts) @ centred / unit
+        self.moment = self.moment + (tally.sums + tally.counts * values) @ centred / unit
+        self.noise = noise
+
+    def estimates(self) -> Any:
+        """Return the estimated rewards (K,), up to a common level: a ridge regression."""
+        mean = np.trace(self.gram) / max(self.rounds, 1.0)
+        shifted = self.gram + RIDGE * (mean if mean > 0 else TINY) * np.eye(len(self.gram))
+        scale = np.sqrt(np.diagonal(shifted))
+        solved = np.linalg.solve(shifted / scale[:, np.newaxis] / scale, self.moment / scale) / scale
+        return (self.features - self.features[0]) @ solved
+
+    def fitted(self, estimates: Any) -> Any:
+        """Return the values that residuals are taken from: 0 on average, no wider than the declared range."""
+        span, spread = self.mode.high - self.mode.low, np.ptp(estimates)
+        values = estimates - estimates @ self.level
+        return values * (span / spread) if spread > span else values
+
+    # Plans
+
+    @property
+    def warm_up(self) -> int:
+        """Rounds of the warm-up, and the fewest of the pilot."""
+        if self.pilot is not None:
+            return max(int(self.pilot) // 2, 1)
+        return PILOT[self.goal] * (int(self.hull.shape[1]) + 1)
+
+    def close_batch(self) -> None:
+        """Count what there is of a batch that a change of arms ends."""
+        if self.batch.rounds and self.declared < 0:
+            self.absorb(self.distributions[self.in_force], self.batch, self.length)
+            self.length -= int(self.batch.rounds) if self.stage < 2 else 0
+        self.batch = Tally.zeros(len(self.labels))
+
+    def begin_plan(self, entry: dict[str, Any]) -> None:
+        """End a batch, or follow a change of arms; check what the entry of the next plan says."""
+        p = entry["probabilities"]
+        p = self.distributions[self.in_force]["p"] if p is None else np.array(p, dtype=float)
+        change, about = self.changed or ("batch", 0)
+        self.changed = None
+        self.plan += 1
+        self.verdict.need(entry["plan"] == self.plan, f"{self.where}: plan {entry['plan']}, not {self.plan}")
+        fresh = np.ones(self.met.shape, dtype=bool)  # which boundaries are to be tuned, if gaps are given
+        gaps = None
+        if change == "start":
+            self.level = p
+            if not self.hull.shape[1]:  # all arms are the same
+                self.declared = 0
+        elif change == "batch":
+            gaps = self.end_batch(entry)
+        else:
+            fresh = self.retire(about) if change == "retire" else self.extend(about)
+            self.reopen(entry, change)
+            if self.stage == 2 and self.declared < 0:
+                gaps = cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, max(self.length, 1))
+        self.check_plan(entry, p)
+        if gaps is not None:
+            self.tune(p, gaps, fresh)
+
+    def end_batch(self, entry: dict[str, Any]) -> Any:
+        """Absorb a complete batch and move on; return the gaps to tune by if the pilot ends here."""
+        is_first, before = not self.sizes.drawn.any(), self.distributions[self.in_force]
+        if self.batch.rounds:
+            self.absorb(before, self.batch, self.length)
+        self.batch, self.late, gaps = Tally.zeros(len(self.labels)), 0.0, None
+        if is_first:
+            self.length = max(self.warm_up - 1, 1)
+        elif self.stage == 0:
+            self.stage, self.length = 1, self.warm_up
+            self.values = self.fitted(self.estimates())
+            # Residuals of the warm-up held the differences between arms.
+            self.sizes.largest = max(self.sizes.largest - 2 * float(np.ptp(self.values)), 0.0)
+        elif self.stage == 1:
+            # Rounding may decide whether there were enough events: then the entry says it.
+            is_over = self.informed >= INFORMED
+            if abs(self.informed - INFORMED) <= CLOSE:
+                is_over = entry["stage"] == STAGES[2]
+            self.length = max(ceil(LONGER * self.rounds), SHORTEST)
+            if is_over:
+                gaps = self.end_pilot(entry, before["p"])
+        else:
+            self.eliminate(entry)
+            self.lead(entry)
+            self.pace(entry)
+        return gaps
+
+    def end_pilot(self, entry: dict[str, Any], p: Any) -> Any:
+        """Split δ, and begin to count."""
+        v = self.geometry(p).v
+        gaps = cautious_gaps(self.estimates(), v, self.noise, self.sizes.rounds)
+        for_arms, for_pairs = shares_of_delta(self.delta, self.epsilon)
+        self.tuning[ALPHA] = split_delta(for_pairs, gaps, v, self.noise)
+        np.fill_diagonal(self.tuning[ALPHA], for_arms)
+        self.left = self.left - for_arms - for_pairs
+        self.stage = 2
+        self.sizes.scattered = 0.0  # whether the asymptotic mode may speak is for rounds that count to say
+        self.lead(entry)
+        self.pace(entry)
+        return gaps
+
+    def tune(self, p: Any, gaps: Any, fresh: Any) -> None:
+        """Fix ρ and scale of entries whose rounds are all to come, for the plan p that begins."""
+        rivals = self.rivals()
+        at, alpha = self.geometry(p), self.tuning[ALPHA]
+        v, reach, gaps = (with_rivals(one, rivals) for one in (at.v, at.reach, gaps))
+        v = np.where(np.isfinite(v), v, 1.0)
+        batch = self.rounds * self.noise / v
+        decision = -2 * np.log(alpha) * (self.noise / gaps) ** 2
+        rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)
+        scale = self.mode.limit * np.maximum(reach, 1e-12) / v if self.mode.is_exact else np.ones_like(v)
+        self.tuning[RHO] = np.where(fresh, rho, self.tuning[RHO])
+        self.tuning[SCALE] = np.where(fresh, scale, self.tuning[SCALE])
+
+    def proven(self, factor: float) -> Any:
+        """Tell in entry (i, j) if j is proven better than i; on the diagonal, if i fails its test.
+
+        `factor` exaggerates the totals, for what may be a matter of rounding.
+        """
+        e = self.evidence
+        return is_reached(-e[TOTAL] * factor, e, self.sizes.events, self.tuning, self.mode.is_exact, WIDE)
+
+    def eliminate(self, entry: dict[str, Any]) -> None:
+        """Drop every arm that fails its test, or that some survivor is proven better than."""
+        pairs = self.active & self.active[:, np.newaxis]
+        self.take_active(entry, self.active, pairs)
+
+    def take_active(self, entry: dict[str, Any], candidates: Any, pairs: Any) -> None:
+        """Take the survivors from an entry, if these are the candidates that no proof is against.
+
+        Proofs are those of the given pairs. If there is one against each candidate, proofs contradict each
+        other, and nothing follows.
+        """
+        possible, certain = (
+            candidates & np.any(self.proven(factor) & pairs, axis=1) for factor in (1 + CLOSE, 1 - CLOSE)
+        )
+        claimed = np.zeros_like(candidates)
+        claimed[entry["active"] if entry["active"] is not None else np.flatnonzero(self.active)] = True
+        gone = candidates & ~claimed
+        is_proven = (
+            not np.any(claimed & ~candidates) and np.all(possible[gone]) and not np.any(claimed & certain)
+        )
+        is_circle = np.array_equal(claimed, candidates) and np.array_equal(possible, candidates)
+        names = [self.labels[i] for i in np.flatnonzero(claimed)]
+        self.verdict.need(
+            claimed.any() and (is_proven or is_circle),
+            f"{self.where}: that {names} survive does not follow; proven worse are"
+            f" {[self.labels[i] for i in np.flatnonzero(possible)]}",
+        )
+        self.active = claimed
+
+    def lead(self, entry: dict[str, Any]) -> None:
+        """Find the leader, and whether it can be declared: all survivors are alike, or within ε of it."""
+        estimates = self.estimates()
+        self.values = self.fitted(estimates)
+        self.leader = self.take_best(entry["leader"], self.active, estimates, "leader")
+        others = self.others()
+        self.declared = -1
+        if not others.any():
+            self.leader = self.declared = int(np.argmax(self.active))
+            return
+        column = (slice(None), others, self.leader)
+        e, tuning, events = self.evidence[column], self.tuning[column], self.sizes.events
+        total = self.epsilon * e[WEIGHT] - e[TOTAL]
+        surely, perhaps = (
+            bool(
+                np.all(
+                    (e[WEIGHT] > 0) & is_reached(total * factor, e, events, tuning, self.mode.is_exact, WIDE)
+                )
+            )
+            for factor in (1 - CLOSE, 1 + CLOSE)
+        )
+        if surely or (perhaps and entry["declared"] is not None):
+            self.declared = self.leader
+
+    def take_best(self, claimed: Any, among: Any, values: Any, what: str) -> int:
+        """Take an arm from an entry if no other among some is better by more than rounding."""
+        best = int(np.argmax(np.where(among, values, -np.inf)))
+        if claimed == best or not among.any():
+            return best
+        room = NEARLY * float(np.ptp(values)) + ROUNDING * self.magnitude
+        is_good = isinstance(claimed, int) and 0 <= claimed < len(values) and among[claimed]
+        is_good = is_good and values[claimed] >= values[best] - room
+        self.verdict.need(
+            is_good, f"{self.where}: the {what} is claimed to be arm {claimed}; recomputed it is {best}"
+        )
+        return int(claimed) if is_good else best
+
+    def others(self) -> Any:
+        """Tell which survivors (K,) are not the leader in all but name."""
+        return self.active & np.any(self.features != self.features[self.leader], axis=1)
+
+    def rivals(self) -> Any:
+        """Return the arm (K,) that each is tested against: the leader, and the leader its runner-up."""
+        rivals = np.full(len(self.active), self.leader)
+        rivals[self.leader] = self.second
+        return rivals
+
+    def pace(self, entry: dict[str, Any]) -> None:
+        """Set the length of the next batch: longer while no arm is near its end."""
+        if self.declared >= 0:
+            return
+        against = np.where(self.active, -np.diagonal(self.evidence[TOTAL]), 0.0)
+        variances = np.diagonal(self.evidence[VARIANCE])
+        goal = np.sqrt(np.maximum(1 - np.log(np.diagonal(self.tuning[ALPHA])), 1.0))
+        reached = np.maximum(against, 0.0) / np.sqrt(2 * np.where(variances > 0, variances, np.inf))
+        away = float(np.min(np.maximum(goal - reached, 0.0)))
+        most = self.growth if self.epsilon > 0 else max(self.growth, CALM)
+        wanted = min(max(away**2, self.growth), most) * self.rounds
+        claimed = entry["length"]
+        # The next whole number above may be a matter of rounding.
+        near = {max(ceil(wanted * factor), SHORTEST) for factor in (1 - 1e-9, 1, 1 + 1e-9)}
+        self.length = claimed if claimed in near else max(ceil(wanted), SHORTEST)
+
+    def check_plan(self, entry: dict[str, Any], p: Any) -> None:
+        """Check what the entry of a plan says, and remember the plan.
+
+        Its values are used as they are written, since residuals were taken from these.
+        """
+        need, where = self.verdict.need, self.where
+        need(
+            entry["stage"] == STAGES[self.stage],
+            f"{where}: the stage is {STAGES[self.stage]}, not {entry['stage']}",
+        )
+        declared = None if self.declared < 0 else self.declared
+        need(
+            entry["declared"] == declared,
+            f"{where}: {entry['declared']} is declared; recomputed it is {declared}",
+        )
+        need(entry["leader"] == self.leader, f"{where}: the leader is {self.leader}, not {entry['leader']}")
+        length = None if self.declared >= 0 else self.length
+        need(
+            entry["length"] == length, f"{where}: the batch is to last {length} rounds, not {entry['length']}"
+        )
+        survivors = np.flatnonzero(self.active).tolist()
+        need(
+            entry["active"] in (None, survivors), f"{where}: survivors are {survivors}, not {entry['active']}"
+        )
+        values = np.array(entry["values"], dtype=float)
+        off = np.abs(values - self.values).max() if values.shape == self.values.shape else np.inf
+        # Where arms seem equal, their values are all rounding, in units of what residuals are.
+        room = NEARLY * max(float(np.ptp(self.values)), 1e-3 * sqrt(self.noise)) + ROUNDING * self.magnitude
+        need(off <= room, f"{where}: values {values} are {off:.3g} off those recomputed, {self.values}")
+        self.values = values
+        runners_up = self.active & (np.arange(len(values)) != self.leader)
+        self.second = self.take_best(entry["second"], runners_up, values, "runner-up")
+        need(not p[self.retired].any(), f"{where}: an arm is played that was retired")
+        need(
+            self.declared < 0 or p[self.declared] == 1,
+            f"{where}: once an arm is declared, it is played alone",
+        )
+        # Late rounds are no evidence if they were drawn in the warm-up of the asymptotic mode, or when an arm
+        # was declared.
+        is_evidence = self.declared < 0 and (self.mode.is_exact or self.stage > 0)
+        rivals = self.rivals() if is_evidence else None
+        self.add_distribution(entry, {"p": p, "values": values, "rivals": rivals, "played": p > 0})
+        self.in_force = self.current
+
+    # Arms that come and go
+
+    def retire(self, arm: int) -> Any:
+        """Take an arm out; return which entries start anew, at half of what their row has left of δ.
+
+        Tests that met the arm as a rival are void. Arms that only these, or the arm itself, had dropped come
+        back.
+        """
+        self.retired[arm] = True
+        again = self.met[:, arm] & (self.stage == 2)
+        each = np.flatnonzero(again)
+        self.evidence[:, each, each] = 0.0
+        self.tuning[ALPHA, each, each] = self.left[each] / 2
+        self.left[each] /= 2
+        self.met[each] = False
+        return np.diag(again)
+
+    def reopen(self, entry: dict[str, Any], change: str) -> None:
+        """Go on under a new plan after a change of arms."""
+        if change == "retire":
+            self.take_active(entry, ~self.retired, np.broadcast_to(~self.retired, self.met.shape))
+        self.lead(entry)
+        if self.declared < 0:
+            left = self.length - int(self.late)
+            self.length = max(ceil(self.growth * self.rounds), SHORTEST) if self.stage == 2 else left
+            self.late = 0.0
+
+    def add_arms(self, entry: dict[str, Any]) -> int:
+        """Make room for new arms, which follow those so far; return how many there were before."""
+        before, width = self.features.shape
+        features = np.array(entry["features"], dtype=float)
+        old = features[:before]
+        goes_on = len(features) > before and np.array_equal(old[:, :width], self.features)
+        goes_on = goes_on and not old[:, width:].any() and np.isfinite(features).all()
+        goes_on = goes_on and list(entry["labels"])[:before] == self.labels
+        self.labels = list(entry["labels"])
+        goes_on = goes_on and len(set(self.labels)) == len(self.labels) == len(features)
+        self.verdict.need(goes_on, f"{self.where}: the arms do not go on from those so far")
+        self.features, self.hull, self.geometries = features, hull(features), {}
+        self.level = np.array(entry["level"], dtype=float)
+        check_probabilities(self.where, self.level, self.verdict)
+        more, wider = len(features) - before, features.shape[1] - width
+        self.active, self.retired = (
+            np.pad(self.active, (0, more), constant_values=True),
+            np.pad(self.retired, (0, more)),
+        )
+        self.gram, self.moment = np.pad(self.gram, (0, wider)), np.pad(self.moment, (0, wider))
+        self.sizes.drawn, self.sizes.relative = (
+            np.pad(self.sizes.drawn, (0, more)),
+            np.pad(self.sizes.relative, (0, more)),
+        )
+        self.evidence = np.pad(self.evidence, ((0, 0), (0, more), (0, more)))
+        self.met = np.pad(self.met, (0, more))
+        tuning = np.ones((3, len(features), len(features)))
+        tuning[ALPHA] = 0.5
+        tuning[:, :before, :before] = self.tuning
+        self.tuning = tuning
+        self.left = np.append(self.left, np.full(more, self.delta))
+        self.batch = Tally.zeros(len(features))
+        # Earlier plans never play new arms; values of these follow from the features that they share.
+        x = features - features[0]
+        for given in self.distributions.values():
+            values = given["values"]
+            slope = np.linalg.lstsq(x[:before], values - values[0], rcond=None)[0]
+            given["values"] = np.append(values, values[0] + x[before:] @ slope)
+            given["p"], given["played"] = np.pad(given["p"], (0, more)), np.pad(given["played"], (0, more))
+            given["rivals"] = None if given["rivals"] is None else np.pad(given["rivals"], (0, more))
+        return int(before)
+
+    def extend(self, before: int) -> Any:
+        """Share δ out to new entries, and return which they are.
+
+        New pairs of old arms get half of what their row has left, new arms what all had at first.
+        """
+        count = len(self.labels)
+        if self.stage == 2:
+            for_arms, for_pairs = shares_of_delta(self.delta, self.epsilon)
+            alpha, spent = self.tuning[ALPHA], np.full(count, for_arms + for_pairs)
+            spent[:before] = self.left[:before] / 2
+            alpha[:before, before:] = (spent[:before] / (count - before))[:, np.newaxis]
+            alpha[before:] = for_pairs / (count - 1)
+            new = np.arange(before, count)
+            alpha[new, new] = for_arms
+            self.left = self.left - spent
+        is_old = np.arange(count) < before
+        return ~(is_old[:, np.newaxis] & is_old)
+
+    # The claim
+
+    def bounds(self) -> tuple[Any, Any]:
+        """Return how much better than the leader each arm (K,) may be at most, and the widths of that."""
+        e, tuning = self.evidence[:, :, self.leader], self.tuning[:, :, self.leader]
+        width = (boundary(e, self.sizes.events, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / e[WEIGHT]
+        width = np.where(e[WEIGHT] > 0, width, np.inf)
+        return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
+
+
+def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
+    """Replay an experiment, and compare what follows with what is claimed."""
+    claim, run = document["claim"], Run(document["settings"], verdict)
+    for number, entry in enumerate(document["entries"], start=1):
+        run.follow(number, entry)
+    is_over = run.declared < 0 and run.batch.rounds + run.late >= run.length
+    verdict.need(run.changed is None and not is_over, "the log ends where the next plan is due")
+    alpha, spent = run.tuning[ALPHA], (run.delta - run.left) * (1 + 1e-9)
+    verdict.need(run.stage < 2 or np.all(alpha.sum(axis=1) <= spent), "a row spends more than its share of δ")
+    verdict.need(np.all(run.left >= -1e-9 * run.delta), "a row spends more than δ")
+
+    def named(arms: Any) -> list[str]:
+        return [run.labels[i] for i in np.flatnonzero(arms)]
+
+    leader = run.labels[run.leader]
+    found = {
+        "survivors": named(run.active),
+        "dropped": named(~run.active & ~run.retired),
+        "retired": named(run.retired),
+        "leader": leader,
+        "declared": None if run.declared < 0 else run.labels[run.declared],
+    }
+    for name, right in found.items():
+        verdict.need(
+            claim[name] == right, f"{name} is claimed to be {claim[name]!r}; recomputed it is {right!r}"
+        )
+    bounds, width = run.bounds()
+    bounds[run.leader] = 0.0
+    verdict.need(list(claim["bounds"]) == run.labels, f"bounds are claimed of {list(claim['bounds'])}")
+    for i, label in enumerate(run.labels):
+        room = CLOSE * width[i] if i != run.leader else 0.0
+        verdict.same(f"what {label!r} may lead {leader!r} by", claim["bounds"][label], float(bounds[i]), room)
+    others = run.others()
+    epsilon = float(max(bounds[others].max(initial=0.0), 0.0))
+    room = CLOSE * np.max(width[others], initial=0.0, where=np.isfinite(width[others]))
+    verdict.same("ε", claim["epsilon"], epsilon, room)
+    near = np.inf if claim["epsilon"] is None else claim["epsilon"]
+    what = f"within {near:.6g} of the best" if near else "the best"
+    sure = f"with probability {1 - run.delta:.12g} ({run.mode.words})"
+    out = f"; retired: {', '.join(map(repr, found['retired']))}" if run.retired.any() else ""
+    verdict.claim = f"{leader!r} is {what} of {int(np.sum(~run.retired))} arms, {sure}{out}"
+    check_names("the claim", claim, {*found, "bounds", "epsilon", "sentence"}, verdict)
+
+
+# Logs -------------------------------------------------------------------------------------------------------
+# Entries are "distribution" (what arms were drawn from, numbered when it is first met) and "bucket": the
+# rows of a stretch of time, by distribution. The first buckets are the pilot, which only tells how much
+# residuals scatter; theirs are around the mean of the bucket. All later ones count for the gap of every arm
+# over the reference arm.
+
+PILOT_ROWS = 20  # that a pilot has at least, or PER_ARM for each arm
+PER_ARM = 5
+GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they hold at any number
+PER_LEVEL = (
+    8.0  # draws of an arm, in units of log(1/α), before the asymptotic mode rests on it; at least DRAWN
+)
+HIDDEN = 0.25  # share of the variance of a gap that may rest on arms with fewer draws
+NAMED = 12  # gaps that the sentence names
+TIMES = "gmk,gk->gm"  # matrices (G, m, K) times one vector (G, K) each
+
+
+class Log:
+    """A log, replayed bucket by bucket: evidence (6, m) on m = K − 1 gaps to the reference arm."""
+
+    def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
+        self.verdict, self.mode = verdict, Mode(settings, verdict)
+        self.labels, self.metric = list(settings["labels"]), settings["metric"]
+        self.features = np.array(settings["features"], dtype=float)
+        k = len(self.features)
+        named = len(self.labels) == len(set(self.labels)) == k > 1
+        verdict.need(named and np.isfinite(self.features).all(), f"{k} arms need features and a name each")
+        self.reference = self.labels.index(settings["reference"])
+        self.others = np.delete(np.arange(k), self.reference)
+        self.hull = hull(self.features)
+        differ = np.any(self.features[self.others] != self.features[self.reference], axis=1, keepdims=True)
+        self.contrasts = np.where(differ, self.hull[self.others] - self.hull[self.reference], 0.0)
+        self.delta, self.width = float(settings["delta"]), float(settings["buckets"]["width"])
+        verdict.need(0 < self.delta < 1, f"δ = {self.delta}")
+        # Each of the K − 1 gaps has two sides, and all hold together with probability 1 − δ.
+        self.tuning = np.zeros((3, k - 1))
+        self.tuning[ALPHA] = self.delta / (2 * (k - 1))
+        self.least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
+        self.evidence, self.sizes = np.zeros((6, k - 1)), Sizes(k)
+        self.events = np.full(k - 1, np.inf)
+        self.values = np.zeros(k)
+        self.error = 0.0  # standard error of the least known gap, in whose units values may be off
+        self.distributions: list[Any] = []
+        self.in_pilot: set[int] = set()
+        self.pilot_rows, self.pilot_squares, self.has_pilot_ended = 0.0, 0.0, False
+        self.buckets, self.begins, self.where = 0, -np.inf, ""
+        self.pulls: tuple[Any, Any, Any] | None = None  # distributions, g and v, which buckets often share
+
+    def follow(self, number: int, entry: dict[str, Any], largest: float) -> None:
+        """Take in an entry of a log whose largest residual is given."""
+        self.where = f"entry {number}"
+        if entry["entry"] == "distribution":
+            p = np.array(entry["probabilities"], dtype=float)
+            self.distributions.append(p)
+            count = len(self.distributions)
+            given = entry["distribution"]
+            self.verdict.need(given == count, f"{self.where}: distribution {given} is number {count}")
+            self.verdict.need(p.shape == self.values.shape, f"{self.where}: probabilities of other arms")
+            check_probabilities(self.where, p, self.verdict)
+        elif entry["entry"] == "bucket":
+            self.add_bucket(entry, largest)
+        else:
+            raise ValueError(f"no entry is a {entry['entry']!r}")
+
+    def add_bucket(self, entry: dict[str, Any], largest: float) -> None:
+        """Take in the rows of a bucket, all of which are numbered, from the first of the log on."""
+        need, where = self.verdict.need, self.where
+        self.buckets += 1
+        need(entry["bucket"] == self.buckets, f"{where}: bucket {entry['bucket']} is number {self.buckets}")
+        begins = float(entry["begins"])
+        need(begins > self.begins, f"{where}: it begins at {begins}, the one before at {self.begins}")
+        self.begins = begins
+        plans = entry["plans"]
+        numbers = [int(plan["distribution"]) for plan in plans]
+        good = (
+            min(numbers) > 0 and max(numbers) <= len(self.distributions) and len(set(numbers)) == len(numbers)
+        )
+        need(good, f"{where}: its distributions are not all listed before, or one comes twice")
+        p = np.array([self.distributions[n - 1] for n in numbers])
+        tally = Tally(*([plan[name] for plan in plans] for name in ("counts", "sums", "squares", "largest")))
+        values = np.array(entry["values"], dtype=float)
+        is_pilot = not self.ends_pilot(entry["stage"], largest)
+        need(
+            entry["stage"] == STAGES[1 if is_pilot else 2],
+            f"{where}: a bucket of the {entry['stage']} cannot be here",
+        )
+        room = NEARLY * max(float(np.ptp(self.values)), self.error)
+        off = np.abs(values - self.values).max()
+        need(off <= room, f"{where}: values {values} are {off:.3g} off those recomputed, {self.values}")
+        low = high = np.full(len(values), np.inf)
+        if self.mode.is_bounded:
+            low = self.mode.low - max(self.mode.high - values.max(), self.mode.low - values.min()) - values
+            high = self.mode.high - (self.mode.low - values.min()) - values
+        check_tally(where, p, tally, low, high, self.verdict)
+        if is_pilot:
+            self.pilot_rows += tally.rounds
+            self.pilot_squares += float(tally.squares.sum())
+            self.in_pilot.update(numbers)
+            off = abs(float(tally.sums.sum())) / sqrt(max(tally.rounds * float(tally.squares.sum()), TINY))
+            is_rounding = float(tally.squares.sum()) <= 1e-12 * largest**2 * tally.rounds
+            need(
+                off <= 1e-6 or is_rounding,
+                f"{where}: residuals of the pilot are not around the mean of the bucket",
+            )
+            return
+        if not self.has_pilot_ended:
+            self.has_pilot_ended = True
+            self.tune(np.array([self.distributions[n - 1] for n in sorted(self.in_pilot)]))
+        self.count(p, values, tally)
+        self.learn_values()
+
+    def ends_pilot(self, stage: str, largest: float) -> bool:
+        """Tell whether the pilot is over: it has rows enough and, in the asymptotic mode, scatter."""
+        if self.has_pilot_ended:
+            return True
+        if self.pilot_rows < max(PILOT_ROWS, PER_ARM * len(self.labels)):
+            return False
+        if self.mode.is_exact:
+            return True
+        # Scatter that may be rounding may be called none.
+        is_rounding = self.pilot_squares <= 1e-12 * largest**2 * self.pilot_rows
+        return self.pilot_squares > 0 and not (is_rounding and stage == STAGES[1])
+
+    def tune(self, p: Any) -> None:
+        """Fix ρ and scale of gaps that have none and that some of the distributions (G, K) can estimate."""
+        g, v = self.geometry(p)
+        fresh = np.isfinite(v).any(axis=0) & (self.tuning[RHO] == 0)
+        noise = sqrt(self.pilot_squares / self.pilot_rows) or min(self.mode.limit / 4, 1.0)
+        rho = tightest_rho(GUESSED_ROUNDS * noise**2 / v.min(axis=0), self.tuning[ALPHA])
+        reach = np.abs(g).max(axis=2)
+        scale = self.mode.limit * (reach / v).max(axis=0) if self.mode.is_exact else np.ones_like(rho)
+        self.tuning[RHO] = np.where(fresh, rho, self.tuning[RHO])
+        self.tuning[SCALE] = np.where(fresh, scale, self.tuning[SCALE])
+
+    def geometry(self, p: Any) -> tuple[Any, Any]:
+        """Return g (G, m, K) and v (G, m) of distributions (G, K); v is infinite where they cannot tell."""
+        if self.pulls is not None and np.array_equal(p, self.pulls[0]):
+            return self.pulls[1:]
+        around = self.hull - self.hull[np.argmax(p, axis=1)][:, np.newaxis]
+        centred = around - p[:, np.newaxis] @ around
+        values, vectors = np.linalg.eigh(np.swapaxes(centred * p[..., np.newaxis], 1, 2) @ centred)
+        tiny = 1e-15 * values.shape[1] * values.max(axis=1, initial=0.0, keepdims=True)
+        inside = np.where(values > tiny, values, np.inf)[:, np.newaxis]
+        y = self.contrasts @ vectors
+        # What sticks out of the span of the drawn arms by more than rounding cannot be estimated.
+        tilt = np.maximum(1e-10, 2 * tiny / inside.min(axis=2, initial=np.inf))
+        sticks_out = np.linalg.norm(np.where(np.isinf(inside), y, 0.0), axis=2)
+        is_unknown = sticks_out >= tilt * np.linalg.norm(y, axis=2)
+        is_there = ~is_unknown[..., np.newaxis] & (p > 0)[:, np.newaxis]
+        g = np.where(is_there, y / inside @ np.swapaxes(centred @ vectors, 1, 2), 0.0)
+        v = np.where(is_unknown, np.inf, np.sum(y**2 / inside, axis=2))
+        self.pulls = (p, g, v)
+        return g, v
+
+    def count(self, p: Any, values: Any, tally: Tally) -> None:
+        """Add a bucket to the evidence: distributions (G, K), values of the arms (K,), tally (G, K)."""
+        self.tune(p)
+        whole = Tally(tally.counts.sum(0), tally.sums.sum(0), tally.squares.sum(0), tally.largest.max(0))
+        before = self.sizes.drawn
+        self.sizes.add(whole)
+        (g, v), mode, sizes = self.geometry(p), self.mode, self.sizes
+        n = tally.counts.sum(axis=1, keepdims=True)
+        reach, ideal = np.abs(g).max(axis=2), 1 / v
+        w = ideal
+        if mode.is_exact:
+            w = np.minimum(ideal, self.tuning[SCALE] / (mode.limit * np.maximum(reach, 1e-300)))
+        totals = n * (values[self.others] - values[self.reference]) + np.einsum(TIMES, g, tally.sums)
+        squares = w**2 * np.einsum(TIMES, g**2, tally.squares)
+        usual = np.maximum(np.where(np.isfinite(v), v, 0.0), np.einsum(TIMES, g**2, p * sizes.loudness))
+        most = np.minimum(tally.largest.max(axis=1, keepdims=True), mode.limit)
+        peaks = w * reach * (most if mode.is_exact else sizes.excess)
+        pooled = peaks * squares if mode.is_exact else w**2 * tally.squares.sum(axis=1, keepdims=True) * usual
+        e = self.evidence
+        e[TOTAL] += (w * totals).sum(axis=0)
+        e[WEIGHT] += (w * n).sum(axis=0)
+        e[VARIANCE] += squares.sum(axis=0)
+        e[POOLED] += pooled.sum(axis=0)
+        e[PEAK] = np.maximum(e[PEAK], peaks.max(axis=0))
+        # A gap waits while much of its variance rests on arms that the plans let expect too few draws of.
+        is_rare = (p > 0) & (before + n[:, 0] @ p < self.least)
+        carried = (n * ideal**2 * np.einsum(TIMES, g**2, p * is_rare)).sum(axis=0)
+        total = (n * ideal).sum(axis=0)
+        is_hidden = np.where(total > 0, carried > HIDDEN * total, self.events == 0)
+        self.events = np.where(is_hidden, 0.0, sizes.events)
+
+    def learn_values(self) -> None:
+        """Estimate the values for the next bucket: each gap shrunk by how much of its square is noise."""
+        e = self.evidence
+        is_known = e[WEIGHT] > 0
+        weight = np.where(is_known, e[WEIGHT], 1.0)
+        gaps = np.where(is_known, e[TOTAL] / weight, 0.0)
+        variance = e[VARIANCE] if self.mode.is_exact else np.maximum(e[VARIANCE], e[POOLED])
+        noise = variance / weight**2
+        self.error = float(np.sqrt(np.max(np.where(is_known, noise, 0.0))))
+        total = gaps**2 + noise
+        values = np.zeros(len(self.values))
+        values[self.others] = gaps * gaps**2 / np.where(total > 0, total, 1.0)
+        if self.hull.shape[1] < len(values) - 1:  # not any values are linear in the features
+            positions = orthonormal(self.features, self.reference, self.hull.shape[1])
+            values = positions @ (np.linalg.pinv(positions) @ values)
+        span = self.mode.high - self.mode.low
+        self.values = values if np.ptp(values) <= span else np.zeros(len(values))
+
+    def intervals(self) -> tuple[Any, Any, Any, Any]:
+        """Return estimates, lower and upper ends of the gaps (m,), and how far rounding may move these."""
+        e, is_known, limit = self.evidence, self.evidence[WEIGHT] > 0, self.mode.high - self.mode.low
+        tuning = np.where(is_known, self.tuning, np.array([[0.5], [1.0], [1.0]]))
+        middle = np.where(is_known, e[TOTAL] / e[WEIGHT], np.inf)
+        width = boundary(e, self.events, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
+        width = np.where(is_known, width, np.inf)
+        low = np.where(is_known, np.maximum(middle - width, -limit), -limit)
+        high = np.where(is_known, np.minimum(middle + width, limit), limit)
+        room = CLOSE * np.where(
+            np.isfinite(width), width, np.abs(np.where(is_known, middle, 0.0)) + self.error
+        )
+        return middle, low, high, room
+
+
+def orthonormal(features: Any, reference: int, dimension: int) -> Any:
+    """Return positions (K, r) of the arms around one of them, in an orthonormal basis of their hull."""
+    x = features - features[reference]
+    _, _, rows = np.linalg.svd(x, full_matrices=False)
+    return x @ rows[:dimension].T
+
+
+def verdict_of(low: float, high: float) -> str:
+    """Say on which side of 0 an interval lies."""
+    return "better" if low > 0 else "worse" if high < 0 else "undecided"
+
+
+def check_log(document: dict[str, Any], verdict: Verdict) -> None:
+    """Replay a log, and compare estimates, intervals and verdicts with what is claimed."""
+    claim, now = document["claim"], Log(document["settings"], verdict)
+    buckets = [entry for entry in document["entries"] if entry["entry"] == "bucket"]
+    largest = max((max(plan["largest"]) for entry in buckets for plan in entry["plans"]), default=0.0)
+    for number, entry in enumerate(document["entries"], start=1):
+        now.follow(number, entry, largest)
+    verdict.need(now.has_pilot_ended, "no bucket counted")
+    estimates, lows, highs, rooms = now.intervals()
+    said = []
+    for place, gap in enumerate(claim["gaps"]):
+        label, room = now.labels[now.others[place]], float(rooms[place])
+        low, high = float(lows[place]), float(highs[place])
+        verdict.need(gap["arm"] == label, f"a gap is claimed of {gap['arm']!r}; it is that of {label!r}")
+        verdict.same(f"the gap of {label!r}", gap["estimate"], float(estimates[place]), room)
+        claimed_low = -np.inf if gap["low"] is None else gap["low"]
+        verdict.same(f"the lower end of {label!r}", claimed_low, low, room)
+        verdict.same(f"the upper end of {label!r}", gap["high"], high, room)
+        claimed_high = np.inf if gap["high"] is None else gap["high"]
+        word = verdict_of(claimed_low, claimed_high)
+        verdict.need(
+            gap["verdict"] == word, f"{label!r} is claimed to be {gap['verdict']}; its interval says {word}"
+        )
+        said.append(f"{label!r} {claimed_low:.6g} to {claimed_high:.6g}, {word}")
+        check_names(f"the gap of {label!r}", gap, {"arm", "estimate", "low", "high", "verdict"}, verdict)
+    check_names("the claim", claim, {"metric", "over", "gaps", "alarms", "sentence"}, verdict)
+    verdict.need(len(said) == len(now.others), f"{len(said)} gaps are claimed of {len(now.labels)} arms")
+    reference = now.labels[now.reference]
+    for name, right in {"metric": now.metric, "over": reference}.items():
+        verdict.need(claim[name] == right, f"{name} is claimed to be {claim[name]!r}; it is {right!r}")
+    more = [f"and {len(said) - NAMED} more"] if len(said) > NAMED else []
+    sure = f"all with probability {1 - now.delta:.12g} ({now.mode.words})"
+    alarms = [f"alarms were raised: {', '.join(claim['alarms'])}"] if claim["alarms"] else []
+    verdict.claim = (
+        f"gaps of {now.metric!r} over {reference!r}: {'; '.join([*said[:NAMED], *more, sure, *alarms])}"
+    )
+
+
+# The verdict ------------------------------------------------------------------------------------------------
+
+KINDS = {"decision": check_experiment, "log": check_log}
+
+
+def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
+    """Return the verdict on a certificate, as read from JSON.
+
+    Parameters
+    ----------
+    document : dict
+    published : str, optional
+        A head of the log that was published earlier: the certificate must go on from it.
+    """
     verdict = Verdict()
     verdict.need(document.get("digest") == digest(document), "the digest does not fit: something was changed")
+    parts = {"format", "settings", "entries", "claim", "head", "digest"}
+    check_names("the certificate", document, parts, verdict)
+    verdict.need(
+        document.get("format") == FORMAT, f"the format is {document.get('format')!r}, not {FORMAT!r}"
+    )
     try:
+        *_, verdict.head = heads(document["settings"], document["entries"])
+        claimed = document["head"]
+        verdict.need(
+            claimed == verdict.head, f"the head is claimed to be {claimed}; recomputed it is {verdict.head}"
+        )
         with np.errstate(all="ignore"):
-            check_settings(document, verdict)
-            check_claim(document, verdict)
+            KINDS[document["settings"]["kind"]](document, verdict)
+        said = document["claim"]["sentence"]
+        verdict.need(said == verdict.claim, f"the sentence is {said!r}; the numbers say {verdict.claim!r}")
+        if published is not None:
+            check_published(document, published, verdict)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         verdict.problems.append(f"the claim cannot be recomputed: {type(error).__name__}, {error}")
     return verdict
 
 
-def verify_file(path: str | Path) -> Verdict:
+def check_format(document: Any) -> None:
+    """Raise ValueError, saying why, unless a document is a certificate of this format."""
+    name = document.get("format") if isinstance(document, dict) else None
+    if name == FORMAT:
+        return
+    if isinstance(name, str) and name.startswith(OLDER):
+        raise ValueError(
+            f"it is an {name!r}, which certified less: `orthobandit verify` of release 0.2 reads it; this"
+            f" release reads {FORMAT!r}"
+        )
+    raise ValueError(f"it is not an {FORMAT!r}")
+
+
+def verify_file(path: str | Path, published: str | None = None) -> Verdict:
     """Return the verdict on a file; ValueError if it is no certificate, OSError if it cannot be read."""
-    text, spelt = Path(path).read_text(encoding="utf-8"), dict[str, float]()
+    spelt: dict[str, float] = {}
+    text = Path(path).read_text(encoding="utf-8")
     document = json.loads(text, parse_float=lambda number: spelt.setdefault(number, float(number)))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"it is not an {FORMAT!r}")
-    verdict = verify(document)
+    check_format(document)
+    verdict = verify(document, published)
     for number, value in spelt.items():  # no digit may change, not even one that is rounded away
         verdict.need(repr(value) == number, f"{number} is not how that number was written")
     return verdict
 
 
 if __name__ == "__main__":
-    found = verify_file(sys.argv[1])
-    print("\n  ".join([f"valid: {found.claim}"] if found.valid else ["NOT valid:", *found.problems]))
-    sys.exit(not found.valid)
+    parser = argparse.ArgumentParser(description="Recompute the claim of a certificate.")
+    parser.add_argument("file")
+    parser.add_argument("--head", help="a head that was published earlier, as NUMBER:HASH")
+    options = parser.parse_args()
+    result = verify_file(options.file, options.head)
+    lines = (
+        [f"valid: {result.claim}", f"head {result.head}"]
+        if result.valid
+        else ["NOT valid:", *result.problems]
+    )
+    print("\n  ".join(lines))
+    sys.exit(not result.valid)

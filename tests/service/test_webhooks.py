@@ -146,6 +146,7 @@ def test_a_declared_arm_is_told_once(kept):
     assert data["data"]["experiment"] == "page"
     assert data["data"]["arm"] == "1"
     assert data["data"]["advice"].startswith("Show '1'")
+    assert data["data"]["head"] == page.head()
     assert kept.metrics.webhooks == {"sent": 1, "failed": 0, "dead": 0}
 
 

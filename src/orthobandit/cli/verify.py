@@ -5,38 +5,43 @@ import json
 
 from orthobandit.cli._words import guide
 from orthobandit.errors import FileFormatError
-from orthobandit.verify_log import verify_file
+from orthobandit.verify import verify_file
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     guide(
         parser,
-        "Recompute every interval of a certificate, of a decision or of a log, and what follows from them,"
-        " from its plans and tallies. Nothing of what the certificate concludes is believed.",
+        "Recompute what a certificate claims, of a decision or of a log, from its plans and tallies. Nothing"
+        " of what the certificate concludes is believed. With --head, also check that it goes on from a head"
+        " of the log that was published earlier.",
         {
             "a decision that an experiment wrote": "verify decision.json",
             "what `analyse --save` wrote, for a program": "verify certificate.json --json",
+            "against what `Experiment.head` returned last week": 'verify decision.json --head "37:1f6c…"',
         },
         ["The exit code is 0 if it is valid and 1 if not; what is wrong is listed number by number."],
     )
     parser.add_argument("file", metavar="FILE", help="what `Certificate.write` or `analyse --save` wrote")
+    parser.add_argument("--head", metavar="NUMBER:HASH", help="a head of the log that was published earlier")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Verify and print; return the exit code."""
     try:
-        verdict = verify_file(options.file)
+        verdict = verify_file(options.file, options.head)
     except OSError as error:
         raise FileFormatError(f"{options.file} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise FileFormatError(f"{options.file} is not a certificate: {error}") from None
     if options.json:
         report = {"valid": verdict.valid, "claim": verdict.claim, "problems": verdict.problems}
+        report["head"] = verdict.head
         print(json.dumps(report, indent=2, ensure_ascii=False))
     elif verdict.valid:
         print(f"valid: {verdict.claim}")
+        print(f"head {verdict.head}")
     else:
         print(f"NOT valid (claimed: {verdict.claim})")
         for problem in verdict.problems:

@@ -19,6 +19,7 @@ from orthobandit.estimate.evidence import DRAWN
 Singles = NDArray[np.float32]
 
 CLOSEST = 1e-10  # distance of two arms, relative to theirs from the mean, that is told from none
+FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 LEAST = 1e-300  # so that nothing is divided by zero where a distribution tells nothing
 # Rounding of an inner product in single precision, in units of the two lengths: r·2⁻²⁴, r up to a hundred.
 SINGLE = 1e-5
@@ -314,7 +315,7 @@ def doubts(probabilities: Array, lengths: Array, draws: Array) -> Array:
         p_a, ‖h_a‖², and n_a: how often each arm will have been drawn.
     """
     most = np.minimum(probabilities * lengths, 1.0)
-    return np.asarray(probabilities * most / np.maximum(draws, 1e-300))
+    return np.asarray(probabilities * most / np.maximum(draws, FEWEST_DRAWS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from orthobandit._types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.certificate import Chain
 from orthobandit.estimate.plan import Centre
-from orthobandit.experiment.feeds import Feed, Feeds, since_of
+from orthobandit.experiment.record import Record
 from orthobandit.experiment.tracks import Sums, dump_pending, load_pending
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
@@ -51,10 +52,9 @@ class Book:
         Number of its distribution.
     plans : dict
         Distributions that proposals belong to, by number.
-    feeds : Feeds
-        What an :class:`AnytimeElimination` was fed.
-    since : (K, K) array of int
-        The first feed that each entry of its evidence counts.
+    record : Record or None
+        What an :class:`AnytimeElimination` was fed, for certificates; None for other policies, before
+        :meth:`commit`, and in experiments that earlier releases have begun.
     cleared : (K,) array of bool
         Arms that all guardrails have cleared.
     unused : int
@@ -70,8 +70,7 @@ class Book:
         self.cleared = _cleared_at_first(len(arms), reference)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
-        self.feeds = Feeds()
-        self.since = np.zeros((len(arms), len(arms)), dtype=np.int64)
+        self.record: Record | None = None
         self.unused, self._total = 0, 0
         self.retired: Mask = np.zeros(len(arms), dtype=np.bool_)
         self._pending: dict[int, Sums] = {}
@@ -79,11 +78,25 @@ class Book:
         self._numbers, self._restricted = 0, dict[tuple[int, ...], int]()
         self._begin(policy.plan(self.state))
 
+    def commit(self, settings: Mapping[str, Any] | None) -> None:
+        """Begin the record of what follows, before the first draw.
+
+        Parameters
+        ----------
+        settings : mapping or None
+            What :func:`~orthobandit.experiment.record.commitment_of` returned.
+        """
+        if settings is not None and isinstance(self.policy, AnytimeElimination):
+            self.record = Record(Chain(settings))
+            self.record.plan(self.policy, self.state)
+
     def _begin(self, plan: Plan) -> None:
         """Put a plan into force."""
         self._mixed = self._needed_share(plan)
         self.plan, self._restricted = self._with_reference(plan), {}
         self.current = self._add(self.plan, "plan")
+        if self.record is not None:
+            self.record.plan(self.policy, self.state)  # type: ignore[arg-type]
 
     def _needed_share(self, plan: Plan) -> float:
         """Return the share of the reference arm that guardrails need mixed in; 0 if the plan has enough."""
@@ -148,6 +161,8 @@ class Book:
                 chosen[max(key, key=lambda arm: self.plan.values[arm])] = 1.0
             limited = _with_probabilities(self.plan, chosen)
             self._restricted[key] = self._add(limited, "distribution", available=list(key))
+            if self.record is not None:
+                self.record.restrict(limited)
         return self._restricted[key]
 
     def cumulative(self, number: int) -> Array:
@@ -168,6 +183,8 @@ class Book:
         self._numbers = number
         self.plans[number] = Plan.from_json(data["plan"])
         self._restricted[tuple(data["available"])] = number
+        if self.record is not None:
+            self.record.restrict(self.plans[number])
 
     def recall(self, number: int, plan: Plan) -> None:
         """Remember a distribution again, for proposals that were drawn from it after all."""
@@ -215,9 +232,9 @@ class Book:
 
     def _feed(self) -> None:
         for number in self._order():
-            tally, is_late = self._pending[number].tally, not self._is_whole(number)
-            if isinstance(self.policy, AnytimeElimination):
-                self.feeds.add(Feed.of(self.state, self.plans[number], tally, late=is_late))
+            tally = self._pending[number].tally
+            if self.record is not None:
+                self.record.rounds(number, tally)
             self.state = self._fed(self.state, number, tally)
         self._pending, self._total = {}, 0
 
@@ -255,6 +272,8 @@ class Book:
             raise ParameterError(f"{type(self.policy).__name__} cannot retire arms")
         changed = self.policy.retire(self.now(), arm)
         self._feed()
+        if self.record is not None:
+            self.record.retire(arm)
         self.retired = self.retired | (np.arange(len(self.arms)) == arm)
         self._go_on(changed)
 
@@ -264,6 +283,8 @@ class Book:
             raise ParameterError(f"{type(self.policy).__name__} cannot take in new arms")
         changed = self.policy.extend(self.now(), arms)
         self._feed()
+        if self.record is not None:
+            self.record.extend(arms)
         new = len(arms) - len(self.arms)
         self.arms, self.retired = arms, np.pad(self.retired, (0, new))
         self.cleared = np.append(self.cleared, np.full(new, self._reference is None))
@@ -274,8 +295,6 @@ class Book:
     def _go_on(self, changed: Any) -> None:
         """Go on from a state in which some tests start anew."""
         self.state = changed
-        if isinstance(self.policy, AnytimeElimination):
-            self.since = since_of(self.since, changed, len(self.feeds))
         self._begin(self.policy.plan(changed))
 
     def to_json(self) -> dict[str, Any]:
@@ -288,8 +307,7 @@ class Book:
             "restricted": [[list(key), number] for key, number in self._restricted.items()],
             "pending": dump_pending(self._pending),
             "total": self._total,
-            "feeds": self.feeds.to_json(),
-            "since": self.since.tolist(),
+            "record": None if self.record is None else self.record.to_json(),
             "retired": self.retired.tolist(),
             "unused": self.unused,
             "mixed": self._mixed,
@@ -315,8 +333,9 @@ class Book:
         out.plan, out.news = out._with_reference(policy.plan(out.state)), []
         out._pending = load_pending(data["pending"], len(arms))
         out._total, out.unused = data["total"], data["unused"]
-        out.feeds = Feeds(data["feeds"])
-        out.since = np.array(data["since"], dtype=np.int64).reshape(len(arms), len(arms))
+        # Release 0.2 kept another kind of record, from which claims cannot be recomputed.
+        kept = data.get("record")
+        out.record = None if kept is None else Record.from_json(kept)
         out.retired = np.array(data["retired"], dtype=np.bool_)
         return out
 

@@ -8,10 +8,10 @@ from types import TracebackType
 
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
+from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.arguments import unit_of, units_of
 from orthobandit.experiment.audit import Audit, Replay
-from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.experiment import Experiment, PolicyState
 from orthobandit.experiment.exposures import Exposed, Known
@@ -271,6 +271,10 @@ class AsyncExperiment:
     async def certificate(self) -> Certificate:
         """Return what the decision rests on; see :meth:`Experiment.certificate`."""
         return await self._soon(self._methods.certificate)
+
+    async def head(self) -> str:
+        """Return a line to publish while the experiment runs; see :meth:`Experiment.head`."""
+        return await self._soon(self._methods.head)
 
     async def close(self) -> None:
         """Keep the state, and let go of the file."""

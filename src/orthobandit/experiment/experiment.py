@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from orthobandit._types import Whole
 from orthobandit.arms import ArmSet
+from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment.arguments import settings_of, unit_of, units_of
 from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.certificate import Certificate
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.export import write_export
 from orthobandit.experiment.exposures import Exposed, Known
@@ -427,6 +427,15 @@ class Experiment:
         complete yet are not in it, nor in the claim.
         """
         return self._do(self._methods.certificate)
+
+    def head(self) -> str:
+        """Return a line to publish while the experiment runs: number of entries, and a hash over all of them.
+
+        The entries are plans, made before their draws, and sums of what was returned under each; the hash
+        begins with the key and the settings. A certificate that does not go on from a published head is
+        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends.
+        """
+        return self._do(self._methods.head)
 
     def close(self) -> None:
         """Keep the state, and let go of the file."""

@@ -203,7 +203,9 @@ class Ledger(Accounts):
         self.settle(entry.at)
 
     def _note(self, entry: Noted) -> None:
-        if entry.kind == "pause":
+        if entry.kind == "begin":
+            self.book.commit(entry.data.get("commitment"))
+        elif entry.kind == "pause":
             self.check_open()
             self.status = PAUSED
         elif entry.kind == "resume":

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from orthobandit._types import Array, Whole
 from orthobandit.arms import ArmSet
+from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecaster import Covariates
 from orthobandit.experiment import requests
 from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of
-from orthobandit.experiment.certificate import Certificate, certified
+from orthobandit.experiment.certificate import certify_book, head_of
 from orthobandit.experiment.edge import EdgePlan
 from orthobandit.experiment.exposures import Exposed, Known, batch_of, expose, named
 from orthobandit.experiment.glance import Glance, glance_of
@@ -91,9 +92,9 @@ class Methods:
         return request
 
     def begin(self, turn: Turn) -> None:
-        """Log the beginning, and with it the first plan, unless that was done before."""
+        """Log what binds the experiment, and with it the first plan, unless that was done before."""
         if not turn.seq:
-            turn.ledger.note(self._clock(), "begin")
+            turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
 
     def note(self, kind: str, reason: str | None = None) -> Callable[[Turn], None]:
         """Return what logs a tick, a pause, a resumption, or a stop with its reason."""
@@ -147,4 +148,8 @@ class Methods:
 
     def certificate(self, turn: Turn) -> Certificate:
         """Return what the decision rests on."""
-        return certified(turn.ledger.book)
+        return certify_book(turn.ledger.book)
+
+    def head(self, turn: Turn) -> str:
+        """Return the number of entries and the hash over all of them, to publish."""
+        return head_of(turn.ledger.book)

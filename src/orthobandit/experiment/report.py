@@ -92,6 +92,8 @@ class Report:
         The arm that is proven best, or within ε of it, while a guardrail has not cleared it.
     guardrails : tuple of str
         What each guardrail does and knows.
+    head : str or None
+        As :meth:`Experiment.head` returns it, to publish; None where there are no certificates.
     """
 
     advice: str
@@ -115,6 +117,7 @@ class Report:
     retirements: tuple[tuple[str, str], ...] = ()
     held: str | None = None
     guardrails: tuple[str, ...] = ()
+    head: str | None = None
 
     @property
     def level_words(self) -> str:
@@ -252,6 +255,7 @@ def report_of(ledger: Ledger) -> Report:
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
         held=labels[declared] if is_held else None,
         guardrails=_guardrail_words(ledger, decision, judged),
+        head=None if book.record is None else book.record.head,
     )
 
 

@@ -52,3 +52,4 @@ class ReportData(TypedDict):
     retirements: list[list[str]]
     held: str | None
     guardrails: list[str]
+    head: str | None

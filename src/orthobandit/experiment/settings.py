@@ -14,7 +14,8 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.baseline import Baseline
-from orthobandit.policy import Policy
+from orthobandit.experiment.record import commitment_of
+from orthobandit.policy import AnytimeElimination, Policy
 
 Silence = Literal["zero", "missing"]
 Unknown = Literal["unknown"]
@@ -295,6 +296,13 @@ class Settings:
     def names(self) -> tuple[str, ...]:
         """Names of the metrics, the objective first."""
         return tuple(metric.name for metric in self.metrics)
+
+    def commitment(self) -> dict[str, Any] | None:
+        """Return what binds the experiment before its first draw; None for policies without certificates."""
+        if not isinstance(self.policy, AnytimeElimination):
+            return None
+        rest = {name: value for name, value in self.to_json().items() if name != "key"}
+        return commitment_of(self.policy, self.arms, self.key, rest)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""

@@ -1,23 +1,19 @@
 """Certificates of what a log says: plans, tallies and intervals of the reward, for anybody to recompute."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from orthobandit._files import write_text
-from orthobandit._types import Array, Whole
+from orthobandit._types import Array
 from orthobandit.errors import CertificateError
-from orthobandit.estimate import Confidence, ContrastSequence, Tally
-from orthobandit.logs.effects import finite, gaps_of, verdict_of
-from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Feeds
-from orthobandit.logs.follow import Follower
+from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.certificate import Certificate, Chain, describe_mode
+from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
+from orthobandit.logs.follow import ROWS, Follower
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.results import Analysis
-from orthobandit.verify import digest
-from orthobandit.verify_log import FORMAT, verify
+from orthobandit.verify import STAGES
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +25,8 @@ class Record:
     plans : (P, K) array
     offset : float
         What was taken from the reward before it was followed.
+    width : float
+        Length of a bucket.
     measure : Measure
     sequence : ContrastSequence or None
         As it was in the end; None if no bucket counted.
@@ -38,6 +36,7 @@ class Record:
 
     plans: Array
     offset: float
+    width: float
     measure: Measure
     sequence: ContrastSequence | None
     feeds: Feeds | None
@@ -46,8 +45,14 @@ class Record:
 def with_record(analysis: Analysis, follower: Follower) -> Analysis:
     """Return the analysis, which from now on can be saved, with what its reward was followed by."""
     cells, measure = follower.cells, follower.measure
-    offset = float(cells.offset[measure.column])
-    record = Record(cells.plans, offset, measure, follower.sequence, follower.feeds)
+    record = Record(
+        plans=cells.plans,
+        offset=float(cells.offset[measure.column]),
+        width=float(cells.width),
+        measure=measure,
+        sequence=follower.sequence,
+        feeds=follower.feeds,
+    )
     # It is no field: neither equal analyses nor their JSON need to hold the same record.
     object.__setattr__(analysis, "_record", record)
     return analysis
@@ -61,11 +66,10 @@ def save(analysis: Analysis, record: Record | None, path: str | Path) -> None:
     CertificateError
         If there can be none.
     """
-    document = document_of(analysis, record)
-    write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
+    certify(analysis, record).write(path)
 
 
-def document_of(analysis: Analysis, record: Record | None) -> dict[str, Any]:
+def certify(analysis: Analysis, record: Record | None) -> Certificate:
     """Return the certificate of the gaps of the reward: plain lists, numbers and words, and no user's reward.
 
     Parameters
@@ -89,71 +93,82 @@ def document_of(analysis: Analysis, record: Record | None) -> dict[str, Any]:
             f" {MOST_FEEDS:,}, and {MOST_NUMBERS:,} counts of arms; choose longer buckets, or analyse a part"
             " of the arms or of the time"
         )
-    document = _basis(analysis, record, record.sequence, record.feeds)
-    document["claim"] = _claim(analysis, record.sequence)
-    document["digest"] = digest(document)
-    verdict = verify(document)
-    if not verdict.valid:
-        raise CertificateError(f"the certificate would not be valid: {verdict.problems[0]}; please report it")
-    return document
+    chain = Chain(_settings(analysis, record, record.sequence))
+    for entry in _entries(record.plans, record.feeds):
+        chain.add(entry)
+    try:
+        return Certificate.make(chain, _claim(analysis))
+    except CertificateError as error:
+        raise CertificateError(f"the certificate would not be valid: {error}; please report it") from None
 
 
-def _basis(analysis: Analysis, record: Record, sequence: ContrastSequence, feeds: Feeds) -> dict[str, Any]:
-    """Return everything but the claim; distributions are listed once and numbered."""
-    arms, tuning = sequence.arms, sequence.tuning
-    used = np.unique(np.concatenate([plans for plans, _, _ in feeds]))
+def _settings(analysis: Analysis, record: Record, sequence: ContrastSequence) -> dict[str, Any]:
+    """Return what was fixed before the log was looked at."""
+    mode = describe_mode(sequence.confidence)
+    if sequence.confidence.is_exact:
+        # The reward lies between low and high once the offset is taken off.
+        mode["offset"] = record.offset
     return {
-        "format": FORMAT,
+        "kind": "log",
         "metric": analysis.metrics[0].name,
-        "labels": list(arms.labels),
-        "features": arms.features.tolist(),
-        "reference": record.measure.reference,
-        "confidence": _mode(sequence.confidence, record.offset),
+        "labels": list(sequence.arms.labels),
+        "features": sequence.arms.features.tolist(),
+        "reference": sequence.arms.labels[record.measure.reference],
+        "confidence": mode,
         "delta": record.measure.delta,
-        "alarms": [one.name for one in analysis.alarms],
-        "tuning": {
-            name: getattr(tuning, name)[: len(arms) - 1].tolist() for name in ("alpha", "rho", "scale")
-        },
-        "distributions": record.plans[used].tolist(),
-        "buckets": [
-            {"values": values.tolist(), "feeds": _feeds(np.searchsorted(used, plans), tally)}
-            for plans, values, tally in feeds
+        "buckets": {"width": record.width, "fewest_rows": ROWS},
+    }
+
+
+def _entries(plans: Array, feeds: Feeds) -> Iterator[dict[str, Any]]:
+    """Yield all buckets in the order of time, and each distribution before the first bucket that has it."""
+    numbers: dict[int, int] = {}
+    place = 0
+    for stage, buckets in ((STAGES[1], feeds.pilot()), (STAGES[2], feeds.counted())):
+        for bucket in buckets:
+            for plan in bucket.plans.tolist():
+                if plan not in numbers:
+                    numbers[plan] = len(numbers) + 1
+                    probabilities = plans[plan].tolist()
+                    yield {
+                        "entry": "distribution",
+                        "distribution": numbers[plan],
+                        "probabilities": probabilities,
+                    }
+            place += 1
+            yield {
+                "entry": "bucket",
+                "bucket": place,
+                "begins": bucket.begins,
+                "stage": stage,
+                "values": bucket.values.tolist(),
+                "plans": _plans(bucket, numbers),
+            }
+
+
+def _plans(bucket: Bucket, numbers: dict[int, int]) -> list[dict[str, Any]]:
+    """Return the plans of a bucket, each with its row of the tally."""
+    columns = bucket.tally.to_json()
+    rows = zip(bucket.plans.tolist(), *columns.values(), strict=True)
+    return [{"distribution": numbers[plan], **dict(zip(columns, row, strict=True))} for plan, *row in rows]
+
+
+def _claim(analysis: Analysis) -> dict[str, Any]:
+    """Return what the analysis says of the reward's gaps over the reference arm; unknown ends as null."""
+    reward = analysis.metrics[0]
+    return {
+        "metric": reward.name,
+        "over": analysis.reference,
+        "gaps": [
+            {
+                "arm": one.arm,
+                "estimate": one.estimate,
+                "low": one.interval[0],
+                "high": one.interval[1],
+                "verdict": one.verdict,
+            }
+            for one in reward.effects
+            if one.arm != one.over
         ],
-    }
-
-
-def _feeds(places: Whole, tally: Tally) -> list[dict[str, Any]]:
-    """Return the plans (G,) of a bucket, each with its row of the tally (G, K)."""
-    columns = tally.to_json()
-    rows = zip(places.tolist(), *columns.values(), strict=True)
-    return [dict(zip(("distribution", *columns), row, strict=True)) for row in rows]
-
-
-def _mode(confidence: Confidence, offset: float) -> dict[str, Any]:
-    """Return a mode by its numbers; the reward lies between low and high once the offset is taken off."""
-    known, (low, high) = confidence.is_exact, confidence.range
-    return {
-        "name": confidence.name,
-        "low": low if known else None,
-        "high": high if known else None,
-        "offset": offset if known else None,
-        "limit": confidence.limit if known else None,
-        "bias": confidence.bias,
-    }
-
-
-def _claim(analysis: Analysis, sequence: ContrastSequence) -> dict[str, Any]:
-    """Return the reward's gaps over the reference arm, each by its own evidence; unknown ends as null.
-
-    What an analysis shows is narrower where other pairs of arms tell more: these are not in a certificate.
-    """
-    gaps, count = gaps_of(sequence), len(analysis.labels) - 1
-    low = [finite(end) for end in gaps.low[:count]]
-    high = [finite(end) for end in gaps.high[:count]]
-    return {
-        "estimates": [finite(one) for one in gaps.estimates[:count]],
-        "low": low,
-        "high": high,
-        "verdicts": [verdict_of(ends) for ends in zip(low, high, strict=True)],
-        "mode": analysis.metrics[0].mode,
+        "alarms": [one.name for one in analysis.alarms],
     }

@@ -1,8 +1,9 @@
-"""What was counted of a log, bucket by bucket, while it is little enough to be kept."""
+"""What was taken in of a log, bucket by bucket, while it is little enough to be kept."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +37,17 @@ class Counted:
     ends: tuple[float, float]
 
 
+class Bucket(NamedTuple):
+    """What was taken in of a bucket: when it begins, plans (G,), values (K,) of the arms, tally (G, K)."""
+
+    begins: float
+    plans: Whole
+    values: Array
+    tally: Tally
+
+
 class Feeds:
-    """Plans, values of the arms and tallies of the buckets that counted, in the order of time.
+    """Plans, values of the arms and tallies of all buckets, in the order of time.
 
     Attributes
     ----------
@@ -47,24 +57,40 @@ class Feeds:
 
     def __init__(self) -> None:
         self.count, self._arms = 0, 0
-        self._counted = list[Counted]()
+        self._pilot = list[tuple[Counted, Array]]()
+        self._counted = list[tuple[Counted, Array]]()
 
     def __iter__(self) -> Iterator[tuple[Whole, Array, Tally]]:
-        """Yield of each bucket its plans (G,), the values (K,) of the arms, the tally (G, K) of residuals."""
-        for one in self._counted:
-            edges = np.append(one.steps.first, len(one.plans)).tolist()
-            for values, (begin, end) in zip(one.steps.values, pairwise(edges), strict=True):
-                yield one.plans[begin:end], values, one.steps.tally[begin:end]
+        """Yield plans (G,), values (K,) of the arms and tally (G, K) of each bucket that counted."""
+        for bucket in self.counted():
+            yield bucket.plans, bucket.values, bucket.tally
+
+    def pilot(self) -> Iterator[Bucket]:
+        """Yield the buckets before the first that counted; their residuals are around their own means."""
+        return _buckets(self._pilot)
+
+    def counted(self) -> Iterator[Bucket]:
+        """Yield the buckets that counted."""
+        return _buckets(self._counted)
 
     @property
     def are_kept(self) -> bool:
         """Whether there were few enough of them; otherwise none is kept."""
         return self.count <= MOST_FEEDS and self.count * self._arms <= MOST_NUMBERS
 
-    def add(self, counted: Counted) -> None:
-        """Take in some buckets."""
+    def add(self, counted: Counted, begins: Array, *, is_pilot: bool = False) -> None:
+        """Take in some buckets, and when each (S,) begins."""
         self.count, self._arms = self.count + len(counted.plans), counted.steps.tally.count
         if self.are_kept:
-            self._counted.append(counted)
+            (self._pilot if is_pilot else self._counted).append((counted, begins))
         else:
+            self._pilot.clear()
             self._counted.clear()
+
+
+def _buckets(kept: list[tuple[Counted, Array]]) -> Iterator[Bucket]:
+    for one, begins in kept:
+        edges = np.append(one.steps.first, len(one.plans)).tolist()
+        rows = zip(begins.tolist(), one.steps.values, pairwise(edges), strict=True)
+        for start, values, (begin, end) in rows:
+            yield Bucket(start, one.plans[begin:end], values, one.steps.tally[begin:end])

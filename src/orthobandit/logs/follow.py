@@ -102,6 +102,7 @@ class Follower:
         self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
         self.centres = list[Centres]()
         self.feeds = Feeds() if measure.is_recorded else None
+        self._times = cells.times
         self._used: dict[str, float] = {}
         self._pulls: Pulls | None = None
 
@@ -140,7 +141,8 @@ class Follower:
         if pilot.steps == len(timeline.buckets):
             return self
         shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
-        values = self._begin(pilot.noise, timeline.blocks.plans_of(pilot.steps))
+        self._times = timeline.times
+        values = self._begin(self._pilot_noise(timeline, pilot), timeline.blocks.plans_of(pilot.steps))
         for block in timeline.blocks.from_step(pilot.steps, len(self.pairs)):
             pulls = self._pulls_of(block.plans)
             # Boundaries of gaps that the pilot could not tell are fixed by the first plans that can.
@@ -212,6 +214,20 @@ class Follower:
             self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
         return ArmValues(sequence, measure.reference)
 
+    def _pilot_noise(self, timeline: Timeline, pilot: Pilot) -> float:
+        """Return how much residuals of the pilot scatter around the means of its buckets; record them."""
+        block, p = timeline.blocks.block(0, pilot.steps), self.cells.plans
+        means = np.array([timeline.levels(step, 0.0)[0] for step in range(pilot.steps)])
+        values = np.zeros((pilot.steps, len(self.cells.arms)))
+        steps = block.steps(p, means, values, self.measure.confidence.limit)
+        if self.feeds is not None:
+            begins = timeline.times[: pilot.steps]
+            ends = block.ends(0, means, values)
+            counted = Counted(block.plans, means, steps, block.lines[0].sums, ends)
+            self.feeds.add(counted, begins, is_pilot=True)
+        # From the tallies, as a certificate has them: what rounding leaves of no scatter is the same there.
+        return float(np.sqrt(steps.tally.squares.sum() / pilot.rows))
+
     def _pulls_of(self, plans: Whole) -> Pulls:
         """Return the weights of some plans."""
         if self._pulls is not None:
@@ -254,7 +270,7 @@ class Follower:
         for score in scores:
             score.add(counted, path.seen)
         if self.feeds is not None:
-            self.feeds.add(counted)
+            self.feeds.add(counted, self._times[block.start : block.stop])
         self.rows += int(block.counts.sum())
         return path
 

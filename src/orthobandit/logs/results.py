@@ -291,7 +291,7 @@ class Analysis:
         return draw_effects(self, axes)
 
     def save(self, path: str | Path) -> None:
-        """Write a certificate of the reward's gaps, for :func:`orthobandit.verify_log.verify_file`.
+        """Write a certificate of the reward's gaps, for :func:`orthobandit.verify.verify_file`.
 
         Raises
         ------

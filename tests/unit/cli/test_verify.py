@@ -18,10 +18,20 @@ def path(certificate, tmp_path):
     return tmp_path / "decision.json"
 
 
-def test_a_valid_certificate_is_said_to_be_so_with_what_it_claims(path, capsys):
+def test_a_valid_certificate_is_said_to_be_so_with_what_it_claims(path, certificate, capsys):
     assert main(["verify", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert shown == "valid: '1' is the best of 2 arms, with probability 0.95 (bounded rewards)\n"
+    head = certificate.document["head"]
+    assert shown == (
+        "valid: '1' is the best of 2 arms, with probability 0.95 (bounded rewards from 0 to 1)\n"
+        f"head {head}\n"
+    )
+
+
+def test_a_head_that_was_published_is_compared(path, certificate, capsys):
+    assert main(["verify", str(path), "--head", certificate.document["head"]]) == 0
+    assert main(["verify", str(path), "--head", "2:0123"]) == 1
+    assert "after 2 entries the head is 2:" in capsys.readouterr().out
 
 
 def test_a_changed_one_is_not_and_the_numbers_are_named(path, capsys):
@@ -30,7 +40,8 @@ def test_a_changed_one_is_not_and_the_numbers_are_named(path, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("NOT valid")
     assert "the digest does not fit" in shown
-    assert "δ is 0.04" in shown
+    assert "the head is claimed to be" in shown
+    assert "recomputed it is" in shown
 
 
 def test_json_holds_verdict_claim_and_problems(path, capsys):
@@ -39,6 +50,7 @@ def test_json_holds_verdict_claim_and_problems(path, capsys):
     assert report["valid"] is True
     assert report["problems"] == []
     assert "best of 2 arms" in report["claim"]
+    assert report["head"].partition(":")[0].isdecimal()
 
 
 @pytest.mark.parametrize("text", ['{"format": "other"}', "[1, 2]", "no json", '{"format": "orthobandit'])
@@ -71,13 +83,13 @@ def test_what_analyse_saves_is_valid_and_says_the_same(log, tmp_path, capsys):
     assert found["files"] == [str(saved)]
     low, high = found["metrics"][0]["effects"][1]["interval"]
     assert main(["verify", str(saved)]) == 0
-    assert capsys.readouterr().out == (
+    assert capsys.readouterr().out.startswith(
         f"valid: gaps of 'won' over 'a': 'b' {low:.6g} to {high:.6g}, better; all with probability 0.95"
-        " (bounded rewards)\n"
+        " (bounded rewards from 0 to 1)\nhead "
     )
-    saved.write_text(saved.read_text().replace(f'"high": [{high}', '"high": [0.9'))
+    saved.write_text(saved.read_text().replace(f'"high": {high}', '"high": 0.9'))
     assert main(["verify", str(saved)]) == 1
-    assert "high of 'b' is claimed to be 0.9; recomputed it is" in capsys.readouterr().out
+    assert "the upper end of 'b' is claimed to be 0.9; recomputed it is" in capsys.readouterr().out
 
 
 def test_what_cannot_be_saved_is_shown_with_the_reason(log, tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 
 from orthobandit import ArmSet, Plan, Tally
 from orthobandit.estimate import PairGeometry
-from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
+from orthobandit.estimate.augmented import RivalGeometry, doubts, is_doubtful
 from orthobandit.estimate.orthogonal import Moments, few_centred_sums
 
 RNG = np.random.default_rng(3)
@@ -77,6 +77,14 @@ def test_doubt_is_about_the_draws_behind_a_variance():
     one = RivalGeometry.of(arms, np.full(100, 0.01))
     forms, _, _ = one.measured(np.array([99]), 0, [one.doubts(np.full(100, 0.5))], np.zeros(100))
     assert not is_doubtful(forms[0], forms[1])[0]
+
+
+def test_arms_without_draws_raise_no_doubt_by_rounding():
+    # Gaps of the first two arms do not rest on the third; what is left of its weight is rounding.
+    q = doubts(np.full(3, 1 / 3), np.full(3, 2.0), np.array([50.0, 50.0, 0.0]))
+    g = np.array([3.0, -3.0, 1e-16])
+    assert not is_doubtful(np.array([6.0]), np.array([g**2 @ q]))[0]
+    assert is_doubtful(np.array([6.0]), np.array([np.array([0.0, -3.0, 3.0]) ** 2 @ q]))[0]
 
 
 def test_doubt_is_no_less_than_the_error_of_the_variance():

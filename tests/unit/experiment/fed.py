@@ -1,12 +1,13 @@
-"""A small experiment that keeps its feeds: what certificates and health are tested on."""
+"""A small experiment that keeps its record: what certificates are tested on."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, SubGaussian, Tally
-from orthobandit.experiment.certificate import Certificate
-from orthobandit.experiment.feeds import Feed, since_of
+from orthobandit.estimate.certificate import Chain
+from orthobandit.experiment.certificate import certify
+from orthobandit.experiment.record import Record, commitment_of
 
 
 def coins(rng, means, rounds):
@@ -27,7 +28,7 @@ PLANE = ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9], [0.4, 0.1]], lab
 
 @dataclass
 class Fed:
-    """A policy that is fed, round by round forecast, and the feeds so far."""
+    """A policy that is fed, round by round forecast, and the record so far."""
 
     policy: AnytimeElimination
     arms: ArmSet
@@ -35,13 +36,15 @@ class Fed:
     reward: object
     seed: int = 0
     late: int = 0  # rounds under the plan in force that are told only after its end
-    feeds: list = field(default_factory=list)
+    feeds: list = field(default_factory=list)  # plans and tallies, in order
 
     def __post_init__(self):
         self.rng = np.random.default_rng(self.seed)
         self.state = self.policy.start(self.arms)
         self.forecaster = self.policy.baseline.forecaster()
-        self.clock, self.since = 0, np.zeros((len(self.arms),) * 2, dtype=int)
+        self.clock = 0
+        self.record = Record(Chain(commitment_of(self.policy, self.arms)))
+        self.number = self.record.plan(self.policy, self.state)
 
     def drawn(self, plan, rounds):
         """Return the tally of some rounds of a plan."""
@@ -58,38 +61,57 @@ class Fed:
     def until(self, rounds):
         """Play until so many rounds, or the declaration."""
         while self.clock < rounds and int(self.state.declared) < 0:
-            plan = self.policy.plan(self.state)
+            plan, number = self.policy.plan(self.state), self.number
             tally = self.drawn(plan, int(plan.rounds))
             after = self.drawn(plan, self.late) if self.late and int(self.state.stage) else None
-            self.feeds.append(Feed.of(self.state, plan, tally))
-            self.state = self.policy.observe(self.state, plan, tally)
+            self._observe(plan, tally)
             if after is not None and int(self.state.declared) < 0:
-                self.feeds.append(Feed.of(self.state, plan, after, late=True))
-                self.state = self.policy.late(self.state, plan, after)
+                self.feeds.append((plan, after))
+                self.record.rounds(number, after)
+                self._go_on(self.policy.late(self.state, plan, after))
         return self
+
+    def _observe(self, plan, tally):
+        self.feeds.append((plan, tally))
+        self.record.rounds(self.number, tally)
+        self._go_on(self.policy.observe(self.state, plan, tally))
+
+    def _go_on(self, state):
+        is_new = int(state.plans) != int(self.state.plans)
+        self.state = state
+        if is_new:
+            self.number = self.record.plan(self.policy, state)
 
     def _closed(self, rounds):
         """Play some rounds of the plan in force, which a change of arms is about to end."""
         plan = self.policy.plan(self.state)
-        tally = self.drawn(plan, min(rounds, int(plan.rounds) - 1))
-        self.state = self.policy.observe(self.state, plan, tally)
-        self.feeds.append(Feed.of(self.state, plan, tally))
+        self._observe(plan, self.drawn(plan, min(rounds, int(plan.rounds) - 1)))
+
+    def restricted(self, arms, rounds):
+        """Play some rounds of the plan in force, restricted to some arms."""
+        plan = self.policy.plan(self.state)
+        p = np.where(np.isin(np.arange(plan.count), arms), plan.probabilities, 0.0)
+        limited = replace(plan, probabilities=p / p.sum())
+        number, tally = self.record.restrict(limited), self.drawn(limited, rounds)
+        self.feeds.append((limited, tally))
+        self.record.rounds(number, tally)
+        self._go_on(self.policy.late(self.state, limited, tally))
 
     def retire(self, arm, rounds=5):
         """Retire an arm in the middle of a batch."""
         self._closed(rounds)
-        self.state = self.policy.retire(self.state, arm)
-        self.since = since_of(self.since, self.state, len(self.feeds))
+        self.record.retire(arm)
+        self._go_on(self.policy.retire(self.state, arm))
 
     def extend(self, arms, means, rounds=5):
         """Add arms in the middle of a batch."""
         self._closed(rounds)
-        self.state = self.policy.extend(self.state, arms)
+        self.record.extend(arms)
         self.arms, self.means = arms, np.array(means)
-        self.since = since_of(self.since, self.state, len(self.feeds))
+        self._go_on(self.policy.extend(self.state, arms))
 
     def certificate(self):
-        return Certificate.of(self.policy, self.state, self.feeds, self.since)
+        return certify(self.policy, self.state, self.record)
 
 
 def fed(mode, *, means=(0.2, 0.3, 0.55, 0.25), arms=None, rounds=3000, seed=1, late=0, **settings):

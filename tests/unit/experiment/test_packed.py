@@ -31,8 +31,7 @@ def as_lists(state):
         for name, kept in waiting.items()
     }
     levels = [level | {"rows": [rows(level).tolist()] if level["rows"] else []} for level in state["levels"]]
-    feeds = [json.loads(feed) for feed in state["book"]["feeds"]]
-    return state | {"waiting": lists, "levels": levels, "book": state["book"] | {"feeds": feeds}}
+    return state | {"waiting": lists, "levels": levels}
 
 
 def rows(level):

@@ -10,7 +10,7 @@ from certified_logs import LOGS, analysed, certified, found_in, rows_of, saved
 from logs_samples import LABELS, made
 from orthobandit.errors import CertificateError, InputError, OutputError
 from orthobandit.logs import Ratio, analyse, feeds
-from orthobandit.verify_log import verify, verify_file
+from orthobandit.verify import verify, verify_file
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -23,38 +23,61 @@ def test_certificates_are_valid_and_say_what_the_analysis_says(name, tmp_path):
     assert document == certified(name)
     gaps = [one for one in analysis.metrics[0].effects if one.verdict != "reference"]
     claim = document["claim"]
-    assert claim["estimates"] == [one.estimate for one in gaps]
-    # What is shown may be narrower: other pairs of arms have their say.
-    for low, high, one in zip(claim["low"], claim["high"], gaps, strict=True):
-        assert low is None or low <= one.interval[0]
-        assert high is None or one.interval[1] <= high
-    assert claim["verdicts"] == [one.verdict for one in gaps]
-    assert claim["mode"] == analysis.metrics[0].mode
-    assert document["labels"][document["reference"]] == analysis.reference
-    assert document["delta"] == analysis.metrics[0].delta
+    for said, one in zip(claim["gaps"], gaps, strict=True):
+        assert (said["arm"], said["verdict"], said["estimate"]) == (one.arm, one.verdict, one.estimate)
+        assert (said["low"], said["high"]) == one.interval
+    assert claim["over"] == document["settings"]["reference"] == analysis.reference
+    assert document["settings"]["delta"] == analysis.metrics[0].delta
+
+
+def gap_of(name, place):
+    return certified(name)["claim"]["gaps"][place]
 
 
 def test_the_logs_are_as_different_as_they_are_meant_to_be():
-    modes = {name: certified(name)["confidence"]["name"] for name in LOGS}
-    assert set(modes.values()) == {"asymptotic", "bounded rewards"}
-    verdicts = {word for name in LOGS for word in certified(name)["claim"]["verdicts"]}
+    modes = {certified(name)["settings"]["confidence"]["name"] for name in LOGS}
+    assert modes == {"asymptotic", "bounded rewards"}
+    verdicts = {gap["verdict"] for name in LOGS for gap in certified(name)["claim"]["gaps"]}
     assert verdicts == {"better", "worse", "undecided"}
-    assert len(certified("probabilities of its own for every row")["distributions"]) > 2000
-    assert max(len(one["feeds"]) for one in certified("plans that change")["buckets"]) == 2
-    assert certified("an arm that is hardly drawn")["claim"]["low"][1] is None
-    assert certified("an arm that is hardly drawn")["claim"]["estimates"][1] is not None
-    assert certified("an arm that never comes")["claim"]["estimates"][1] is None
-    assert certified("an arm that never comes")["claim"]["low"][1] == -1.0
-    assert None not in certified("gaps told by other arms")["claim"]["low"][2:]
-    assert certified("arms with features")["reference"] == 1
+    entries = certified("probabilities of its own for every row")["entries"]
+    assert sum(one["entry"] == "distribution" for one in entries) > 2000
+    assert max(len(one.get("plans", ())) for one in certified("plans that change")["entries"]) == 2
+    assert gap_of("an arm that is hardly drawn", 1)["low"] is None
+    assert gap_of("an arm that is hardly drawn", 1)["estimate"] is not None
+    assert gap_of("an arm that never comes", 1)["estimate"] is None
+    assert gap_of("an arm that never comes", 1)["low"] == -1.0
+    assert gap_of("gaps told by other arms", 2)["low"] is not None
+    assert certified("arms with features")["settings"]["reference"] == "red"
+
+
+def test_all_buckets_are_in_it_those_of_the_pilot_first():
+    for name in LOGS:
+        buckets = [one for one in certified(name)["entries"] if one["entry"] == "bucket"]
+        stages = [one["stage"] for one in buckets]
+        assert stages == sorted(stages, reverse=True)
+        assert set(stages) == {"pilot", "evidence"}
+        rows = sum(sum(plan["counts"]) for one in buckets for plan in one["plans"])
+        assert rows == analysed(name).rows
+
+
+def test_a_log_that_has_grown_goes_on_from_the_head_that_it_had():
+    rows = rows_of(23, [[0.5, 0.5]], gaps=[0.0, 0.5])
+    early = rows.bucket < 40
+    first = replace(
+        rows, **{name: getattr(rows, name)[early] for name in ("arm", "bucket", "plan", "reward")}
+    )
+    head = saved(found_in(first))["head"]
+    assert verify(saved(found_in(rows)), head).valid
+    changed = replace(rows, reward=np.where(np.arange(len(rows.arm)) == 500, 3.0, rows.reward))
+    assert not verify(saved(found_in(changed)), head).valid
 
 
 def test_the_claim_in_a_sentence():
     claim = verify(certified("two arms of 0 and 1")).claim
-    low, high = (certified("two arms of 0 and 1")["claim"][end][0] for end in ("low", "high"))
+    gap = gap_of("two arms of 0 and 1", 0)
     assert claim == (
-        f"gaps of 'reward' over '0': '1' {low:.6g} to {high:.6g}, better; all with probability 0.95"
-        " (bounded rewards)"
+        f"gaps of 'reward' over '0': '1' {gap['low']:.6g} to {gap['high']:.6g}, better;"
+        " all with probability 0.95 (bounded rewards from 0 to 1)"
     )
     assert "'2' -inf to inf, undecided" in verify(certified("an arm that is hardly drawn")).claim
 
@@ -75,7 +98,7 @@ def test_no_row_is_in_it():
     rows = rows_of(16, [[0.5, 0.5]])
     text = json.dumps(saved(found_in(rows)))
     assert not any(f"{reward!r}"[:8] in text for reward in rows.reward.tolist())
-    assert len(text) < 20_000
+    assert len(text) < 21_000
 
 
 def test_the_record_is_no_part_of_what_was_found(tmp_path):
@@ -117,16 +140,16 @@ def test_what_is_too_much_is_not_kept(limit, most, monkeypatch, tmp_path):
     monkeypatch.setattr(feeds, limit, most)
     found = found_in(rows_of(20, [[0.5, 0.5]]))
     assert list(found._record.feeds) == []
-    with pytest.raises(CertificateError, match="there are 59 pairs of a bucket and a plan"):
+    with pytest.raises(CertificateError, match="there are 60 pairs of a bucket and a plan"):
         found.save(tmp_path / "c.json")
 
 
 def test_a_certificate_that_cannot_be_recomputed_is_not_written(tmp_path):
     found = found_in(rows_of(21, [[0.5, 0.5]]))
-    record = found._record
-    wrong = replace(record, measure=replace(record.measure, delta=record.measure.delta / 2))
-    object.__setattr__(found, "_record", wrong)
-    with pytest.raises(CertificateError, match="would not be valid: gaps spend"):
+    metric = found.metrics[0]
+    wrong = replace(metric.effects[1], estimate=7.0)
+    object.__setattr__(found, "metrics", (replace(metric, effects=(metric.effects[0], wrong)),))
+    with pytest.raises(CertificateError, match=r"would not be valid: .* the gap of '1' is claimed to be 7;"):
         found.save(tmp_path / "c.json")
 
 
@@ -149,6 +172,6 @@ def test_whatever_is_asked_of_a_log_its_certificate_is_valid(asked):
     log, columns = made(3000, holes="missing" in asked), tuple(f"p:{label}" for label in LABELS)
     found = analyse(log, arm="arm", time="at", probabilities=columns, **asked)
     document = saved(found)
-    assert document["metric"] == asked["reward"]
-    assert document["delta"] == found.metrics[0].delta == 0.05 / len(found.metrics)
+    assert document["settings"]["metric"] == asked["reward"]
+    assert document["settings"]["delta"] == found.metrics[0].delta == 0.05 / len(found.metrics)
     assert verify(document).valid

@@ -219,6 +219,7 @@ class ReportAnswer(BaseModel):
     retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
     held: str | None = Field(description="The arm that won while a guardrail has not cleared it")
     guardrails: list[str] = Field(description="What each guardrail does and knows")
+    head: str | None = Field(None, description="Hash over the log so far, which certificates must go on from")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":

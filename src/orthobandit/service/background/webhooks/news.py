@@ -52,6 +52,8 @@ def news_of(key: str, look: Look, now: float) -> Iterator[News]:
     def news(kind: str, fact: str, **data: Any) -> News:
         name = blake2b(f"{key}\n{kind}\n{fact}".encode(), digest_size=16).hexdigest()
         known = {"advice": report.advice, "proposals": report.proposals, "settled": report.settled}
+        # Whoever receives it can hold a later certificate against it.
+        known |= {"head": report.head}
         return News(f"msg_{name}", key, kind, now, message(kind, now, {"experiment": key, **data, **known}))
 
     if report.declared is not None:

@@ -1,0 +1,11 @@
+"""Certificates: the document that a claim rests on, for decisions and logs alike.
+
+``chain`` keeps the entries of a log with their hashes, ``document`` makes, writes and reads a certificate.
+:mod:`orthobandit.experiment` and :mod:`orthobandit.logs` decide what goes into the entries, and
+:mod:`orthobandit.verify` what follows from them.
+"""
+
+from orthobandit.estimate.certificate.chain import Chain
+from orthobandit.estimate.certificate.document import Certificate, describe_mode, finite
+
+__all__ = ["Certificate", "Chain", "describe_mode", "finite"]

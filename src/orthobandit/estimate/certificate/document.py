@@ -1,0 +1,100 @@
+"""The document of a certificate: settings, entries, claim, head and digest."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthobandit._files import write_text
+from orthobandit.errors import CertificateError, FileFormatError
+from orthobandit.estimate.certificate.chain import Chain
+from orthobandit.estimate.confidence import Confidence, SubGaussian
+from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A claim, and the plans and tallies behind it.
+
+    It holds sums per plan and arm, and no reward of any user. :mod:`orthobandit.verify`, one file that needs
+    numpy alone, recomputes the claim from it.
+
+    Attributes
+    ----------
+    document : dict
+        Plain lists, numbers and strings; numbers survive JSON exactly.
+    """
+
+    document: dict[str, Any]
+
+    @classmethod
+    def make(cls, chain: Chain, claim: Mapping[str, Any]) -> "Certificate":
+        """Return the certificate of a claim, to which its sentence is added.
+
+        Raises
+        ------
+        CertificateError
+            If the claim does not follow from the chain.
+        """
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "settings": chain.settings,
+            "entries": chain.entries(),
+            "claim": {"sentence": "", **claim},
+            "head": chain.head,
+            "digest": "",
+        }
+        document["digest"] = digest(document)
+        # The sentence is what the verifier makes of the numbers; all else must be right already.
+        verdict = verify(document)
+        document["claim"]["sentence"] = verdict.claim
+        document["digest"] = digest(document)
+        wrong = [problem for problem in verdict.problems if not problem.startswith("the sentence is ''")]
+        if wrong:
+            raise CertificateError(f"the claim does not follow from what was recorded: {wrong[0]}")
+        return cls(document)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What :func:`orthobandit.verify.verify` says of it."""
+        return verify(self.document)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document."""
+        return self.document
+
+    def write(self, path: str | Path) -> None:
+        """Write a JSON file, whole or not at all."""
+        write_text(path, json.dumps(self.document, allow_nan=False, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Certificate":
+        """Read what :meth:`write` wrote; whether it is valid, :attr:`verdict` says."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise FileFormatError(f"{path} cannot be read: {error}") from None
+        try:
+            check_format(document)
+        except ValueError as error:
+            raise FileFormatError(f"{path} is not a certificate that can be read: {error}") from None
+        return cls(document)
+
+
+def describe_mode(confidence: Confidence) -> dict[str, Any]:
+    """Return what a mode declares, as settings of a certificate name it."""
+    if not confidence.is_exact:
+        return {"name": confidence.name}
+    low, high = confidence.range
+    described: dict[str, Any] = {"name": confidence.name, "low": low, "high": high}
+    if isinstance(confidence, SubGaussian):
+        described |= {"sigma": float(confidence.sigma), "tail": float(confidence.tail)}
+    return described
+
+
+def finite(number: float) -> float | None:
+    """Return a number, or None for one that is infinite: JSON has no infinity."""
+    return float(number) if np.isfinite(number) else None

@@ -1,0 +1,156 @@
+"""The record of an experiment: plans, rounds and changes of arms, from which its claims are recomputed."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.certificate import Chain, describe_mode
+from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
+from orthobandit.policy.anytime.plans import wide_plan
+from orthobandit.verify import STAGES, canonical
+
+
+def commitment_of(
+    policy: AnytimeElimination, arms: ArmSet, key: str = "", settings: Any = None
+) -> dict[str, Any]:
+    """Return what binds an experiment before its first draw: settings of its claims, and two hashes.
+
+    Parameters
+    ----------
+    policy : AnytimeElimination
+    arms : ArmSet
+    key : str
+        That draws are computed from; only its hash is told. Empty if they are not computed from one.
+    settings : plain values
+        All settings of the experiment but the key, of which the hash is told.
+    """
+    return {
+        "kind": "decision",
+        "labels": list(arms.labels),
+        "features": arms.features.tolist(),
+        "confidence": describe_mode(policy.confidence),
+        "delta": policy.delta,
+        "epsilon": policy.epsilon,
+        "goal": policy.goal,
+        "growth": policy.growth,
+        "pilot": policy.pilot,
+        "key": _hashed(f"key of draws\n{key}") if key else None,
+        "experiment": _hashed(canonical(settings)) if settings is not None else None,
+    }
+
+
+def _hashed(text: str) -> str:
+    return blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+class Record:
+    """All that an :class:`~orthobandit.AnytimeElimination` was fed, as entries of a :class:`Chain`.
+
+    Call :meth:`plan` for every state whose plan is new, before its first draw; :meth:`rounds` for what is
+    fed; :meth:`retire` and :meth:`extend` before the plan that follows the change.
+
+    Parameters
+    ----------
+    chain : Chain
+        With what :func:`commitment_of` returned, and no entry.
+
+    Examples
+    --------
+    >>> policy, arms = AnytimeElimination(rewards=(0, 1)), ArmSet.one_hot(3)
+    >>> record = Record(Chain(commitment_of(policy, arms)))
+    >>> record.plan(policy, policy.start(arms)), record.head[:2]
+    (1, '1:')
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.current = 0  # number of the newest distribution
+        self._probabilities: list[float] = []  # of the newest plan
+        self._active: list[int] = []  # survivors when it was made
+
+    @property
+    def head(self) -> str:
+        """Number of entries and hash over all of them: what to publish while the experiment runs."""
+        return self.chain.head
+
+    def plan(self, policy: AnytimeElimination, state: AnytimeState) -> int:
+        """Record the plan of a state, and what the policy found when it was made; return its number."""
+        plan = policy.plan(state)
+        self.current += 1
+        probabilities = plan.probabilities.tolist()
+        active = np.flatnonzero(state.active).tolist()
+        declared = int(state.declared)
+        leader = int(state.leader)
+        others = state.active & (np.arange(len(state.active)) != leader)
+        self.chain.add(
+            {
+                "entry": "plan",
+                "distribution": self.current,
+                "plan": int(plan.number),
+                "stage": STAGES[int(state.stage)],
+                "length": None if declared >= 0 else int(state.length),
+                # What is the same as in the plan before is left out.
+                "probabilities": None if probabilities == self._probabilities else probabilities,
+                "active": None if active == self._active else active,
+                "values": state.values.tolist(),
+                "leader": leader,
+                "second": int(np.argmax(np.where(others, state.values, -np.inf))),
+                "declared": declared if declared >= 0 else None,
+            }
+        )
+        self._probabilities, self._active = probabilities, active
+        return self.current
+
+    def restrict(self, plan: Plan) -> int:
+        """Record the plan in force, restricted to arms that are available; return its number."""
+        self.current += 1
+        self.chain.add(
+            {
+                "entry": "distribution",
+                "distribution": self.current,
+                "plan": int(plan.number),
+                "probabilities": plan.probabilities.tolist(),
+            }
+        )
+        return self.current
+
+    def rounds(self, distribution: int, tally: Tally) -> None:
+        """Record rounds under a distribution, by its number, as they are fed to the policy."""
+        if int(tally.rounds):
+            self.chain.add({"entry": "rounds", "distribution": distribution, **tally.to_json()})
+
+    def retire(self, arm: int) -> None:
+        """Record that an arm is taken out."""
+        self.chain.add({"entry": "retire", "arm": arm})
+
+    def extend(self, arms: ArmSet) -> None:
+        """Record all arms, of which some are new, and the weights that their values are centred by."""
+        self.chain.add(
+            {
+                "entry": "extend",
+                "labels": list(arms.labels),
+                "features": arms.features.tolist(),
+                "level": wide_plan(arms).tolist(),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **self.chain.to_json(),
+            "current": self.current,
+            "probabilities": self._probabilities,
+            "active": self._active,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Record":
+        """Invert :meth:`to_json`."""
+        out = cls(Chain.from_json(data))
+        out.current = int(data["current"])
+        out._probabilities, out._active = list(data["probabilities"]), list(data["active"])
+        return out
