@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from benchmarks import has_peer
 from orthobandit import ArmSet
-from orthobandit._affine import affine_frame
+from orthobandit._foundation.affine import affine_frame
 from orthobandit.design import Design, centred_design, contrast_design, g_optimal_design
 from orthobandit.design._contrasts import AllPairs
 from orthobandit.design._points import Points

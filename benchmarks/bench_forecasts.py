@@ -6,9 +6,9 @@ error in rounds 200 to 2,000 and after. What a forecast misses by is added to th
 
 import numpy as np
 
-from orthobandit._compile import compiled
+from orthobandit._foundation.compile import compiled
 from orthobandit.estimate import ARMA, AutoRegression, ExponentialMean, RunningMean
-from orthobandit.estimate.compiled_forecast import Recipe, forecast, fresh_memory, learn, regressor_count
+from orthobandit.estimate.forecast.compiled import Recipe, forecast, fresh_memory, learn, regressor_count
 
 ROUNDS, EARLY, LATE = 20_000, 200, 2_000
 BASELINES = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit import ArmSet
-from orthobandit._random import compiled_stream, next_position
+from orthobandit._foundation.random import compiled_stream, next_position
 from orthobandit.policy import BOSE, UCB1, ActionCentredTS, FarthestPair, LinTS, LinUCB, SemiparametricTS
 from orthobandit.policy.every_round import Packed, Steps
 from orthobandit.simulation import Environment, PushLeader, simulate

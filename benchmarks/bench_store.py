@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit.experiment.entries import Asked, Entry, Told
+from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 from orthobandit.experiment.store import MemoryStore, SQLStore, Store
 
 SECONDS = 3.0  # for each row of the first table

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit import SBE
-from orthobandit._random import stream
+from orthobandit._foundation.random import stream
 from orthobandit.simulation import Environment, Sine, exact_gap, one_hot, simulate, within
 
 Array = NDArray[np.float64]

@@ -17,13 +17,13 @@ from typing import Any, cast
 import numpy as np
 
 from orthobandit import SBE, simulate
+from orthobandit.reproduction.paper import EXACT, OURS, SECTIONS
+from orthobandit.reproduction.report import in_words, read_data
+from orthobandit.reproduction.sections import Measured
+from orthobandit.reproduction.sections.base import Data
+from orthobandit.reproduction.sections.contenders import best
+from orthobandit.reproduction.sections.regret import RegretFigure
 from orthobandit.simulation import Sine, near_degenerate
-from orthobandit.study.paper import EXACT, OURS, SECTIONS
-from orthobandit.study.report import in_words, read_data
-from orthobandit.study.sections import Measured
-from orthobandit.study.sections.base import Data
-from orthobandit.study.sections.contenders import best
-from orthobandit.study.sections.regret import RegretFigure
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
 
 HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from orthobandit import ArmSet, Asymptotic
 from orthobandit.logs.cells import Cells
-from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit import ArmSet, OrthogonalRegression, Plan, Tally
-from orthobandit._random import draw_arms, stream
+from orthobandit._foundation.random import draw_arms, stream
 
 Array = NDArray[np.float64]
 

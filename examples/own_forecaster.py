@@ -18,7 +18,7 @@ import numpy as np
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, RunResult, simulate
 from orthobandit.estimate import AutoRegression, Baseline, Forecast, NoBaseline
-from orthobandit.estimate.forecaster import NumberedForecaster
+from orthobandit.estimate.forecast.contract import NumberedForecaster
 from orthobandit.simulation import Replay
 from orthobandit.testing import check_forecaster
 

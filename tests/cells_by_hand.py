@@ -6,8 +6,8 @@ import numpy as np
 
 from orthobandit import ArmSet, Asymptotic
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.effects.metrics import followed
 from orthobandit.logs.measure import Measure
-from orthobandit.logs.metrics import followed
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit.experiment.entries import Asked, Noted, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encoded
 
 HERE = str(Path(__file__).parent)
 

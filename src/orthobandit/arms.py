@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._affine import AffineFrame, affine_frame
-from orthobandit._arm_tables import arms_in, number_of, read_table, row_name, warn_of_twins
-from orthobandit._checks import check_whole
-from orthobandit._frames import columns_of, is_frame
-from orthobandit._types import Array
+from orthobandit._foundation.affine import AffineFrame, affine_frame
+from orthobandit._foundation.arm_tables import arms_in, number_of, read_table, row_name, warn_of_twins
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.frames import columns_of, is_frame
+from orthobandit._foundation.types import Array
 from orthobandit.errors import FeatureError, LabelError, ParameterError
 
 MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
@@ -141,6 +141,10 @@ class ArmSet:
 
     def __len__(self) -> int:
         return len(self._features)
+
+    def identity(self) -> tuple[Array, tuple[str, ...]]:
+        """Return what tells these arms from others: features and labels."""
+        return self.features, self.labels
 
     def __repr__(self) -> str:
         return f"ArmSet({len(self)} arms, {self._features.shape[1]} features, dimension {self.dimension})"

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from orthobandit.experiment.entries import Told
+from orthobandit.experiment.ledger.entries import Told
 from orthobandit.experiment.store import MemoryStore, SQLStore
 from orthobandit.testing import check_store
 

@@ -8,7 +8,9 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "live_experiment.py"
 
 
 def test_the_best_page_is_declared_and_every_night_has_a_report(capsys, monkeypatch):
-    monkeypatch.setattr("orthobandit.experiment.draw.token_hex", lambda count: "ab" * count)  # the same draws
+    monkeypatch.setattr(
+        "orthobandit.experiment.draw.hashing.token_hex", lambda count: "ab" * count
+    )  # the same draws
     runpy.run_path(str(SCRIPT))["main"]()
     nights, report = capsys.readouterr().out.split("\n\n", 1)
     lines = nights.splitlines()

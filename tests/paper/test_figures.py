@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
+from orthobandit.reproduction.report import build, derive
+from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.sections.contenders import Size
 from orthobandit.study.cells import Cache
-from orthobandit.study.paper import CONTENDERS, SECTIONS
-from orthobandit.study.report import build, derive
-from orthobandit.study.sections import Scope
-from orthobandit.study.sections.contenders import Size
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join, where
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contradictions import contradictions
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit.estimate.coherence import project_intervals
+from orthobandit.estimate.confidence.coherence import project_intervals
 from orthobandit.service.background.watch import Look
 from orthobandit.service.background.webhooks.news import DECLARED, news_of
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orthobandit import ArmSet
-from orthobandit._affine import affine_frame
+from orthobandit._foundation.affine import affine_frame
 from orthobandit.design import anchor_design, centred_design, contrast_design, g_optimal_design
 
 KINDS = ["gaussian", "sphere", "clusters", "grid", "binary", "heavy", "duplicates", "flat", "lengths"]

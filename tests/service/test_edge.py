@@ -10,7 +10,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ClosedError, ServiceError
-from orthobandit.experiment.edge import EdgePlan
+from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.service import Client, EdgeClient, create_app
 from orthobandit.service.client.edge_script import SOURCE, shipped
 from service_samples import is_problem, running, served, token_of

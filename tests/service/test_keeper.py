@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from orthobandit import Experiment
-from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS, PLANS
+from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS
 from orthobandit.service import Client
 from orthobandit.service.admin import check
 from orthobandit.service.background.lock import KeeperLock

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.engines import KEPT
+from orthobandit.experiment.store.sql.engines import KEPT
 from orthobandit.service.registry import Registry
 from orthobandit.testing import check_store
 from service_samples import TWO, is_problem, served

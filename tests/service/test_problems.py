@@ -134,7 +134,7 @@ def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch
     def failing(*_, **__):
         raise StorageError("/srv/secret/all.db: the disk is full")
 
-    monkeypatch.setattr("orthobandit.experiment.coroutines.AsyncExperiment.ask", failing)
+    monkeypatch.setattr("orthobandit.experiment.async_experiment.AsyncExperiment.ask", failing)
     monkeypatch.setattr("orthobandit.service.registry.Registry.check", failing)
     with caplog.at_level(logging.ERROR, "orthobandit.service"):
         for answer in (http.post(f"{PAGE}/ask", json={}), http.get("/readyz")):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit._random import draw_arms, stream
+from orthobandit._foundation.random import draw_arms, stream
 
 pytestmark = pytest.mark.statistical
 

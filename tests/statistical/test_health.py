@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from orthobandit import ArmSet, Bounded, Plan, Tally
-from orthobandit.experiment.constancy import Constancy
-from orthobandit.experiment.health import Missing, SampleRatio
+from orthobandit.estimate.health.balance import Missing, SampleRatio
+from orthobandit.estimate.health.constancy import Constancy
 
 pytestmark = pytest.mark.statistical
 

@@ -8,13 +8,13 @@ from scipy.stats import binom
 
 from log_worlds import cells_from, plain
 from orthobandit import Asymptotic, Bounded
-from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.effects.effects import gaps_of
+from orthobandit.logs.effects.metrics import Asked, followed, metric_result
+from orthobandit.logs.effects.ratios import ratio_result
+from orthobandit.logs.effects.segments import by_segment
+from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
-from orthobandit.logs.metrics import Asked, followed, metric_result
-from orthobandit.logs.ratios import ratio_result
-from orthobandit.logs.segments import by_segment
-from orthobandit.logs.value import aim_of, value_of
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

@@ -8,10 +8,10 @@ from tests.rates import assert_kept
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
 from orthobandit.logs.checks.relative_drift import constant_ratios
-from orthobandit.logs.joint import Joint, series_of
-from orthobandit.logs.lifts import gap_and_level, lift_at_all_times, lifts_of
-from orthobandit.logs.metrics import Asked, followed
-from orthobandit.logs.ratios import RatioScores, difference_of_ratios, ratio_result
+from orthobandit.logs.effects.joint import Joint, series_of
+from orthobandit.logs.effects.lifts import gap_and_level, lift_at_all_times, lifts_of
+from orthobandit.logs.effects.metrics import Asked, followed
+from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios, ratio_result
 from ratio_worlds import RATIO_WORLDS, even, lifted, measure, ramped
 
 pytestmark = pytest.mark.statistical

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orthobandit._random import DrawTable, compiled_stream, tally_draws
+from orthobandit._foundation.random import DrawTable, compiled_stream, tally_draws
 from orthobandit.simulation import (
     Adaptive,
     Bernoulli,

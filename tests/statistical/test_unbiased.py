@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from orthobandit import ArmSet, OrthogonalRegression, Plan, Tally
-from orthobandit._random import draw_arms, stream
+from orthobandit._foundation.random import draw_arms, stream
 
 pytestmark = pytest.mark.statistical
 

@@ -51,7 +51,7 @@ def test_no_module_imports_what_is_private_to_another_package(path):
         ("import orthobandit.design._solver", "orthobandit.policy.anytime", 1),
         ("from orthobandit.design.base import _largest", "orthobandit.policy", 1),
         ("from orthobandit.policy._states import freeze", "orthobandit.policy.anytime", 0),
-        ("from orthobandit._linalg import solve_ridge", "orthobandit.policy", 0),
+        ("from orthobandit._foundation.linalg import solve_ridge", "orthobandit.policy", 0),
         ("from orthobandit.design import centred_design", "orthobandit.policy", 0),
         ("from numpy._core import multiarray", "orthobandit.policy", 0),
     ],

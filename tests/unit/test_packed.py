@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._plain import PAGE, packed, sparse, unpacked, unsparse
+from orthobandit._foundation.json_arrays import PAGE, packed, sparse, unpacked, unsparse
 from orthobandit.errors import ParameterError
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._random import (
+from orthobandit._foundation.random import (
     DrawTable,
     compiled_stream,
     next_bits,

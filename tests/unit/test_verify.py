@@ -17,8 +17,8 @@ from certified_logs import certified
 from mutants import reseal
 from orthobandit.estimate import Evidence, PairGeometry, Tuning
 from orthobandit.estimate.augmented import Pulls
-from orthobandit.estimate.boundaries import NEAR, WIDE
 from orthobandit.estimate.certificate import describe_mode
+from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
 from orthobandit.policy.anytime import delta, rounds, run, settings
 
 SOURCE = Path(alone.__file__)

@@ -4,8 +4,8 @@ import argparse
 import math
 from typing import Any
 
-from orthobandit._checks import check_whole
-from orthobandit._named import maker_of, parse_named, settings_of
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.registry import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
 from orthobandit.cli._words import offer, whole
 from orthobandit.errors import ParameterError

@@ -22,7 +22,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from orthobandit._files import check_folder
+from orthobandit._foundation.files import check_folder
 from orthobandit.cli._words import whole
 from orthobandit.study.sweep import BACKENDS
 

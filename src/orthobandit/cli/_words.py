@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from orthobandit._checks import nearest_name
+from orthobandit._foundation.checks import nearest_name
 from orthobandit.errors import OutputError
 
 WIDE = 78  # characters of a line of help

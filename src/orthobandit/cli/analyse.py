@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from orthobandit._files import check_folder, write_text
+from orthobandit._foundation.files import check_folder, write_text
 from orthobandit.cli._log_values import (
     bucket,
     cap,

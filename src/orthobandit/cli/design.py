@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_fraction, check_positive, check_whole
-from orthobandit._files import check_folder, whole_file, write_text
+from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
+from orthobandit._foundation.files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
 from orthobandit.cli._progress import bar
 from orthobandit.cli._words import guide, stored, whole

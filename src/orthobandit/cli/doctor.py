@@ -28,7 +28,7 @@ from orthobandit import (
     __version__,
     centred_design,
 )
-from orthobandit._random import next_position
+from orthobandit._foundation.random import next_position
 from orthobandit.cli._words import Screen, guide
 
 MARKS = {"fine": ("✓", "green"), "note": ("–", "yellow"), "problem": ("✗", "bold red")}

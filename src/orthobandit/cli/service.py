@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 
-from orthobandit._files import optional_package
+from orthobandit._foundation.files import optional_package
 from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_whole
-from orthobandit._files import check_folder, write_text
-from orthobandit._frames import write_columns
-from orthobandit._named import parse_named
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.files import check_folder, write_text
+from orthobandit._foundation.frames import write_columns
+from orthobandit._foundation.registry import parse_named
 from orthobandit.cli._instances import add_instance_options, chosen_environment
 from orthobandit.cli._progress import bar
 from orthobandit.cli._words import from_here, guide, offer, stored, whole
@@ -29,9 +29,9 @@ from orthobandit.policy import (
     policy_settings,
     range_settings,
 )
+from orthobandit.reproduction import charts
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.simulation.runner import seconds_a_round
-from orthobandit.study import charts
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.

@@ -7,14 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from orthobandit._files import pyarrow, write_text
+from orthobandit._foundation.files import pyarrow, write_text
 from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.cli._words import from_here, guide, offer, stored, whole
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.report import chosen, in_words, measure
+from orthobandit.reproduction.sections import Scope
 from orthobandit.study import results
-from orthobandit.study.paper import SECTIONS
-from orthobandit.study.report import chosen, in_words, measure
 from orthobandit.study.results import SweepResult
-from orthobandit.study.sections import Scope
 from orthobandit.study.starter import next_commands, write_starter
 from orthobandit.study.toml import read_spec
 

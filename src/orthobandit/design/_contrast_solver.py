@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import scipy
 
-from orthobandit._linalg import solve_nearly_singular
-from orthobandit._types import Array, Progress, Whole
+from orthobandit._foundation.linalg import solve_nearly_singular
+from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.design._contrasts import Contrasts, distinct, largest
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal, is_sparse

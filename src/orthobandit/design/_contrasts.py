@@ -7,9 +7,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit._affine import AffineFrame, affine_frame
-from orthobandit._checks import check_pairs
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.affine import AffineFrame, affine_frame
+from orthobandit._foundation.checks import check_pairs
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._affine import AffineFrame, block_rows
-from orthobandit._linalg import inverse_root
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.affine import AffineFrame, block_rows
+from orthobandit._foundation.linalg import inverse_root
+from orthobandit._foundation.types import Array, Whole
 
 SAMPLE = 4096
 CLEARLY = 1e-9  # least eigenvalue at which weighted points count as spanning

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Progress, Whole
+from orthobandit._foundation.types import Array, Mask, Progress, Whole
 from orthobandit.design._points import Points, View
 from orthobandit.design._weights import exchange, interior_weights, sparsest_support
 from orthobandit.design.base import Approach

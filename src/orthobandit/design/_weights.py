@@ -6,9 +6,9 @@ The design solvers call these on working sets; what they return is certified on 
 import numpy as np
 import scipy
 
-from orthobandit._compile import compiled
-from orthobandit._linalg import solve_nearly_singular
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import solve_nearly_singular
+from orthobandit._foundation.types import Array, Whole
 
 
 @compiled

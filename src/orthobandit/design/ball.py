@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_positive
-from orthobandit._compile import compiled
-from orthobandit._linalg import backward, cholesky_into, forward
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import backward, cholesky_into, forward
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import DesignError, FeatureError
 
 TOLERANCE = 1e-8  # largest relative KKT residual that is ever returned

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_whole
-from orthobandit._frames import frame_of
-from orthobandit._linalg import RangeFactor, diameter, whitened
-from orthobandit._plots import COLOURS, axes_for, bare
-from orthobandit._text import html_table, html_words
-from orthobandit._types import Array, Progress, Whole
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.frames import frame_of
+from orthobandit._foundation.linalg import RangeFactor, diameter, whitened
+from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
+from orthobandit.showing.figure import COLOURS, axes_for, bare
+from orthobandit.showing.text import html_table, html_words
 
 SHOWN = 10  # arms that a notebook lists
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._affine import affine_frame
-from orthobandit._checks import check_in_time
-from orthobandit._types import Progress
+from orthobandit._foundation.affine import affine_frame
+from orthobandit._foundation.checks import check_in_time
+from orthobandit._foundation.types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
 from orthobandit.design._contrasts import Listed, Request, contrast_set, support_mask

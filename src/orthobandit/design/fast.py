@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._linalg import EPS, backward, cholesky_into, forward, whiten_into
-from orthobandit._types import Array
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import EPS, backward, cholesky_into, forward, whiten_into
+from orthobandit._foundation.types import Array
 from orthobandit.design._contrast_solver import ITERATIONS, MARGIN, SHRINK
 
 LARGEST = 128  # points, or contrasts, beyond which working sets pay

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._linalg import inverse_root
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.linalg import inverse_root
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design.base import Design, make_design

@@ -1,7 +1,10 @@
 """From plans and tallies to estimates of the gaps between arms."""
 
 from orthobandit.estimate.augmented import PairGeometry
-from orthobandit.estimate.baseline import (
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning
+from orthobandit.estimate.confidence.modes import Asymptotic, Bounded, Confidence, SubGaussian
+from orthobandit.estimate.confidence.sequence import ContrastSequence
+from orthobandit.estimate.forecast.baselines import (
     ARMA,
     AutoRegression,
     Baseline,
@@ -12,12 +15,9 @@ from orthobandit.estimate.baseline import (
     RunningMean,
     SeasonalRegression,
 )
-from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence, SubGaussian
-from orthobandit.estimate.evidence import Evidence, Tuning
-from orthobandit.estimate.forecaster import Forecast, Forecaster
+from orthobandit.estimate.forecast.contract import Forecast, Forecaster
 from orthobandit.estimate.orthogonal import Estimate, Moments, OrthogonalRegression
 from orthobandit.estimate.plan import Centre, Plan
-from orthobandit.estimate.sequence import ContrastSequence
 from orthobandit.estimate.tally import Tally
 
 __all__ = [

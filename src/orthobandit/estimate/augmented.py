@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit._compile import compiled
-from orthobandit._linalg import RangeFactor, whitened
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import RangeFactor, whitened
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate.evidence import DRAWN
+from orthobandit.estimate.confidence.evidence import DRAWN
 
 Singles = NDArray[np.float32]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._linalg import solve_ridge
-from orthobandit._plain import brief
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.json_arrays import brief
+from orthobandit._foundation.linalg import solve_ridge
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, ProbabilityError, TallyError
 from orthobandit.estimate.plan import Plan, checked_probabilities

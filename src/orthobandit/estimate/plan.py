@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit._checks import check_whole
-from orthobandit._compile import compiled
-from orthobandit._plain import brief, numbers_of, plain
-from orthobandit._random import draw_arms
-from orthobandit._types import Array
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.json_arrays import brief, numbers_of, plain
+from orthobandit._foundation.random import draw_arms
+from orthobandit._foundation.types import Array
 from orthobandit.errors import ParameterError, ProbabilityError, RewardError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one

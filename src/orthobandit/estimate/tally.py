@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._linalg import EPS
-from orthobandit._plain import brief
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.json_arrays import brief
+from orthobandit._foundation.linalg import EPS
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import LARGEST
 from orthobandit.errors import RewardError, TallyError
 

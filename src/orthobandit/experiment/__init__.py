@@ -1,6 +1,6 @@
 """Live experiments: ask for an arm, tell its reward, and a log from which everything can be rebuilt."""
 
-from orthobandit.experiment.coroutines import AsyncExperiment
+from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.experiment.experiment import Experiment
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.settings import Guardrail, Metric

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Bounded, Confidence
-from orthobandit.estimate.forecaster import Covariates
-from orthobandit.experiment.book import check_pairs_kept
-from orthobandit.experiment.draw import new_key
+from orthobandit.estimate.forecast.contract import Covariates
+from orthobandit.experiment.draw.hashing import new_key
+from orthobandit.experiment.ledger.policy_feed import check_pairs_kept
 from orthobandit.experiment.settings import (
     REWARDS_REMEDY,
     UNKNOWN,

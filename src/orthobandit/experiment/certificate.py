@@ -6,8 +6,8 @@ import numpy as np
 
 from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, finite
-from orthobandit.experiment.book import Book
-from orthobandit.experiment.record import Record
+from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.record import Record
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 
 
@@ -31,7 +31,7 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
     --------
     >>> from orthobandit import ArmSet
     >>> from orthobandit.estimate.certificate import Chain
-    >>> from orthobandit.experiment.record import commitment_of
+    >>> from orthobandit.experiment.ledger.record import commitment_of
     >>> policy, arms = AnytimeElimination(rewards=(0, 1)), ArmSet.one_hot(3)
     >>> state, record = policy.start(arms), Record(Chain(commitment_of(policy, arms)))
     >>> record.plan(policy, state)

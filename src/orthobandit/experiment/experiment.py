@@ -9,22 +9,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from orthobandit._types import Whole
+from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.certificate import Certificate
-from orthobandit.estimate.forecaster import Covariates
+from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import settings_of, unit_of, units_of
-from orthobandit.experiment.audit import Audit, Replay, audited, replayed
-from orthobandit.experiment.edge import EdgePlan
-from orthobandit.experiment.export import write_export
-from orthobandit.experiment.exposures import Exposed, Known
-from orthobandit.experiment.glance import Glance
-from orthobandit.experiment.ledger import Ledger
-from orthobandit.experiment.levels import check_kept
-from orthobandit.experiment.methods import ManyRewards, Methods, Rewards
-from orthobandit.experiment.once import check_key, once
+from orthobandit.experiment.commit.idempotency import check_key, once
+from orthobandit.experiment.commit.methods import ManyRewards, Methods, Rewards
+from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.commit.transaction import Request, Turn
+from orthobandit.experiment.draw.audit import Audit, Replay, audited, replayed
+from orthobandit.experiment.draw.edge_plan import EdgePlan
+from orthobandit.experiment.draw.exposures import Exposed, Known
+from orthobandit.experiment.ledger.forecasts import check_kept
+from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.proposal import Proposal
-from orthobandit.experiment.report import Report
+from orthobandit.experiment.report.export import write_export
+from orthobandit.experiment.report.overview import Glance
+from orthobandit.experiment.report.report import Report
 from orthobandit.experiment.settings import (
     Guardrail,
     Metric,
@@ -34,9 +36,7 @@ from orthobandit.experiment.settings import (
     Silence,
     Unknown,
 )
-from orthobandit.experiment.shared import SharedLedger
 from orthobandit.experiment.store import MemoryStore, Store
-from orthobandit.experiment.turn import Request, Turn
 from orthobandit.policy import Policy
 
 Value = TypeVar("Value")

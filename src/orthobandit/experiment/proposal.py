@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._plain import numbers_of, unpacked
-from orthobandit._types import Array, Mask, Whole
-from orthobandit.experiment.picture import pack
+from orthobandit._foundation.json_arrays import numbers_of, unpacked
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.experiment.ledger.snapshot import pack
 
 LONGEST = 4096  # proposals that are settled at a time
 COLUMNS = ("arms", "distributions", "deadlines", "held", "informed", "forecasts", "values")

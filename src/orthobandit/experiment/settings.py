@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction
+from orthobandit._foundation.checks import check_choice, check_fraction
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
-from orthobandit.estimate.baseline import Baseline
-from orthobandit.experiment.record import commitment_of
+from orthobandit.estimate.forecast.baselines import Baseline
+from orthobandit.experiment.ledger.record import commitment_of
 from orthobandit.policy import AnytimeElimination, Policy
 
 Silence = Literal["zero", "missing"]

@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice
+from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.checks.relative_drift import constant_lift, constant_ratios
+from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, followed, metric_result
+from orthobandit.logs.effects.ratios import RatioScores, ratio_result
+from orthobandit.logs.effects.segments import by_segment
+from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
-from orthobandit.logs.metrics import Asked, asked_of, confidence_of, followed, metric_result
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import Question
-from orthobandit.logs.ratios import RatioScores, ratio_result
 from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.source import open_source
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
-from orthobandit.logs.segments import by_segment
 from orthobandit.logs.showing.sentence import sentence_of
-from orthobandit.logs.value import aim_of, value_of
 
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}

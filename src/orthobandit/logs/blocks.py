@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import Tally
-from orthobandit.estimate.steps import Steps, owners
+from orthobandit.estimate.confidence.steps import Steps, owners
 from orthobandit.logs.cells import Cells, totals_at
 from orthobandit.logs.residuals import Series
 

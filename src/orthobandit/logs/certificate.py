@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.certificate import Certificate, Chain, describe_mode

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import Tally
-from orthobandit.estimate.steps import Steps
+from orthobandit.estimate.confidence.steps import Steps
 
 MOST_FEEDS = 200_000  # plans of a bucket, summed over buckets
 MOST_NUMBERS = 2_000_000  # of one kind, counts of each arm or sums: 64 MB for all four

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.augmented import Pulls
-from orthobandit.estimate.evidence import weights_of
-from orthobandit.estimate.sequence import Path
-from orthobandit.estimate.steps import Seen
+from orthobandit.estimate.confidence.evidence import weights_of
+from orthobandit.estimate.confidence.sequence import Path
+from orthobandit.estimate.confidence.steps import Seen
 from orthobandit.logs.blocks import Block
 from orthobandit.logs.cells import Cells
+from orthobandit.logs.effects.one_look import Sides
 from orthobandit.logs.feeds import Counted, Feeds
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.savings import Savings
 from orthobandit.logs.scores import Aim, Score
-from orthobandit.logs.sides import Sides
 from orthobandit.logs.timeline import Timeline
 from orthobandit.logs.values import ArmValues
 from orthobandit.logs.walk import Pilot, Walk, Walked

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 
 DAY, WEEK = 86_400.0, 604_800.0
 FADE = 0.5  # what the weight of a bucket is multiplied by with every later one, in "last"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.logs.cells import Cells
 
 LIKE_A_ROW = 10.0  # rows whose worth the ridge of covariates has

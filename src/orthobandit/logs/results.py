@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from orthobandit._checks import check_choice
-from orthobandit._frames import frame_of, write_columns
-from orthobandit._plain import plain_values
+from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.frames import frame_of, write_columns
+from orthobandit._foundation.json_arrays import plain_values
 
 Interval = tuple[float | None, float | None]  # None for an end that is not known
 

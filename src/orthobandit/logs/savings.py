@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.logs.blocks import Block
 
 BESIDE = "mean"  # what others are compared with; it saves nothing itself, nor does the forecast 0

@@ -6,10 +6,10 @@ from math import ceil, log
 import numpy as np
 from scipy.special import ndtri
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import Confidence
-from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.estimate.evidence import (
+from orthobandit.estimate.confidence.boundaries import tightest_rho
+from orthobandit.estimate.confidence.evidence import (
     HIDDEN,
     Batch,
     Evidence,
@@ -18,9 +18,9 @@ from orthobandit.estimate.evidence import (
     hardly_drawn,
     least_draws,
 )
-from orthobandit.estimate.steps import Seen
+from orthobandit.estimate.confidence.steps import Seen
+from orthobandit.logs.effects.one_look import Sides
 from orthobandit.logs.feeds import Counted
-from orthobandit.logs.sides import Sides
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes
@@ -184,7 +184,7 @@ class Score:
     def interval_once(self, alpha: float) -> tuple[float, float]:
         """Return the ends for one look, wrong to either side with probability α; infinite if little is known.
 
-        See :class:`~orthobandit.logs.sides.Sides`.
+        See :class:`~orthobandit.logs.effects.one_look.Sides`.
         """
         weight = float(self.evidence.weights[0])
         if not weight or self._seen is None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.logs.blocks import Blocks
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.measure import Measure

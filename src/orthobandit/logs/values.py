@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.estimate import ContrastSequence, Evidence, Tuning
 from orthobandit.estimate.augmented import Pulls
-from orthobandit.estimate.evidence import weights_of
+from orthobandit.estimate.confidence.evidence import weights_of
 from orthobandit.logs.blocks import Block
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.logs.blocks import Block
 from orthobandit.logs.levels import Chooser, Levels
 from orthobandit.logs.measure import Measure

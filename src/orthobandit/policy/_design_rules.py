@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_choice, check_fits
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_choice, check_fits
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import DESIGNS, Design, contrast_design
 from orthobandit.errors import ParameterError, ProbabilityError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._design_rules import point_mass

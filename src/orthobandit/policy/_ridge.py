@@ -11,9 +11,9 @@ rounding cannot pile up.
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._linalg import backward, cholesky_into, forward, whiten_into
-from orthobandit._types import Array
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import backward, cholesky_into, forward, whiten_into
+from orthobandit._foundation.types import Array
 
 REFRESH = 256
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._checks import check_positive
+from orthobandit._foundation.checks import check_positive
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.theory import explicit_error_bound

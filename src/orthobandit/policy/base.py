@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from orthobandit._plain import brief
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.json_arrays import brief
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Baseline, Plan, Tally
 

@@ -10,9 +10,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
-from orthobandit._compile import compiled
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
 from orthobandit.errors import ParameterError

@@ -6,15 +6,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from orthobandit._checks import check_whole
-from orthobandit._linalg import inverse_root, solve_ridge, whitened
-from orthobandit._random import stream
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.linalg import inverse_root, solve_ridge, whitened
+from orthobandit._foundation.random import stream
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import centred_design
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import ARMA, Baseline, Centre, Plan
-from orthobandit.estimate.baseline import check_baseline
+from orthobandit.estimate.forecast.baselines import check_baseline
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy._design_rules import pair_design
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._named import WithOwn, make_named, maker_of, settings_of
+from orthobandit._foundation.registry import WithOwn, make_named, maker_of, settings_of
 from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime.words import anytime_elimination
 from orthobandit.policy.base import Policy

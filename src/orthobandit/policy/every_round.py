@@ -38,8 +38,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from orthobandit._draws import draw_key
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.draws import draw_key
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
 from orthobandit.estimate import Baseline, Plan, Tally

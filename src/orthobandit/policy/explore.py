@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthobandit._checks import check_fraction, check_positive, check_whole
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally

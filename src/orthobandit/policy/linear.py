@@ -6,11 +6,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_fraction, check_positive
-from orthobandit._compile import compiled
-from orthobandit._draws import fill_normals, starting_point
-from orthobandit._linalg import backward, solve_ridge
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_fraction, check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.draws import fill_normals, starting_point
+from orthobandit._foundation.linalg import backward, solve_ridge
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import (
     REFRESH,

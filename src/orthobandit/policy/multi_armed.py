@@ -5,10 +5,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_positive
-from orthobandit._compile import compiled
-from orthobandit._draws import beta_at, fill_normals, starting_point
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_choice, check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.draws import beta_at, fill_normals, starting_point
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.policy.base import Decision

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._affine import affine_frame
-from orthobandit._checks import check_choice, check_fraction, check_positive
-from orthobandit._linalg import RangeFactor, diameter, solve_ridge
-from orthobandit._types import Array, Mask
+from orthobandit._foundation.affine import affine_frame
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive
+from orthobandit._foundation.linalg import RangeFactor, diameter, solve_ridge
+from orthobandit._foundation.types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design, g_optimal_design
 from orthobandit.estimate import Tally

@@ -6,8 +6,8 @@ from itertools import count
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass

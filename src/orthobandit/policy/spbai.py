@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fraction, check_positive, check_whole
-from orthobandit._linalg import diameter, whitened
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._foundation.linalg import diameter, whitened
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.policy._design_rules import DesignRule, check_design, design_on

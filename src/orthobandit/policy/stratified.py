@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._checks import check_fraction, check_whole
-from orthobandit._types import Array, Mask
+from orthobandit._foundation.checks import check_fraction, check_whole
+from orthobandit._foundation.types import Array, Mask
 from orthobandit.arms import ArmSet
-from orthobandit.estimate.boundaries import tightest_rho
+from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, phased_decision
 from orthobandit.policy.base import Decision
 
@@ -17,7 +17,7 @@ def mixture_boundary(time: float, tuned: float, alpha: float) -> float:
     """Return Robbins' normal-mixture boundary at level α, tightest near the time `tuned`.
 
     A standard Gaussian random walk stays within ±√((t + ρ)·log((t + ρ)/(ρα²))) at all times t at once with
-    probability 1 − α; ρ by :func:`~orthobandit.estimate.boundaries.tightest_rho`.
+    probability 1 − α; ρ by :func:`~orthobandit.estimate.confidence.boundaries.tightest_rho`.
 
     Examples
     --------

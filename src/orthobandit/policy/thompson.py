@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._checks import check_choice, check_positive, check_whole
-from orthobandit._compile import compiled
-from orthobandit._draws import GAMMA, fill_normals, starting_point
-from orthobandit._linalg import whiten_into
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_choice, check_positive, check_whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.draws import GAMMA, fill_normals, starting_point
+from orthobandit._foundation.linalg import whiten_into
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import add_round, posterior_into, scores_into
 from orthobandit.policy.base import Decision

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from orthobandit._checks import check_positive
+from orthobandit._foundation.checks import check_positive
 from orthobandit.service import dashboard
 from orthobandit.service.api import ROUTERS
 from orthobandit.service.api.base import documented

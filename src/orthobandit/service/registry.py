@@ -19,11 +19,11 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.settings import Options
-from orthobandit.experiment.store.dialects import address, file_of, writing
-from orthobandit.experiment.store.engines import engine_of, let_go
-from orthobandit.experiment.store.failures import named_errors
-from orthobandit.experiment.store.schema import EXPERIMENTS
-from orthobandit.experiment.store.upgrade import is_ready
+from orthobandit.experiment.store.sql.dialects import address, file_of, writing
+from orthobandit.experiment.store.sql.engines import engine_of, let_go
+from orthobandit.experiment.store.sql.failures import named_errors
+from orthobandit.experiment.store.sql.schema import EXPERIMENTS
+from orthobandit.experiment.store.sql.upgrade import is_ready
 from orthobandit.policy import AnytimeElimination
 
 PATIENCE = 30.0  # seconds to wait for other processes

@@ -12,9 +12,9 @@ from typing import Any
 
 import uvicorn
 
-from orthobandit._checks import check_whole
+from orthobandit._foundation.checks import check_whole
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.store.dialects import address, file_of
+from orthobandit.experiment.store.sql.dialects import address, file_of
 from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
 from orthobandit.service.collecting import spare_collector

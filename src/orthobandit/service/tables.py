@@ -1,6 +1,6 @@
 """The service's own tables, beside those of the experiments in the same database."""
 
-from orthobandit.experiment.store.service_schema import (
+from orthobandit.experiment.store.sql.service_schema import (
     ACTIONS,
     DELIVERIES,
     HISTORY,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthobandit._files import pyarrow, whole_file
-from orthobandit._plots import COLOURS, axes_for, bare
+from orthobandit._foundation.files import pyarrow, whole_file
 from orthobandit.errors import FileFormatError
 from orthobandit.policy import Decision
+from orthobandit.showing.figure import COLOURS, axes_for, bare
 
 if TYPE_CHECKING:
     from orthobandit.simulation.result import RunResult

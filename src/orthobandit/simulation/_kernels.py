@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._random import DrawTable, Words, next_position, table_arm, tally_draws
-from orthobandit._types import Array, Whole
-from orthobandit.estimate.compiled_forecast import Recipe, forecast, learn, regressor_count
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.random import DrawTable, Words, next_position, table_arm, tally_draws
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.estimate.forecast.compiled import Recipe, forecast, learn, regressor_count
 from orthobandit.estimate.plan import residual_of
 from orthobandit.simulation.adversaries import Known, ShiftStep
 from orthobandit.simulation.noise import add_gaussian, reward_of

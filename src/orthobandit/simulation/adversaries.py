@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._compile import compiled, takes
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.compile import compiled, takes
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
 
 # A plan favours an arm when it gives it this much more than the plans before.

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_whole
-from orthobandit._compile import compiled, compiled_for
-from orthobandit._random import compiled_stream, next_position, stream
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.compile import compiled, compiled_for
+from orthobandit._foundation.random import compiled_stream, next_position, stream
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
-from orthobandit.estimate.baseline import CompiledBaseline, CovariateRegression
-from orthobandit.estimate.compiled_forecast import (
+from orthobandit.estimate.forecast.baselines import CompiledBaseline, CovariateRegression
+from orthobandit.estimate.forecast.compiled import (
     NOTHING,
     REGRESSION,
     Recipe,

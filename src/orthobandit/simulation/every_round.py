@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._compile import compiled, compiled_for
-from orthobandit._random import DrawTable, fill_table, next_position, table_arm
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.compile import compiled, compiled_for
+from orthobandit._foundation.random import DrawTable, fill_table, next_position, table_arm
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import RewardError
 from orthobandit.policy.base import FOREVER

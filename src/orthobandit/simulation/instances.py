@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from orthobandit._checks import check_whole
-from orthobandit._named import WithOwn, make_named
-from orthobandit._random import stream
-from orthobandit._types import Array
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.random import stream
+from orthobandit._foundation.registry import WithOwn, make_named
+from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.environment import Environment

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_positive, check_whole
-from orthobandit._types import Array, Progress, Whole
+from orthobandit._foundation.checks import check_positive, check_whole
+from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Tally

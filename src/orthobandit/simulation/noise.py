@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._named import WithOwn, make_named
-from orthobandit._random import Words, next_position
-from orthobandit._types import Array
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.random import Words, next_position
+from orthobandit._foundation.registry import WithOwn, make_named
+from orthobandit._foundation.types import Array
 from orthobandit.errors import ParameterError
 
 # Which branch of the compiled reward a kind of noise takes.

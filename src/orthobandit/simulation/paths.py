@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._random import stream
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.random import stream
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation._kernels import Window
 

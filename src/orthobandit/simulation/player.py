@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orthobandit._compile import compiled_for
-from orthobandit._random import DrawTable, compiled_stream
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.compile import compiled_for
+from orthobandit._foundation.random import DrawTable, compiled_stream
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Centre, Tally
-from orthobandit.estimate.baseline import Baseline, CompiledBaseline
-from orthobandit.estimate.compiled_forecast import GIVEN, NOTHING, Recipe, fresh_memory
-from orthobandit.estimate.forecaster import Forecast
+from orthobandit.estimate.forecast.baselines import Baseline, CompiledBaseline
+from orthobandit.estimate.forecast.compiled import GIVEN, NOTHING, Recipe, fresh_memory
+from orthobandit.estimate.forecast.contract import Forecast
 from orthobandit.simulation import _kernels
 from orthobandit.simulation._kernels import SUMS, Block, Memory, Residuals, Truth, Window
 from orthobandit.simulation.adversaries import STEP, Adaptive, Past, no_step, step_of

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._checks import check_choice
-from orthobandit._frames import frame_of, write_columns
-from orthobandit._plain import brief
-from orthobandit._text import html_table, html_words, text_table
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.frames import frame_of, write_columns
+from orthobandit._foundation.json_arrays import brief
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
+from orthobandit.showing.text import html_table, html_words, text_table
 from orthobandit.simulation import _forms
 
 # The fields of a result and of its decision that have one row a replication.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthobandit._files import check_folder, read_sealed, write_sealed
-from orthobandit._fingerprint import fingerprint
-from orthobandit._types import Whole
+from orthobandit._foundation.files import check_folder, read_sealed, write_sealed
+from orthobandit._foundation.fingerprint import fingerprint
+from orthobandit._foundation.types import Whole
 from orthobandit.errors import DamagedFileWarning, FileFormatError, NotStoredWarning, OutputError
 from orthobandit.simulation.result import RunResult
 

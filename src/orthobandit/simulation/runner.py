@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_whole
-from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._types import Array, Mask, Progress, Whole
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.pool import MOST_JOBS, in_processes
+from orthobandit._foundation.types import Array, Mask, Progress, Whole
 from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy

@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_positive
-from orthobandit._named import WithOwn, make_named
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.registry import WithOwn, make_named
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader, ReactToLast
 from orthobandit.simulation.paths import CHUNK, Formula, Oblivious, RandomWalk, check_finite

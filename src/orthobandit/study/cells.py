@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from orthobandit._files import read_sealed, write_sealed
-from orthobandit._fingerprint import fingerprint
+from orthobandit._foundation.files import read_sealed, write_sealed
+from orthobandit._foundation.fingerprint import fingerprint
 from orthobandit.errors import DamagedFileWarning, FileFormatError, OrthobanditError, ParameterError
 
 # Plain columns of equal length, and several such tables by name: what a cell computes.

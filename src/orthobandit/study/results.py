@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice
-from orthobandit._frames import frame_of, write_columns
-from orthobandit._plots import COLOURS, axes_for, bare
-from orthobandit._text import html_table
-from orthobandit._types import Progress
+from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.frames import frame_of, write_columns
+from orthobandit._foundation.types import Progress
+from orthobandit.showing.figure import COLOURS, axes_for, bare
+from orthobandit.showing.text import html_table
 from orthobandit.study.cells import Cache
 from orthobandit.study.spec import Sweep
 from orthobandit.study.sweep import run_cells

@@ -10,9 +10,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_whole
-from orthobandit._fingerprint import fingerprint
-from orthobandit._named import SettingError, make_named
+from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.fingerprint import fingerprint
+from orthobandit._foundation.registry import SettingError, make_named
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings

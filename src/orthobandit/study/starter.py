@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit._files import check_folder, write_text
-from orthobandit._random import stream
+from orthobandit._foundation.files import check_folder, write_text
+from orthobandit._foundation.random import stream
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan

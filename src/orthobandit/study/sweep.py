@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from orthobandit._checks import check_choice, check_whole
-from orthobandit._files import optional_package
-from orthobandit._pool import MOST_JOBS, in_processes
-from orthobandit._types import Progress
+from orthobandit._foundation.checks import check_choice, check_whole
+from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.pool import MOST_JOBS, in_processes
+from orthobandit._foundation.types import Progress
 from orthobandit.errors import NotStoredWarning, OutputError, StudyError
 from orthobandit.study.cells import Cache, Cell, Tables, describe, timed
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._files import pyarrow
-from orthobandit._frames import write_columns
-from orthobandit._text import text_table
-from orthobandit._types import Array
+from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.frames import write_columns
+from orthobandit._foundation.types import Array
+from orthobandit.showing.text import text_table
 from orthobandit.study.cells import Cell, Tables
 
 __all__ = [

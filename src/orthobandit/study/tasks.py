@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._linalg import RangeFactor
+from orthobandit._foundation.linalg import RangeFactor
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design
 from orthobandit.estimate import Moments, OrthogonalRegression, Plan

@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from orthobandit._checks import nearest
-from orthobandit._named import SettingError, maker_of
+from orthobandit._foundation.checks import nearest
+from orthobandit._foundation.registry import SettingError, maker_of
 from orthobandit.errors import FileFormatError, SpecError
 from orthobandit.study.spec import KINDS, Part, Sweep
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._random import draw_arms, stream
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.random import draw_arms, stream
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.policy import Policy

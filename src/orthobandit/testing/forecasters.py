@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._random import stream
-from orthobandit._types import Array
+from orthobandit._foundation.random import stream
+from orthobandit._foundation.types import Array
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline, Forecast, Forecaster
-from orthobandit.estimate import compiled_forecast as steps
-from orthobandit.estimate.baseline import CompiledBaseline
+from orthobandit.estimate.forecast import compiled as steps
+from orthobandit.estimate.forecast.baselines import CompiledBaseline
 from orthobandit.testing._play import require
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Mask, Whole
+from orthobandit._foundation.types import Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import TallyError
 from orthobandit.estimate import Plan, Tally

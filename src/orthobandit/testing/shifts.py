@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._random import draw_arms, stream
-from orthobandit._types import Array
+from orthobandit._foundation.random import draw_arms, stream
+from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.policy import LinTS

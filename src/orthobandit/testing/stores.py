@@ -14,8 +14,8 @@ from orthobandit.errors import (
     UnknownExperimentError,
     UnknownProposalError,
 )
-from orthobandit.experiment.entries import Asked, Entry, Noted, Told, encoded
-from orthobandit.experiment.store.base import Store
+from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encoded
+from orthobandit.experiment.store.contract import Store
 
 __all__ = ["check_store"]
 

@@ -13,7 +13,7 @@ it throughout, and the policies use that. Sizes are whole numbers of any size, c
 import math
 from fractions import Fraction
 
-from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ParameterError
 
 SMALLEST = 1e-150  # ε whose square is still a number

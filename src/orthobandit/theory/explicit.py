@@ -7,7 +7,7 @@ units: ‖x‖, ‖θ‖, |ν| ≤ 1 and 1-sub-Gaussian noise.
 
 import math
 
-from orthobandit._checks import check_fraction, check_positive, check_whole
+from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ParameterError
 
 __all__ = [

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import check_fraction, check_positive
-from orthobandit._linalg import whitened
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_fraction, check_positive
+from orthobandit._foundation.linalg import whitened
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, contrast_design, earning_design
 from orthobandit.errors import ParameterError

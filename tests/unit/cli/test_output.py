@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.study.paper import SECTIONS
-from orthobandit.study.sections import Measured, Verdict
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.sections import Measured, Verdict
 from orthobandit.study.spec import Part, Sweep
 
 COMMAND = [sys.executable, "-c", "import sys; from orthobandit.cli import main; sys.exit(main())"]

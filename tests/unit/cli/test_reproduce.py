@@ -7,8 +7,8 @@ import time
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.study.paper import SECTIONS
-from orthobandit.study.sections import Measured, Verdict
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.sections import Measured, Verdict
 
 SPEC = """\
 horizon = 300

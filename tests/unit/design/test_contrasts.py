@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._linalg import diameter
+from orthobandit._foundation.linalg import diameter
 from orthobandit.design import _contrasts
 from orthobandit.design._contrasts import AllPairs, Listed, distinct, farthest_partners, largest
 

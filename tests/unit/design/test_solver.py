@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._affine import affine_frame
+from orthobandit._foundation.affine import affine_frame
 from orthobandit.design import _points, _solver
 from orthobandit.design._points import Points, View
 from orthobandit.design._solver import d_optimal

@@ -7,7 +7,7 @@ import numpy as np
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, SubGaussian, Tally
 from orthobandit.estimate.certificate import Chain
 from orthobandit.experiment.certificate import certify
-from orthobandit.experiment.record import Record, commitment_of
+from orthobandit.experiment.ledger.record import Record, commitment_of
 
 
 def coins(rng, means, rounds):

@@ -10,8 +10,8 @@ from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.estimate.certificate import Certificate, Chain
 from orthobandit.experiment.certificate import certify
-from orthobandit.experiment.ledger import Ledger
-from orthobandit.experiment.record import Record, commitment_of
+from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.record import Record, commitment_of
 from orthobandit.policy import UniformAllocation
 from orthobandit.verify import verify
 

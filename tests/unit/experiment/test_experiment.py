@@ -16,10 +16,10 @@ from orthobandit.errors import (
     UnknownProposalError,
 )
 from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegression
-from orthobandit.experiment.audit import audited, replayed
-from orthobandit.experiment.entries import Asked
+from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.draw.audit import audited, replayed
+from orthobandit.experiment.ledger.entries import Asked
 from orthobandit.experiment.settings import Settings
-from orthobandit.experiment.shared import SharedLedger
 from orthobandit.policy import SBE, UniformAllocation
 
 from .conftest import played

@@ -21,8 +21,8 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.estimate import OnlineRegression
-from orthobandit.experiment import shared as module
-from orthobandit.experiment.entries import Noted
+from orthobandit.experiment.commit import shared_ledger as module
+from orthobandit.experiment.ledger.entries import Noted
 
 from .conftest import played
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment
-from orthobandit._plain import unpacked
-from orthobandit.experiment.ledger import Ledger
+from orthobandit._foundation.json_arrays import unpacked
+from orthobandit.experiment.ledger.ledger import Ledger
 
 KINDS = {"deadlines": np.float64, "forecasts": np.float64, "values": np.float64}
 KINDS |= {"held": np.bool_, "informed": np.bool_}

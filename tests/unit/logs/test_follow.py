@@ -7,7 +7,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet, Asymptotic, Bounded, ContrastSequence, Plan, Tally
-from orthobandit.logs.effects import gaps_of
+from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.follow import MOST_PAIRED, Follower, pairs_of
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.values import ArmValues

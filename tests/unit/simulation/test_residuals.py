@@ -18,7 +18,7 @@ from orthobandit.estimate import (
     RunningMean,
     SubGaussian,
 )
-from orthobandit.estimate.baseline import Forecaster
+from orthobandit.estimate.forecast.baselines import Forecaster
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import Gaussian, Sine
 from orthobandit.simulation.adversaries import Adaptive, CancelBest

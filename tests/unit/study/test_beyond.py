@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.study.paper import SECTIONS
-from orthobandit.study.report import build, derive
-from orthobandit.study.sections import Scope
-from orthobandit.study.sections.coverage import DELTA
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.report import build, derive
+from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.sections.coverage import DELTA
 
 COVERAGE, EARNING = SECTIONS["coverage"], SECTIONS["earning"]
 

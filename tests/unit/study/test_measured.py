@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orthobandit.study.sections import Measured, Verdict, tally
-from orthobandit.study.sections.measured import LEVEL, Fit
+from orthobandit.reproduction.sections import Measured, Verdict, tally
+from orthobandit.reproduction.sections.measured import LEVEL, Fit
 
 
 def kind(measured, relation="≤", bound=1.0):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orthobandit.reproduction.paper import CUT, G_OPT, OURS, SECTIONS
+from orthobandit.reproduction.sections import Scope
 from orthobandit.simulation import successor_sphere
-from orthobandit.study.paper import CUT, G_OPT, OURS, SECTIONS
-from orthobandit.study.sections import Scope
 
 SPHERE, SMALL = SECTIONS["sphere"], SECTIONS["small-gap-10"]
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from orthobandit.reproduction.sections.measured import Fit
 from orthobandit.study.cells import Cell
-from orthobandit.study.sections.measured import Fit
 from orthobandit.study.tables import (
     compared,
     compared_table,

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.sections import survivors as survivors_section
+from orthobandit.reproduction.sections.measured import PARTS, schedule_exponent, schedule_worst
+from orthobandit.reproduction.sections.scaling import MARGIN
 from orthobandit.simulation import exact_gap
 from orthobandit.study.cells import Cache
-from orthobandit.study.paper import SECTIONS
-from orthobandit.study.sections import Scope
-from orthobandit.study.sections import survivors as survivors_section
-from orthobandit.study.sections.measured import PARTS, schedule_exponent, schedule_worst
-from orthobandit.study.sections.scaling import MARGIN
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join
 from orthobandit.study.tasks import track_floor, track_moments, track_survivors

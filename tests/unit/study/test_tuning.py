@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from orthobandit.study.sections import Scope
-from orthobandit.study.sections.contenders import (
+from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.sections.contenders import (
     NARROW,
     UNTUNED,
     WIDE,

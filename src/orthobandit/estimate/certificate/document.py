@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._files import write_text
+from orthobandit._foundation.files import write_text
 from orthobandit.errors import CertificateError, FileFormatError
 from orthobandit.estimate.certificate.chain import Chain
-from orthobandit.estimate.confidence import Confidence, SubGaussian
+from orthobandit.estimate.confidence.modes import Confidence, SubGaussian
 from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
-from orthobandit.experiment.entries import NUMBERED, Asked, Entry, Noted, Told
-from orthobandit.experiment.store.base import Row
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted, Told
 from orthobandit.experiment.store.columns import Column
+from orthobandit.experiment.store.contract import Row
 from orthobandit.experiment.store.order import Head
 
 BLOCK = 1024  # entries between two marks

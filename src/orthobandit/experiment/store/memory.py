@@ -15,9 +15,9 @@ from orthobandit.errors import (
     ParameterError,
     UnknownExperimentError,
 )
-from orthobandit.experiment.entries import Entry
-from orthobandit.experiment.store.base import Outcome, Row, Writer
+from orthobandit.experiment.ledger.entries import Entry
 from orthobandit.experiment.store.columns import CHUNK
+from orthobandit.experiment.store.contract import Outcome, Row, Writer
 from orthobandit.experiment.store.log import BLOCK, Log
 from orthobandit.experiment.store.order import as_json, check_drawn, check_snapshot
 
@@ -27,7 +27,7 @@ class MemoryStore:
 
     Examples
     --------
-    >>> from orthobandit.experiment.entries import Noted
+    >>> from orthobandit.experiment.ledger.entries import Noted
     >>> store = MemoryStore()
     >>> store.create({"window": 60})
     >>> with store.exclusive() as writer:

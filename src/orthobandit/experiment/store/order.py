@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orthobandit.errors import ParameterError, UnknownProposalError
-from orthobandit.experiment.entries import Asked, Entry, Told
+from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 
 
 class Head(NamedTuple):

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
-from orthobandit.experiment.health import ALARM, Missing, SampleRatio
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.estimate.health.balance import ALARM, Missing, SampleRatio
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.checks.one_look import missing_p_value, ratio_p_value
 from orthobandit.logs.results import Diagnostic

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.checks.balance import missing_values, sample_ratios

@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.estimate import ContrastSequence
-from orthobandit.estimate.boundaries import tightest_rho
-from orthobandit.estimate.evidence import SUMMED, Evidence, events
-from orthobandit.experiment.constancy import FIRST, Drift, ends_of, evidence_since, level_of
+from orthobandit.estimate.confidence.boundaries import tightest_rho
+from orthobandit.estimate.confidence.evidence import SUMMED, Evidence, events
+from orthobandit.estimate.health.constancy import FIRST, Drift, ends_of, evidence_since, level_of
 from orthobandit.logs.follow import Snapshot
 
 ALPHA = 1e-3  # chance of a false alarm
@@ -29,9 +29,9 @@ def find_drift(
 ) -> tuple[DriftFound | None, int]:
     """Return the first drift of a gap that the log shows, if any, and how many splits were tried.
 
-    As :class:`~orthobandit.experiment.constancy.Constancy`: after 64 rounds and each time that their number
-    has doubled, at a snapshot, the intervals so far are compared with those of what follows, at every later
-    snapshot, all at once; the largest residual is that of the whole log.
+    As :class:`~orthobandit.estimate.health.constancy.Constancy`: after 64 rounds and each time that their
+    number has doubled, at a snapshot, the intervals so far are compared with those of what follows, at every
+    later snapshot, all at once; the largest residual is that of the whole log.
 
     Parameters
     ----------

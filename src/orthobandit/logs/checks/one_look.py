@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import chi2
 
-from orthobandit._linalg import RangeFactor
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.linalg import RangeFactor
+from orthobandit._foundation.types import Array, Mask, Whole
 
 RARE = 5.0  # rows that are expected of an arm, below which it is counted together with other rare ones
 ROUNDING = 1e-9  # part of a variance

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit.experiment.constancy import FIRST, level_of
+from orthobandit.estimate.health.constancy import FIRST, level_of
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.checks.drift import ALPHA
+from orthobandit.logs.effects.joint import Joint, JointSums, PairPath, series_of
+from orthobandit.logs.effects.lifts import gap_and_level, lift_at_all_times
+from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.follow import MOST_PAIRED, Follower
-from orthobandit.logs.joint import Joint, JointSums, PairPath, series_of
-from orthobandit.logs.lifts import gap_and_level, lift_at_all_times
-from orthobandit.logs.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.results import Diagnostic, Interval
 from orthobandit.logs.when import when
 

@@ -6,7 +6,7 @@ from math import log, sqrt
 import numpy as np
 from scipy.stats import norm, t
 
-from orthobandit._types import Array, Mask
+from orthobandit._foundation.types import Array, Mask
 from orthobandit.logs.peers.strata import Strata, levels_before
 
 Part = tuple[Array, Array, Array]  # counts, sums and squares (N,) of an arm

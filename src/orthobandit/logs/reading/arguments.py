@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from orthobandit._checks import check_choice, check_fraction, check_positive, nearest
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, nearest
 from orthobandit.errors import FileFormatError, InputError, ParameterError
 from orthobandit.logs.question import BASELINES, MISSING, Question
 from orthobandit.logs.reading.engine import Opened

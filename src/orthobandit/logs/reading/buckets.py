@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.cells import Cells
 from orthobandit.logs.question import Question

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_positive
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_choice, check_positive
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.engine import Opened, ibis

@@ -45,7 +45,7 @@ def _words(error: Exception) -> str:
 
 def ibis() -> Any:
     """Return the package Ibis."""
-    from orthobandit._files import optional_package
+    from orthobandit._foundation.files import optional_package
 
     return optional_package("ibis", "logs", "Analysing a log")
 

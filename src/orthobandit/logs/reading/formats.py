@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice
+from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import FileFormatError, ParameterError
 from orthobandit.logs.reading.readers import read_export, read_exposures, read_obp
 from orthobandit.logs.reading.vowpal import read_vw

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Whole
+from orthobandit._foundation.types import Whole
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.engine import Opened, ibis
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit._arm_tables import label_of, number_of, read_table
-from orthobandit._checks import nearest
-from orthobandit._types import Whole
+from orthobandit._foundation.arm_tables import label_of, number_of, read_table
+from orthobandit._foundation.checks import nearest
+from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, LabelError
 from orthobandit.logs.question import Question

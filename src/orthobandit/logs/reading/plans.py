@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from orthobandit._checks import nearest
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import nearest
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, LabelError, ProbabilityError
 from orthobandit.logs.question import Question

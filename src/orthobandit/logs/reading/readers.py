@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._checks import nearest
-from orthobandit._files import pyarrow
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import nearest
+from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.reading.clock import seconds_of, when_of
 from orthobandit.logs.reading.engine import Opened, ibis

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from orthobandit._checks import nearest
-from orthobandit._files import optional_package
+from orthobandit._foundation.checks import nearest
+from orthobandit._foundation.files import optional_package
 from orthobandit.errors import FileFormatError, InputError, ParameterError
 from orthobandit.estimate import Bounded
 from orthobandit.experiment import Experiment

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._files import pyarrow
+from orthobandit._foundation.files import pyarrow
 from orthobandit.errors import FileFormatError, InputWarning
 
 COST, CHOSEN, PROBABILITY = "_label_cost", "_label_action", "_label_probability"

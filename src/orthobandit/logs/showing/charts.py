@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from orthobandit._text import FINEST, LARGE, is_known
 from orthobandit.logs.results import Interval
 from orthobandit.logs.showing.numbers import number
 from orthobandit.logs.showing.words import printable
+from orthobandit.showing.text import FINEST, LARGE, is_known
 
 FINE = 1000  # units of a picture's width and height
 HUGE = 1e300  # beyond it differences overflow

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from orthobandit._files import optional_package
-from orthobandit._plots import axes_for
-from orthobandit._text import is_known
+from orthobandit._foundation.files import optional_package
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.showing.charts import COLOURS, Scale
 from orthobandit.logs.showing.numbers import DAY
 from orthobandit.logs.showing.over_time import FEW, thinned, value_scale
 from orthobandit.logs.showing.words import printable
+from orthobandit.showing.figure import axes_for
+from orthobandit.showing.text import is_known
 
 LINES = 6  # arms that are drawn over time
 PAINT = {"good": "tab:green", "bad": "tab:red", "open": "tab:blue"}

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from orthobandit._text import html_table, html_words
 from orthobandit.logs.results import Analysis, Effect
 from orthobandit.logs.showing.numbers import number
 from orthobandit.logs.showing.words import (
@@ -14,6 +13,7 @@ from orthobandit.logs.showing.words import (
     mean_places,
     title_words,
 )
+from orthobandit.showing.text import html_table, html_words
 
 Columns = dict[str, list[Any]]
 

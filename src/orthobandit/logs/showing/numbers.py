@@ -3,8 +3,8 @@
 import math
 from datetime import UTC, datetime
 
-from orthobandit._text import is_known, places_of, span
 from orthobandit.logs.results import Interval
+from orthobandit.showing.text import is_known, places_of, span
 
 HOUR, DAY = 3600.0, 86400.0
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from orthobandit._text import is_known
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.logs.results import Analysis, MetricResult, Moment
 from orthobandit.logs.showing.charts import Scale, Series, band, line, plot, shown, stack
 from orthobandit.logs.showing.numbers import time_words
 from orthobandit.logs.showing.words import gap_words, interval_words
+from orthobandit.showing.text import is_known
 
 MARKS = 400  # points of a picture
 FEW = 120  # points of each of many

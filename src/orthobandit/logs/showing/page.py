@@ -5,7 +5,6 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from orthobandit._text import is_known
 from orthobandit.logs.results import Analysis, Effect, MetricResult
 from orthobandit.logs.showing.charts import Bar, forest, shown
 from orthobandit.logs.showing.numbers import (
@@ -32,6 +31,7 @@ from orthobandit.logs.showing.words import (
     size_words,
     title_words,
 )
+from orthobandit.showing.text import is_known
 
 STATUS = {"fine": "good", "note": "open", "alarm": "bad"}
 OVER_TIME = "Line: estimate; band: interval, cut off where it was much wider than now."

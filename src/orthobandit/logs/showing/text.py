@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from textwrap import fill
 
-from orthobandit._text import is_known, text_table
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
 from orthobandit.logs.showing.numbers import (
     estimate_words,
@@ -30,6 +29,7 @@ from orthobandit.logs.showing.words import (
     size_words,
     title_words,
 )
+from orthobandit.showing.text import is_known, text_table
 
 WIDE = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]

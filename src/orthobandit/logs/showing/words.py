@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 
-from orthobandit._text import is_known, places_of
 from orthobandit.logs.results import (
     Analysis,
     Diagnostic,
@@ -13,6 +12,7 @@ from orthobandit.logs.results import (
     Rival,
 )
 from orthobandit.logs.showing.numbers import estimate_words, number, span_words
+from orthobandit.showing.text import is_known, places_of
 
 NAMED = 12  # arms that are named in a line
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import PairGeometry, Tally
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._types import Array
+from orthobandit._foundation.types import Array
 from orthobandit.estimate.augmented import with_diagonal
-from orthobandit.estimate.boundaries import WIDE, tightest_rho
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Tuning
+from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
+from orthobandit.estimate.confidence.evidence import Tuning
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.settings import Settings
 
 RESERVE = 0.02  # of δ that is kept for arms that come and go

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from orthobandit._linalg import solve_ridge
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.linalg import solve_ridge
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, contrast_design, contrast_weights, earning_design
 from orthobandit.policy.anytime.delta import TINY

@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_fits, check_fraction, check_positive, check_whole
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import (
+    check_choice,
+    check_fits,
+    check_fraction,
+    check_positive,
+    check_whole,
+)
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.baseline import ARMA, Baseline, check_baseline
-from orthobandit.estimate.boundaries import WIDE
-from orthobandit.estimate.confidence import Asymptotic, Bounded, Confidence
-from orthobandit.estimate.evidence import Tuning
+from orthobandit.estimate.confidence.boundaries import WIDE
+from orthobandit.estimate.confidence.evidence import Tuning
+from orthobandit.estimate.confidence.modes import Asymptotic, Bounded, Confidence
+from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.policy._states import check_late, check_observed, clear
 from orthobandit.policy.anytime.changes import extended, without
 from orthobandit.policy.anytime.delta import SHOWN
@@ -55,8 +61,8 @@ class AnytimeElimination:
 
     Rounds come in batches that grow by a constant factor. Every batch adds to unbiased estimates of all
     pairs (:mod:`orthobandit.estimate.augmented`), whose intervals hold at all times at once
-    (:mod:`orthobandit.estimate.confidence`). Every arm is tested against the leader of the moment: if it is
-    best, it is no worse than any rival, whichever the past suggests. Arms that fail are dropped, and the
+    (:mod:`orthobandit.estimate.confidence.modes`). Every arm is tested against the leader of the moment: if
+    it is best, it is no worse than any rival, whichever the past suggests. Arms that fail are dropped, and the
     next batch is planned for the pairs that are still open. The first two batches, which warm up the
     baseline and tune the boundaries, are not counted. Beyond the paper (Kim, Kim & Oh 2025): no unknown
     constants, and no union over rivals.

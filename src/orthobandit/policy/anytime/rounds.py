@@ -7,14 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orthobandit._linalg import solve_ridge
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.linalg import solve_ridge
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
-from orthobandit.estimate.boundaries import WIDE
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import (
+from orthobandit.estimate.confidence.boundaries import WIDE
+from orthobandit.estimate.confidence.evidence import (
     Batch,
     Evidence,
     Sizes,
@@ -24,6 +23,7 @@ from orthobandit.estimate.evidence import (
     quiet_arms,
     relative_squares,
 )
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import TINY
 from orthobandit.policy.anytime.settings import Settings

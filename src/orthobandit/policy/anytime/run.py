@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
-from orthobandit.estimate.boundaries import WIDE, normal_mixture
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Evidence, Tuning
+from orthobandit.estimate.confidence.boundaries import WIDE, normal_mixture
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.rounds import EVIDENCE, Rounds, rivals_of, with_rivals

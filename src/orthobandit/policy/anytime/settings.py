@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from orthobandit.arms import ArmSet
-from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.confidence.modes import Confidence
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 5}

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
-from orthobandit.estimate.evidence import Evidence
+from orthobandit.estimate.confidence.evidence import Evidence
 from orthobandit.policy._states import dump_state, freeze, load_array, load_tally
 from orthobandit.policy.anytime.rounds import EVIDENCE
 from orthobandit.policy.anytime.run import Run
@@ -41,16 +41,16 @@ class AnytimeState:
         Variance of a residual.
     watched, squared, scattered, largest, excess : (...) arrays
         Sizes of residuals from the pilot on, `scattered` after it from then on; see
-        :class:`~orthobandit.estimate.evidence.Sizes`.
+        :class:`~orthobandit.estimate.confidence.evidence.Sizes`.
     drawn, relative : (..., K) arrays
         Rounds of each arm, and its squared residuals in units of the others'; see
-        :func:`~orthobandit.estimate.evidence.relative_squares`.
+        :func:`~orthobandit.estimate.confidence.evidence.relative_squares`.
     informed : (...) array
         Events of all batches from the pilot on, each by itself.
     totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
-        Evidence on every pair; see :class:`~orthobandit.estimate.confidence.Evidence`.
+        Evidence on every pair; see :class:`~orthobandit.estimate.confidence.modes.Evidence`.
     alpha, rho, scale : (..., K, K) arrays
-        Tuning of every pair; see :class:`~orthobandit.estimate.confidence.Tuning`.
+        Tuning of every pair; see :class:`~orthobandit.estimate.confidence.modes.Tuning`.
     left : (..., K) array
         What is left of δ for each arm, should it be the best.
     met : (..., K, K) array of bool

@@ -4,10 +4,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from orthobandit._checks import check_choice
+from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import ParameterError
-from orthobandit.estimate.baseline import BASELINES
-from orthobandit.estimate.confidence import CONFIDENCES, Confidence
+from orthobandit.estimate.confidence.modes import CONFIDENCES, Confidence
+from orthobandit.estimate.forecast.baselines import BASELINES
 from orthobandit.policy.anytime.policy import AnytimeElimination
 
 T = TypeVar("T")

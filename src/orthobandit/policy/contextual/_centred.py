@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.policy.contextual._moments import add_outer, dot, invert, mean_into, update_inverse
 
 REFRESH = 1024  # rounds after which the inverse is computed afresh, so that rounding cannot pile up

@@ -5,9 +5,9 @@ Loops run along the last axis, so that they are vectorised without reordering an
 
 import numpy as np
 
-from orthobandit._compile import compiled
-from orthobandit._linalg import backward, cholesky_into, forward
-from orthobandit._types import Array
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import backward, cholesky_into, forward
+from orthobandit._foundation.types import Array
 
 
 @compiled

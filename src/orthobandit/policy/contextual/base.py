@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline
 from orthobandit.estimate.plan import Plan

@@ -5,11 +5,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_choice, check_positive
-from orthobandit._compile import compiled
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_choice, check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.design.ball import ball_into
-from orthobandit.estimate.baseline import Baseline, RunningMean, check_baseline
+from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
 from orthobandit.policy.contextual._centred import CentredMemory, begin_centred, scale_into, score_centred
 from orthobandit.policy.contextual._moments import pair_widths_into, scores_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_fraction, check_positive
-from orthobandit._compile import compiled
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_fraction, check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Confidence
-from orthobandit.estimate.baseline import ARMA, Baseline, check_baseline
-from orthobandit.estimate.confidence import Bounded, SubGaussian
+from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
+from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.policy.contextual._centred import (
     CentredMemory,
     begin_centred,

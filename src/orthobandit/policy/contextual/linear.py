@@ -5,11 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_positive
-from orthobandit._compile import compiled
-from orthobandit._draws import fill_normals, starting_point
-from orthobandit._linalg import cholesky_into
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.draws import fill_normals, starting_point
+from orthobandit._foundation.linalg import cholesky_into
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import Baseline
 from orthobandit.policy.contextual._moments import add_outer, dot, invert, times, update_inverse
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep

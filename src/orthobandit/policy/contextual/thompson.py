@@ -5,12 +5,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._checks import check_positive, check_whole
-from orthobandit._compile import compiled
-from orthobandit._draws import starting_point
-from orthobandit._linalg import cholesky_into
-from orthobandit._types import Array, Whole
-from orthobandit.estimate.baseline import ARMA, Baseline, RunningMean, check_baseline
+from orthobandit._foundation.checks import check_positive, check_whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.draws import starting_point
+from orthobandit._foundation.linalg import cholesky_into
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.estimate.forecast.baselines import ARMA, Baseline, RunningMean, check_baseline
 from orthobandit.policy.contextual._centred import (
     CentredMemory,
     begin_centred,

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orthobandit.errors import InputError, OrthobanditError
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.store.schema import EXPERIMENTS, PLANS
+from orthobandit.experiment.store.sql.schema import EXPERIMENTS, PLANS
 from orthobandit.service.admin.database import Database, check_there, opened
 
 

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from orthobandit.errors import UnknownExperimentError
-from orthobandit.experiment.store.dialects import address, connected, file_of
-from orthobandit.experiment.store.failures import named_errors
-from orthobandit.experiment.store.service_schema import METADATA
-from orthobandit.experiment.store.upgrade import NEWEST, found_version, is_ready
+from orthobandit.experiment.store.sql.dialects import address, connected, file_of
+from orthobandit.experiment.store.sql.failures import named_errors
+from orthobandit.experiment.store.sql.service_schema import METADATA
+from orthobandit.experiment.store.sql.upgrade import NEWEST, found_version, is_ready
 
 PATIENCE = 30.0  # seconds to wait for other processes
 # Those that follow from others are left out: what release made the tables is known anew.

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from orthobandit.errors import FileFormatError, VersionError
-from orthobandit.experiment.store.upgrade import NEWEST
+from orthobandit.experiment.store.sql.upgrade import NEWEST
 from orthobandit.service.admin.database import TABLES, check_there, opened, reading
 from orthobandit.service.admin.write import FORMAT
 

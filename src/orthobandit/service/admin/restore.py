@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from orthobandit.errors import ParameterError, StorageError
-from orthobandit.experiment.store.dialects import lock_tables, writing
-from orthobandit.experiment.store.upgrade import is_ready
+from orthobandit.experiment.store.sql.dialects import lock_tables, writing
+from orthobandit.experiment.store.sql.upgrade import is_ready
 from orthobandit.service.admin.database import TABLES, Database, make_private, opened
 from orthobandit.service.admin.read import Kept
 

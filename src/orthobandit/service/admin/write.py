@@ -19,9 +19,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orthobandit._files import whole_file
+from orthobandit._foundation.files import whole_file
 from orthobandit.errors import DamagedStoreError, ParameterError
-from orthobandit.experiment.store.upgrade import NEWEST, is_ready
+from orthobandit.experiment.store.sql.upgrade import NEWEST, is_ready
 from orthobandit.service.admin.database import TABLES, Database, check_there, opened, reading
 
 FORMAT = 1

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from orthobandit.experiment.coroutines import AsyncExperiment
+from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.service.api.base import WRITES, Key
 from orthobandit.service.api.requests import AskBody, AskManyBody, TellBody, TellManyBody
 from orthobandit.service.api.responses import ProposalAnswer, ProposalsAnswer, ToldAnswer

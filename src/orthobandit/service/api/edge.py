@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from orthobandit.experiment.coroutines import AsyncExperiment
-from orthobandit.experiment.edge import LASTS
+from orthobandit.experiment.async_experiment import AsyncExperiment
+from orthobandit.experiment.draw.edge_plan import LASTS
 from orthobandit.service.api.assignments import sent
 from orthobandit.service.api.base import READS, WRITES, Key, experiment_of
 from orthobandit.service.api.requests import ExposuresBody

@@ -4,8 +4,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.experiment import Experiment, Proposal
-from orthobandit.experiment.exposures import Exposed, Refusal
-from orthobandit.experiment.report import Report
+from orthobandit.experiment.draw.exposures import Exposed, Refusal
+from orthobandit.experiment.report.report import Report
 from orthobandit.service.http.problem_kinds import PREFIX, kind_of
 
 
@@ -194,7 +194,7 @@ class MetricAnswer(BaseModel):
 
 
 class ReportAnswer(BaseModel):
-    """What is known now, and what to do; see `orthobandit.experiment.report.Report`."""
+    """What is known now, and what to do; see `orthobandit.experiment.report.report.Report`."""
 
     advice: str
     status: str

@@ -6,7 +6,7 @@ from contextlib import suppress
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from orthobandit.experiment.store.dialects import address, connected, file_of
+from orthobandit.experiment.store.sql.dialects import address, connected, file_of
 
 LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
 PATIENCE = 5.0  # seconds

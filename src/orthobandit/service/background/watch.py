@@ -9,8 +9,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from orthobandit.errors import ConflictError, DamagedStoreError, OrthobanditError
-from orthobandit.experiment.report import Report
-from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS
+from orthobandit.experiment.report.report import Report
+from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")

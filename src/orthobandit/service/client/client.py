@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from orthobandit._files import optional_package
+from orthobandit._foundation.files import optional_package
 from orthobandit.errors import OrthobanditError, ServiceError
-from orthobandit.estimate.forecaster import Covariates
+from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment import Proposal
-from orthobandit.experiment.edge import EdgePlan
+from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.settings import Silence, Unknown
 from orthobandit.service.client.calls import (
     Call,

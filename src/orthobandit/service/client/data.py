@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
-from orthobandit.experiment.report_data import ReportData
+from orthobandit.experiment.report.data import ReportData
 
 __all__ = [
     "DescribedArm",

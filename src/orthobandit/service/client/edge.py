@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 from orthobandit.errors import ServiceError
-from orthobandit.experiment.edge import Drawn, EdgePlan
+from orthobandit.experiment.draw.edge_plan import Drawn, EdgePlan
 from orthobandit.service.client.client import RETRIES, TIMEOUT, Client
 from orthobandit.service.client.data import ExposuresData
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS
+from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.dashboard.actions import Action
 from orthobandit.service.registry import Registry
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from orthobandit.errors import InputError
 from orthobandit.experiment import Guardrail
-from orthobandit.experiment.guardrails import rail_words
+from orthobandit.experiment.ledger.guardrails import rail_words
 from orthobandit.experiment.settings import Options
 from orthobandit.service.api.requests import CreateBody
 from orthobandit.service.dashboard.form_fields import bounds, number

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fastapi.concurrency import run_in_threadpool
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.experiment.glance import Glance
+from orthobandit.experiment.report.overview import Glance
 from orthobandit.service.dashboard.time_series import Head, History
 from orthobandit.service.registry import Registry
 

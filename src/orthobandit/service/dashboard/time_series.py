@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from orthobandit.experiment.report import Report
-from orthobandit.experiment.store.schema import EVENTS, EXPERIMENTS, PLANS, PROPOSALS
+from orthobandit.experiment.report.report import Report
+from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS, PROPOSALS
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import HISTORY
 

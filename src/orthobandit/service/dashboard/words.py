@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from orthobandit._text import places_of, span
 from orthobandit.experiment import Guardrail, Metric
-from orthobandit.experiment.glance import Glance
-from orthobandit.experiment.guardrails import rail_words
-from orthobandit.experiment.report import MetricReport, Report
+from orthobandit.experiment.ledger.guardrails import rail_words
+from orthobandit.experiment.report.overview import Glance
+from orthobandit.experiment.report.report import MetricReport, Report
+from orthobandit.showing.text import places_of, span
 
 TINY = 1e-12  # differences below this are rounding
 

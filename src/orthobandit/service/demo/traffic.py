@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from secrets import token_hex
 
-from orthobandit._checks import check_positive
+from orthobandit._foundation.checks import check_positive
 from orthobandit.errors import ClosedError, UnknownExperimentError
 from orthobandit.service.client.client import Client
 from orthobandit.service.client.data import ReportData

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthobandit._random import stream
+from orthobandit._foundation.random import stream
 
 # How much more often visitors sign up on each page than on the first one.
 PAGES = {

@@ -12,8 +12,8 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from orthobandit._checks import check_choice
-from orthobandit.experiment.store.dialects import lock_tables
+from orthobandit._foundation.checks import check_choice
+from orthobandit.experiment.store.sql.dialects import lock_tables
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import TOKENS

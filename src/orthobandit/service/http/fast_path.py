@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.experiment.coroutines import AsyncExperiment
+from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.service.http.auth import ROLES, Tokens
 from orthobandit.service.http.idempotency import Keyed
 from orthobandit.service.http.problems import problem_of

@@ -11,7 +11,7 @@ from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.once import LONGEST
+from orthobandit.experiment.commit.idempotency import LONGEST
 
 IdempotencyKey = Annotated[
     str | None,

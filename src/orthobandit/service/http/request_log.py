@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from orthobandit._checks import check_choice
+from orthobandit._foundation.checks import check_choice
 
 STYLES = ("json", "text", "none")
 REQUEST: ContextVar[str] = ContextVar("request", default="")  # the id of the request that is being answered

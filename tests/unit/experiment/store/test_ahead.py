@@ -5,10 +5,10 @@ import sqlalchemy as sa
 
 from experiment_samples import asked, next_block, told
 from orthobandit.errors import DamagedStoreError
-from orthobandit.experiment.entries import encoded
+from orthobandit.experiment.ledger.entries import encoded
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.reader import AHEAD, Ahead
-from orthobandit.experiment.store.schema import REWARDS
+from orthobandit.experiment.store.sql.reader import AHEAD, Ahead
+from orthobandit.experiment.store.sql.schema import REWARDS
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, next_block, python, texts, told
-from orthobandit.experiment.entries import Noted, encoded
+from orthobandit.experiment.ledger.entries import Noted, encoded
 from orthobandit.experiment.store import SQLStore
 
 # Forks a worker for each line it reads: starting Python anew takes longer than all the work.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, asked, long_log, texts, told
-from orthobandit.experiment.entries import Asked, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Told, encoded
 from orthobandit.experiment.store import MemoryStore
 from orthobandit.experiment.store.columns import CHUNK
 from orthobandit.experiment.store.log import BLOCK

@@ -6,16 +6,16 @@ import pytest
 
 from experiment_samples import append, python
 from orthobandit.errors import StorageError
-from orthobandit.experiment.entries import Noted
+from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.dialects import address, connected
+from orthobandit.experiment.store.sql.dialects import address, connected
 
 MODE = "PRAGMA journal_mode"
 # Workers are forked: starting Python anew for each takes longer than all the work.
 FORKED = """
 import os
 from orthobandit.errors import ExperimentExistsError
-from orthobandit.experiment.entries import Noted
+from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.store import SQLStore
 
 def every(work, names):
@@ -67,7 +67,7 @@ with SQLStore(sys.argv[1]).exclusive():
 
 FORK = """
 import os
-from orthobandit.experiment.entries import Noted
+from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.store import SQLStore
 def tick(by):
     with store.exclusive() as writer:

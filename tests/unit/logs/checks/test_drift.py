@@ -5,7 +5,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet, Bounded, Plan
-from orthobandit.experiment.constancy import Constancy
+from orthobandit.estimate.health.constancy import Constancy
 from orthobandit.logs.checks.drift import find_drift
 
 ARMS = {

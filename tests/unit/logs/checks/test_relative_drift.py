@@ -9,8 +9,8 @@ from orthobandit import analyse
 from orthobandit.logs import Ratio
 from orthobandit.logs.checks import relative_drift
 from orthobandit.logs.checks.relative_drift import constant_lift, constant_ratios, split_steps
-from orthobandit.logs.metrics import followed
-from orthobandit.logs.ratios import RatioScores
+from orthobandit.logs.effects.metrics import followed
+from orthobandit.logs.effects.ratios import RatioScores
 from ratio_worlds import HOURS, cells_of_ratio, drawn, lifted, measure, noisy, ramp, ramped
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from tests.unit.logs.found import NOTHING, effect, everything, found, metric, unknown
 
-from orthobandit._text import places_of
 from orthobandit.logs.results import Diagnostic
 from orthobandit.logs.showing.numbers import (
     half_width,
@@ -20,6 +19,7 @@ from orthobandit.logs.showing.numbers import (
 )
 from orthobandit.logs.showing.text import text_of
 from orthobandit.logs.showing.words import interval_words
+from orthobandit.showing.text import places_of
 
 
 def row_of(text, *words):

@@ -9,8 +9,8 @@ import pytest
 from orthobandit import ArmSet, Environment, Experiment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
-from orthobandit.estimate.boundaries import WIDE
-from orthobandit.estimate.evidence import Evidence, Tuning, draws_waited
+from orthobandit.estimate.confidence.boundaries import WIDE
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning, draws_waited
 from orthobandit.policy import AnytimeElimination
 from orthobandit.policy.anytime.leading.against import Against, Shown
 from orthobandit.policy.anytime.leading.run import REMEMBERED

@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Bounded, SubGaussian
-from orthobandit.estimate.baseline import NoBaseline
+from orthobandit.estimate.forecast.baselines import NoBaseline
 from orthobandit.policy.contextual import (
     CentredThompson,
     ContextualBOSE,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
-from orthobandit.estimate.bets import BOLDEST
-from orthobandit.estimate.boundaries import WIDE
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Batch, Evidence, Tuning, draws_waited
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.estimate.confidence.bets import BOLDEST
+from orthobandit.estimate.confidence.boundaries import WIDE
+from orthobandit.estimate.confidence.evidence import Batch, Evidence, Tuning, draws_waited
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.rounds import EVIDENCE
 
 AT_A_TIME = 1 << 16  # arms whose boundaries are computed together, so that what is made on the way is small
@@ -25,7 +25,7 @@ class Shown:
     Attributes
     ----------
     events : float
-        See :attr:`~orthobandit.estimate.evidence.Sizes.events`.
+        See :attr:`~orthobandit.estimate.confidence.evidence.Sizes.events`.
     quiet : (n,) array of bool
         Whether a survivor, or the arm it is held against, is quiet.
     """
@@ -51,9 +51,10 @@ class Against:
     since : int
         Number of the first plan whose rounds count: the arm was chosen before.
     totals, weights, variances, slack, pooled, peaks : (n,) arrays
-        See :class:`~orthobandit.estimate.evidence.Evidence`; one entry a survivor, in ascending order.
+        See :class:`~orthobandit.estimate.confidence.evidence.Evidence`; one entry a survivor, in ascending
+        order.
     rho, scale : (n,) arrays
-        See :class:`~orthobandit.estimate.evidence.Tuning`.
+        See :class:`~orthobandit.estimate.confidence.evidence.Tuning`.
     """
 
     arm: int

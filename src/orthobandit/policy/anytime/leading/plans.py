@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from orthobandit._linalg import inverse_root
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.linalg import inverse_root
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, centred_design, earning_design
 from orthobandit.design.leader import Request, leader_probabilities, playable_arms

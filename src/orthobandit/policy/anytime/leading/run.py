@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._linalg import solve_ridge
-from orthobandit._types import Array, Whole
+from orthobandit._foundation.linalg import solve_ridge
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.augmented import RivalGeometry
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import quiet_arms
+from orthobandit.estimate.confidence.evidence import quiet_arms
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import cautious, shares, tuned
 from orthobandit.policy.anytime.leading.against import Against, Shown

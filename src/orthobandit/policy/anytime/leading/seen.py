@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
-from orthobandit.estimate.confidence import Confidence
-from orthobandit.estimate.evidence import Batch, expected_shares
+from orthobandit.estimate.confidence.evidence import Batch, expected_shares
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.rounds import Rounds
 
 

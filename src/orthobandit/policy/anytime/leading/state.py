@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._checks import check_fits
-from orthobandit._types import Array, Mask, Whole
+from orthobandit._foundation.checks import check_fits
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
-from orthobandit.estimate.confidence import Confidence
+from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.leading.run import LeadingRun
 from orthobandit.policy.anytime.settings import Settings
 from orthobandit.policy.anytime.state import AnytimeState

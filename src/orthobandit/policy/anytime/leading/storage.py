@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._plain import packed, sparse, unpacked, unsparse
+from orthobandit._foundation.json_arrays import packed, sparse, unpacked, unsparse
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally

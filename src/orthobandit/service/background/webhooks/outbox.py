@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from orthobandit._checks import check_choice
-from orthobandit.experiment.store.dialects import lock_tables
+from orthobandit._foundation.checks import check_choice
+from orthobandit.experiment.store.sql.dialects import lock_tables
 from orthobandit.service.background.webhooks.news import KINDS, News
 from orthobandit.service.background.webhooks.sending import Answer, check_url
 from orthobandit.service.background.webhooks.signing import new_secret

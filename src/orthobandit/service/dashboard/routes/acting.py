@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from orthobandit.experiment.ledger import STOPPED
-from orthobandit.experiment.report import Report
+from orthobandit.experiment.ledger.ledger import STOPPED
+from orthobandit.experiment.report.report import Report
 from orthobandit.service.api.base import Key
 from orthobandit.service.dashboard.actions import GRACE, Actions
 from orthobandit.service.dashboard.forms import Filled

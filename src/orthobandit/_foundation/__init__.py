@@ -1,0 +1,1 @@
+"""Numerics, random streams, compilation, files and checks that every other package builds on."""

@@ -1,0 +1,129 @@
+"""Checks of settings at the public edge: each names the argument, its value and the remedy."""
+
+import math
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._foundation.types import Whole
+from orthobandit.errors import ParameterError
+
+PATIENCE = 1800.0  # seconds
+
+
+def check_fraction(name: str, value: object) -> float:
+    """Return `value` as a float strictly between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1")
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return `value` as a finite float above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ParameterError(f"{name}={value!r} must be a finite number above 0")
+    return float(value)
+
+
+def check_whole(
+    name: str, value: object, least: int = 1, most: int | None = None, *, remedy: str = ""
+) -> int:
+    """Return `value` as an int of at least `least` and at most `most`; the `remedy` ends the message."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}{remedy}")
+    whole = int(value)
+    if most is not None and whole > most:
+        raise ParameterError(f"{name}={value!r} must be a whole number of at most {most:.3g}{remedy}")
+    return whole
+
+
+def check_fits(what: str, size: float, instead: str) -> None:
+    """Refuse what would need more memory than the machine has, before anything is allocated.
+
+    Parameters
+    ----------
+    what : str
+        What would need it.
+    size : float
+        Bytes.
+    instead : str
+        What can do with less.
+    """
+    if size > memory():
+        raise ParameterError(
+            f"{what} would need {size / 2**30:,.0f} GiB of memory, and this machine has"
+            f" {memory() / 2**30:,.1f}; {instead}"
+        )
+
+
+def check_in_time(what: str, seconds: float, instead: str) -> None:
+    """Refuse what would fit into memory and run for longer than anybody waits, before it begins.
+
+    Parameters
+    ----------
+    what : str
+        What would take so long.
+    seconds : float
+        On one core, roughly.
+    instead : str
+        What is quick.
+    """
+    if seconds > PATIENCE:
+        raise ParameterError(f"{what} would take about {seconds / 3600:,.1f} hours; {instead}")
+
+
+def memory() -> float:
+    """Return the bytes of memory of this machine; 16 GiB where it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 16.0 * 2**30
+
+
+def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
+    """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
+    names = list(valid)
+    if isinstance(value, str) and (value in names or (isinstance(valid, dict) and value in valid)):
+        return value
+    near = nearest_name(value, names)
+    hint = f"; did you mean {near!r}?" if near else ""
+    raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
+
+
+def check_pairs(pairs: ArrayLike, count: int) -> Whole:
+    """Return `pairs` as numbers (m, 2) of `count` arms, m ≥ 1."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
+        raise ParameterError(
+            f"pairs have shape {given.shape} and type {given.dtype};"
+            " numbers of arms (m, 2), one pair or more, are needed"
+        )
+    if np.any((given < 0) | (given >= count)):
+        raise ParameterError(f"pairs name an arm outside 0 to {count - 1}")
+    return given.astype(np.int64)
+
+
+def nearest(value: object, valid: Iterable[str]) -> str:
+    """Return what to say about an unknown name: the nearest valid one, or all of them.
+
+    Examples
+    --------
+    >>> nearest("scal", ["delta", "scale"]), nearest("foo", ["horizon", "seeds"])
+    ("did you mean 'scale'?", 'the names are horizon, seeds')
+    """
+    names = sorted(valid)
+    near = nearest_name(value, names)
+    if near:
+        return f"did you mean {near!r}?"
+    return f"the names are {', '.join(names)}" if names else "there are none"
+
+
+def nearest_name(value: object, names: list[str]) -> str | None:
+    """Return the valid name that an unknown one is most like, or None."""
+    # Below this share of common letters a suggestion is more often wrong than right.
+    found = get_close_matches(str(value).lower(), names, n=1, cutoff=0.55)
+    return found[0] if found else None

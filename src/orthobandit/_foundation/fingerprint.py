@@ -1,0 +1,226 @@
+"""One fingerprint for finished work: equal only if settings and code are.
+
+The package counts by the source of the modules that decide the numbers, found by following their imports. A
+user's own classes and functions count by the code that is loaded, with the names it uses: helpers, base
+classes and constants of their modules. Packages installed beside this one count by version.
+"""
+
+import ast
+import builtins
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property, partial
+from hashlib import blake2b
+from importlib import metadata
+from pathlib import Path
+from pickle import PicklingError
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from orthobandit.errors import ParameterError
+
+PACKAGE = __name__.partition(".")[0]
+ROOT = Path(__file__).parent.parent
+ENGINES = ("numpy", "scipy", "numba")  # their versions may move the last digit
+# What Python adds to a class by itself; the methods that a dataclass gets hold all that its fields decide.
+INCIDENTAL = {
+    *("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__parameters__"),
+    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"),
+    *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__protocol_attrs__", "_abc_impl"),
+}
+
+
+@runtime_checkable
+class HasIdentity(Protocol):
+    """A value that says by itself what tells it from others of its kind, whatever it has computed since."""
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values and arrays that are equal only for equal values."""
+        ...
+
+
+def fingerprint(value: Any, *modules: str) -> str:
+    """Return a hash of a value, of the code behind it, and of modules of the package with their imports.
+
+    Parameters
+    ----------
+    value
+        Plain values, arrays, functions, classes and objects, nested in any way.
+    *modules : str
+        Modules of this package that decide what is made of it.
+    """
+    content = (_engines(), package_code(*modules), _Walk().plain(value))
+    return blake2b(repr(content).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def package_code(*modules: str) -> str:
+    """Return a hash of the sources of modules of this package and of all that they import from it."""
+    found: dict[str, bytes] = {}
+    waiting = [name for name in modules if name.partition(".")[0] == PACKAGE]
+    while waiting:
+        name = waiting.pop()
+        path = _source(name)
+        if path is None or name in found:
+            continue
+        found[name] = path.read_bytes()
+        waiting += _imported(found[name])
+    digest = blake2b(digest_size=16)
+    for name in sorted(found):
+        digest.update(name.encode() + b"\0" + found[name] + b"\0")
+    return digest.hexdigest()
+
+
+def _source(name: str) -> Path | None:
+    place = ROOT.joinpath(*name.split(".")[1:])
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+def _imported(source: bytes) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (item.name for item in node.names if item.name.partition(".")[0] == PACKAGE)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
+            yield str(node.module)
+            yield from (f"{node.module}.{item.name}" for item in node.names)
+
+
+@cache
+def _engines() -> tuple[str, ...]:
+    return tuple(f"{name} {metadata.version(name)}" for name in ENGINES)
+
+
+@cache
+def _outside(module: str) -> str | None:
+    """Return what a module outside the user's own code counts as; None for the user's own."""
+    top = module.partition(".")[0]
+    if top in {"__main__", "__mp_main__"}:
+        return None  # a script or a notebook, whatever started it
+    if top == PACKAGE or top in sys.stdlib_module_names:
+        return module
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    installed = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")]
+    if not file or not any(Path(file).resolve().is_relative_to(folder) for folder in installed):
+        return None
+    try:
+        return f"{module} {metadata.version(top)}"
+    except metadata.PackageNotFoundError:
+        return f"{module} {getattr(sys.modules[top], '__version__', '')}"
+
+
+class _Walk:
+    """One walk over a value: what was met already is named, not walked again."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, tuple[int, Any]] = {}  # number in the walk; kept, so that no id is used twice
+        self._depth = 0  # of code: what stands in code need not be a value that can be copied
+
+    def plain(self, value: Any) -> Any:
+        """Return nested tuples of plain values that differ whenever the value or its code does."""
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+            return (type(value).__name__, repr(value))
+        if (isinstance(value, np.ndarray) and value.dtype != object) or isinstance(value, np.generic):
+            array = np.asarray(value)
+            return ("array", array.dtype.str, array.shape, array.tobytes())
+        if isinstance(value, HasIdentity):
+            return (type(value).__name__, *map(self.plain, value.identity()))
+        if id(value) in self._met:
+            return ("met", self._met[id(value)][0])
+        self._met[id(value)] = (len(self._met), value)
+        found = self._code(value)
+        if found is None:
+            found = self._container(value) or self._object(value)
+            # Equal values may or may not be one object: walked again, unless within itself.
+            del self._met[id(value)]
+        return found
+
+    def _container(self, value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return (type(value).__name__, tuple(self.plain(item) for item in value))
+        if type(value) is dict:
+            items = sorted(value.items(), key=lambda item: repr(item[0]))
+            return ("dict", tuple((self.plain(key), self.plain(item)) for key, item in items))
+        if isinstance(value, set | frozenset):
+            return ("set", tuple(self.plain(item) for item in sorted(value, key=repr)))
+        return None
+
+    def _code(self, value: Any) -> Any:
+        """Return what a function or class counts as; None for anything else."""
+        # Compiled by numba, or remembered by functools.
+        inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
+        if isinstance(inner, FunctionType) and not isinstance(value, FunctionType):
+            return self.plain(inner)
+        if isinstance(value, property):
+            return ("property", *map(self.plain, (value.fget, value.fset)))
+        if isinstance(value, cached_property):
+            return ("property", self.plain(value.func))
+        if isinstance(value, classmethod | staticmethod | MethodType):
+            owner = getattr(value, "__self__", None)
+            return (type(value).__name__, self.plain(value.__func__), self.plain(owner))
+        if isinstance(value, partial):
+            return ("partial", *map(self.plain, (value.func, value.args, value.keywords)))
+        if isinstance(value, ModuleType):
+            return ("module", value.__name__, _outside(value.__name__))
+        if isinstance(value, type | FunctionType | BuiltinFunctionType):
+            module = value.__module__ or ""
+            outside = _outside(module)
+            if outside is not None or isinstance(value, BuiltinFunctionType):
+                return (outside or module, value.__qualname__)
+            own = self._class(value) if isinstance(value, type) else self._function(value)
+            return (module, value.__qualname__, own)
+        return None
+
+    def _class(self, value: type) -> Any:
+        own = {name: item for name, item in vars(value).items() if name not in INCIDENTAL}
+        return (self.plain(value.__bases__), self._within_code(own))
+
+    def _function(self, function: FunctionType) -> Any:
+        held = [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+        given = (function.__defaults__, function.__kwdefaults__, held)
+        return (self._bytecode(function.__code__, function.__globals__), self._within_code(given))
+
+    def _within_code(self, value: Any) -> Any:
+        self._depth += 1
+        try:
+            return self.plain(value)
+        finally:
+            self._depth -= 1
+
+    def _bytecode(self, code: CodeType, names: dict[str, Any]) -> Any:
+        constants = tuple(
+            self._bytecode(item, names) if isinstance(item, CodeType) else self._within_code(item)
+            for item in code.co_consts
+        )
+        used = tuple(self._used(name, code, names) for name in code.co_names)
+        return (code.co_code, constants, code.co_names, code.co_varnames, used)
+
+    def _used(self, name: str, code: CodeType, names: dict[str, Any]) -> Any:
+        """Return what a name in the code stands for, as far as it is the user's own."""
+        if name not in names:
+            # An attribute or a builtin; or a module that is imported inside the function.
+            found = None if hasattr(builtins, name) else sys.modules.get(name)
+        else:
+            found = names[name]
+        if isinstance(found, ModuleType) and _outside(found.__name__) is None:
+            taken = [part for part in code.co_names if part in vars(found)]
+            return (found.__name__, tuple(self._within_code(vars(found)[part]) for part in taken))
+        return self._within_code(found)
+
+    def _object(self, value: Any) -> Any:
+        if is_dataclass(value):
+            kept = {field.name: getattr(value, field.name) for field in fields(value)}
+            return (self.plain(type(value)), self.plain(kept))
+        # Anything else is what it would be copied from.
+        try:
+            made = value.__reduce_ex__(4)
+        except (TypeError, AttributeError, PicklingError):
+            if self._depth:
+                return ("opaque", self.plain(type(value)))
+            raise ParameterError(
+                f"{value!r} cannot be told from others of its kind; to resume, use values that can be copied"
+            ) from None
+        return self.plain(made if isinstance(made, str) else list(made[:3]))

@@ -1,0 +1,179 @@
+"""Arrays and nested values as plain ones that survive JSON, which has no infinity and no NaN.
+
+Long arrays as their bytes in text, which is exact, short, and quick to write and to read.
+"""
+
+import math
+from base64 import b64decode, b64encode
+from binascii import Error
+from collections.abc import Mapping
+from typing import Any
+from zlib import compress, decompress
+from zlib import error as ZlibError  # noqa: N812
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from orthobandit._foundation.types import Array
+from orthobandit.errors import ParameterError
+
+
+def plain(numbers: ArrayLike) -> Any:
+    """Return numbers as plain lists, None where they are not finite.
+
+    Examples
+    --------
+    >>> plain([1.5, float("inf")]), plain(2.0)
+    ([1.5, None], 2.0)
+    """
+    given = np.asarray(numbers, dtype=np.float64)
+    kept = given.astype(np.object_)
+    kept[~np.isfinite(given)] = None
+    return kept.tolist()
+
+
+def numbers_of(data: Any, missing: float = np.inf) -> Array:
+    """Return what :func:`plain` has written, `missing` where it wrote None.
+
+    Examples
+    --------
+    >>> numbers_of([1.5, None]).tolist()
+    [1.5, inf]
+    """
+    given = np.array(data, dtype=np.float64)
+    return np.asarray(np.where(np.isnan(given), missing, given))
+
+
+def plain_values(data: Any) -> Any:
+    """Return nested values as plain dictionaries and lists, None for numbers that are not finite.
+
+    Examples
+    --------
+    >>> plain_values({"ends": (1.5, float("inf")), "rows": np.int64(3)})
+    {'ends': [1.5, None], 'rows': 3}
+    """
+    if isinstance(data, Mapping):
+        return {str(key): plain_values(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [plain_values(value) for value in data]
+    if isinstance(data, np.ndarray | np.generic):
+        return plain_values(data.tolist())
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+SMALL, LONG = 6, 60  # numbers of an array, and letters of a field, that one line has room for
+
+
+def brief(thing: Any) -> str:
+    """Return one line for a dataclass that holds arrays: short ones as they are, others by their shape.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Pair:
+    ...     few: Any
+    ...     many: Any
+    ...     __repr__ = brief
+    >>> Pair(np.array([0.25, 0.75]), np.zeros((3, 200)))
+    Pair(few=[0.25, 0.75], many=(3, 200) array)
+    """
+    shown = [f"{name}={_field(getattr(thing, name))}" for name in thing.__dataclass_fields__]
+    return f"{type(thing).__name__}({', '.join(shown)})"
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.size > SMALL:
+            return f"{value.shape} array"
+        value = value.tolist()
+        return f"{value:.6g}" if isinstance(value, float) else _rounded(value)
+    text = repr(value)
+    return text if len(text) <= LONG and "\n" not in text else f"{type(value).__name__}(…)"
+
+
+def _rounded(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_rounded, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+PAGE = 4096  # bytes from which on an array is compressed
+FASTEST = 1
+KINDS = {"f": "<f8", "i": "<i8", "b": "|b1"}  # of texts that earlier releases kept
+
+
+def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
+    """Return an array as its type, its shape and its bytes, little end first.
+
+    Parameters
+    ----------
+    array : array
+    compressed : bool
+        Whether the bytes of a long array are compressed, while other threads go on: to write a short text to
+        a disk takes less time than that.
+
+    Examples
+    --------
+    >>> packed(np.array([1.0, 2.0]))
+    {'type': '<f8', 'shape': [2], 'bytes': 'AAAAAAAA8D8AAAAAAAAAQA=='}
+    >>> sorted(packed(np.zeros(1000), compressed=True))
+    ['shape', 'type', 'zlib']
+    """
+    kind = array.dtype.newbyteorder("<")
+    data = np.ascontiguousarray(array, dtype=kind)
+    is_short = not compressed or data.nbytes < PAGE
+    text = b64encode(data.tobytes() if is_short else compress(data.data, FASTEST)).decode("ascii")
+    return {"type": kind.str, "shape": list(array.shape), "bytes" if is_short else "zlib": text}
+
+
+def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """Invert :func:`packed`, or say what does not fit; `shape` has None where any length will do.
+
+    Examples
+    --------
+    >>> unpacked("gaps", packed(np.array([1.0, 2.0])), np.float64, (2,)).tolist()
+    [1.0, 2.0]
+    """
+    try:
+        given = _of_text(data) if isinstance(data, str) else data
+        kind, sizes = np.dtype(given["type"]), tuple(int(size) for size in given["shape"])
+        raw = b64decode(given["zlib" if "zlib" in given else "bytes"], validate=True)
+        array = np.frombuffer(decompress(raw) if "zlib" in given else raw, dtype=kind).reshape(sizes)
+    except (KeyError, TypeError, ValueError, Error, ZlibError):
+        raise ParameterError(f"data[{name!r}] is not a packed array; was it written by `dump`?") from None
+    fits = len(sizes) == len(shape) and all(
+        want in (None, size) for want, size in zip(shape, sizes, strict=True)
+    )
+    if not fits or kind != np.dtype(dtype):
+        wanted = tuple("any" if size is None else size for size in shape)
+        raise ParameterError(
+            f"data[{name!r}] has type {kind} and shape {sizes} but {np.dtype(dtype)} and {wanted} are needed;"
+            " was it dumped with other arms?"
+        )
+    return np.array(array, dtype=dtype)
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    """Return what an earlier release kept as kind, shape and compressed bytes, with spaces between."""
+    kind, shape, data = text.split(" ")
+    return {"type": KINDS[kind], "shape": shape.split(","), "zlib": data}
+
+
+def sparse(array: NDArray[Any]) -> dict[str, Any]:
+    """Return a vector (K,) that is mostly 0 by its length, the places of the others and what is there."""
+    places = np.flatnonzero(array)
+    return {"length": len(array), "places": packed(places), "values": packed(array[places])}
+
+
+def unsparse(name: str, data: Any, dtype: DTypeLike, length: int) -> NDArray[Any]:
+    """Invert :func:`sparse`, or say what does not fit."""
+    if not isinstance(data, Mapping) or data.get("length") != length:
+        raise ParameterError(f"data[{name!r}] is not a vector of {length}; was it dumped with other arms?")
+    places = unpacked(name, data.get("places"), np.int64, (None,))
+    values = unpacked(name, data.get("values"), dtype, (len(places),))
+    if places.size and not 0 <= places.min() <= places.max() < length:
+        raise ParameterError(f"data[{name!r}] has a place outside 0 to {length - 1}")
+    out = np.zeros(length, dtype=dtype)
+    out[places] = values
+    return out

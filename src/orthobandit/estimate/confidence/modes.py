@@ -1,0 +1,248 @@
+"""Confidence that holds at every time at once, whatever the shift: three modes, each says what it needs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from orthobandit._foundation.checks import check_fraction, check_positive
+from orthobandit._foundation.types import Array, Mask
+from orthobandit.errors import ParameterError, RewardError
+from orthobandit.estimate.confidence.bets import Spent, bets_boundary, reaches_bets
+from orthobandit.estimate.confidence.boundaries import normal_boundary, normal_level, reaches_normal
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning
+from orthobandit.estimate.plan import Centre
+from orthobandit.estimate.tally import Tally
+
+EVENTS_PER_LEVEL = 3.0  # the same in units of log(1/α), where that is more
+EVENTS = 10.0  # sum of squares over the largest square, below which the asymptotic mode says nothing
+
+
+@dataclass(frozen=True)
+class Confidence(ABC):
+    """A mode of confidence: what it assumes of rewards, and the boundary that follows."""
+
+    name: ClassVar[str]
+    is_exact: ClassVar[bool]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the means x_aᵀθ + ν_t lie; ±inf if nothing is assumed."""
+        return (-np.inf, np.inf)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Where every reward must lie; ±inf if nothing is assumed."""
+        return (-np.inf, np.inf)
+
+    @property
+    def limit(self) -> float:
+        """Residuals are clipped to ± this before they are tallied."""
+        return np.inf
+
+    @property
+    def bias(self) -> float:
+        """Most that clipping can move the mean of a residual."""
+        return 0.0
+
+    def centre(self, values: Array, played: Mask) -> Centre:
+        """Return the centre that keeps residuals to the declared range, for values (..., K) of the arms."""
+        low, high = self.range
+        least = np.min(np.where(played, values, np.inf), axis=-1)
+        most = np.max(np.where(played, values, -np.inf), axis=-1)
+        return Centre(
+            values=values,
+            low=np.asarray(low - least),
+            high=np.asarray(np.maximum(high - most, low - least)),
+            limit=self.limit,
+            rewards=self.reward_range,
+        )
+
+    def check_residuals(self, tally: Tally) -> None:
+        """Refuse tallies that no residuals within the limit can give: rewards must be centred and clipped."""
+        most = self.limit**2 * tally.counts if np.isfinite(self.limit) else np.inf
+        wrong = tally.squares > most * (1.0 + 1e-9)
+        if np.any(wrong):
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise RewardError(
+                f"residuals of arm {place[-1]} exceed the limit {self.limit:g} of the declared range;"
+                " tally what `plan.residuals` returns, not rewards"
+            )
+
+    @abstractmethod
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:
+        """Return the half-width of the one-sided interval of each contrast; +inf without evidence."""
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
+        """Tell which contrasts are proven positive: lower bound above zero."""
+        return np.asarray(evidence.estimates > self.width(evidence, tuning))
+
+
+def _per_weight(evidence: Evidence, boundary: Array) -> Array:
+    out = np.full(np.broadcast(boundary, evidence.weights).shape, np.inf)
+    np.divide(boundary + evidence.slack, evidence.weights, out=out, where=evidence.weights > 0)
+    return out
+
+
+@dataclass(frozen=True)
+class Asymptotic(Confidence):
+    """Normal mixture on estimated variances: nothing to declare; valid once the variances are known.
+
+    exp(λS − λ²(V + 2⟨S⟩)/6) is a supermartingale for every martingale S with squared increments V and
+    conditional variances ⟨S⟩ (Delyon 2009), whatever the size or the skewness of its increments. ⟨S⟩ is
+    estimated by the larger of V and `pooled`, which is exact if residuals are alike for all arms, and the
+    boundary is widened by peak·l for rare events, of which the arms may have different numbers. Nothing is
+    claimed while squared residuals add up to less than EVENTS times the largest of them.
+    """
+
+    name: ClassVar[str] = "asymptotic"
+    is_exact: ClassVar[bool] = False
+
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
+        variance = self._variance(evidence)
+        boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
+        boundary = boundary + self._for_events(evidence, variance, tuning, np.ones((), dtype=np.bool_))
+        return _per_weight(evidence, np.where(may_speak(evidence, tuning.alpha), boundary, np.inf))
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
+        variance, total = self._variance(evidence), evidence.totals - evidence.slack
+        found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
+        widened = self._for_events(evidence, variance, tuning, found)
+        if np.any(widened > 0):
+            found = reaches_normal(total - widened, variance, tuning.alpha, tuning.rho, tuning.grid)
+        return np.asarray(found & may_speak(evidence, tuning.alpha))
+
+    @staticmethod
+    def _variance(evidence: Evidence) -> Array:
+        return np.asarray((evidence.variances + 2.0 * np.maximum(evidence.variances, evidence.pooled)) / 3.0)
+
+    @staticmethod
+    def _for_events(evidence: Evidence, variance: Array, tuning: Tuning, asked: Mask) -> Array:
+        """Return what boundaries are widened by for rare events, where asked: arms may differ in them."""
+        peaks, v, alpha, rho, asked = np.broadcast_arrays(
+            evidence.peaks, variance, tuning.alpha, tuning.rho, asked & (evidence.peaks > 0)
+        )
+        out = np.zeros(peaks.shape)
+        if asked.any():
+            out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
+        return out
+
+
+def may_speak(evidence: Evidence, alpha: ArrayLike) -> Mask:
+    """Tell on which contrasts the asymptotic mode has seen enough to claim something at a level α."""
+    needed = events_needed(alpha)
+    enough = (evidence.events >= needed) & (evidence.waited >= np.log(1.0 / np.asarray(alpha)))
+    # A contrast of which one round could carry much of the variance waits, whatever other arms have shown.
+    return np.asarray(enough & (evidence.variances >= needed * evidence.peaks**2))
+
+
+def events_needed(alpha: ArrayLike) -> Array:
+    """Return the events, see :attr:`Sizes.events`, below which nothing is claimed at a level α."""
+    return np.maximum(EVENTS, EVENTS_PER_LEVEL * np.log(1.0 / np.asarray(alpha)))
+
+
+@dataclass(frozen=True)
+class _Exact(Confidence):
+    """Bets against the claim, none so high that a residual within ± `limit` could ruin it."""
+
+    is_exact: ClassVar[bool] = True
+
+    def width(self, evidence: Evidence, tuning: Tuning) -> Array:
+        return _per_weight(evidence, bets_boundary(_spent(evidence), tuning))
+
+    def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
+        # Asking whether the mixture has reached 1/α needs no root.
+        return reaches_bets(evidence.totals - evidence.slack, _spent(evidence), tuning)
+
+
+def _spent(evidence: Evidence) -> Spent:
+    return Spent(evidence.variances, evidence.pooled, evidence.peaks)
+
+
+@dataclass(frozen=True)
+class Bounded(_Exact):
+    """Rewards lie in [low, high]: exact at every sample size. A reward outside is refused.
+
+    Parameters
+    ----------
+    low, high : float
+        Every reward must lie between them.
+    """
+
+    low: float
+    high: float
+    name: ClassVar[str] = "bounded rewards"
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    @property
+    def range(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:  # noqa: D102
+        return self.range
+
+    @property
+    def limit(self) -> float:  # noqa: D102
+        return float(self.high) - float(self.low)
+
+
+@dataclass(frozen=True)
+class SubGaussian(_Exact):
+    """Means x_aᵀθ + ν_t lie in [low, high] and noise is σ-sub-Gaussian: exact at every sample size.
+
+    Residuals are clipped at (high − low) + σ√(2·log(1/tail)), where noise is rarer than 2·tail; what that
+    may move the mean, ∫ 2·exp(−z²/2σ²) beyond the clip, is added to every interval.
+
+    Parameters
+    ----------
+    low, high : float
+        Every mean must lie between them.
+    sigma : float
+        Scale of the noise.
+    tail : float
+        Smaller clips less and bounds residuals more loosely.
+    """
+
+    low: float
+    high: float
+    sigma: float = 1.0
+    tail: float = 1e-5
+    name: ClassVar[str] = "sub-Gaussian noise"
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+        check_positive("sigma", self.sigma)
+        check_fraction("tail", self.tail)
+
+    @property
+    def range(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
+
+    @property
+    def limit(self) -> float:  # noqa: D102
+        return float(self.high - self.low + self.sigma * np.sqrt(-2.0 * np.log(self.tail)))
+
+    @property
+    def bias(self) -> float:  # noqa: D102
+        z = np.sqrt(-np.log(self.tail))
+        return float(2.0 * self.sigma * np.sqrt(np.pi / 2.0) * scipy.special.erfc(z))
+
+
+def _check_range(low: float, high: float) -> None:
+    if not -np.inf < low < high < np.inf:
+        raise ParameterError(f"low={low} and high={high} must be finite with low < high")
+
+
+# Modes by name, for the command line and for studies; their settings are the arguments of their makers.
+CONFIDENCES: Mapping[str, Callable[..., Confidence]] = {
+    "asymptotic": Asymptotic,
+    "bounded": Bounded,
+    "sub-gaussian": SubGaussian,
+}

@@ -1,0 +1,1 @@
+"""Is the experiment what the inference takes it for: sample ratio, missing rewards, constant gaps."""

@@ -1,0 +1,273 @@
+"""Exposures: draws that were made elsewhere, computed again before they are believed.
+
+An exposure enters the log when it arrives, and is numbered then. Let F_n hold potential rewards, plans,
+forecasts and arrival times of exposures 1 to n. The arm of exposure n is a hash, by a secret of its plan, of
+a unit that has not been seen before: given F_{n−1}, it has the probabilities of its plan, as long as neither
+that it arrives nor when depends on its arm or on what came of it. The ledger's sums are then martingales as
+they are for proposals, whether the plan is in force still or not. Exposures that arrive together may have
+their rewards with them, and might be sorted by them; so their order is that of another hash of their units,
+which knows neither arms nor rewards.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthobandit import errors
+from orthobandit._foundation.random import cumulative_probabilities
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    InputError,
+    OrthobanditError,
+    ParameterError,
+    RewardError,
+)
+from orthobandit.estimate import Plan
+from orthobandit.estimate.forecast.contract import Covariates
+from orthobandit.experiment.commit import requests
+from orthobandit.experiment.commit.transaction import Turn
+from orthobandit.experiment.draw.edge_plan import check_edge
+from orthobandit.experiment.draw.hashing import ORDER, name_of, positions
+from orthobandit.experiment.ledger.entries import check_asked
+from orthobandit.experiment.store import Store
+
+Known = Sequence[float | None] | Array  # values, None or NaN where nothing is known
+
+
+class Batch(NamedTuple):
+    """Exposures (n,) under one plan, and what is known of their rewards: (n,) by metric, NaN for nothing."""
+
+    plan: int
+    units: Sequence[str]
+    arms: Whole
+    rewards: Mapping[str, Array]
+    covariates: Sequence[Covariates] | None
+
+
+def named(rewards: Known | Mapping[str, Known] | None, objective: str) -> Mapping[str, Known]:
+    """Return rewards by metric; plain ones are of the objective."""
+    if rewards is None:
+        return {}
+    return rewards if isinstance(rewards, Mapping) else {objective: rewards}
+
+
+def batch_of(
+    plan: int,
+    units: Sequence[str],
+    arms: Sequence[int] | Whole,
+    rewards: Mapping[str, Known],
+    covariates: Sequence[Covariates] | None,
+) -> Batch:
+    """Return a batch out of what users give, or raise what is wrong with it."""
+    given, drawn = list(units), np.asarray(arms)
+    if not given or not all(isinstance(unit, str) and unit for unit in given):
+        raise ParameterError("units must be texts, at least one; numbers as str(number)")
+    if drawn.shape != (len(given),) or drawn.dtype.kind not in "iu":
+        raise ParameterError(f"arms must be {len(given)} numbers of arms, one for each unit")
+    if covariates is not None and len(covariates) != len(given):
+        raise ParameterError(f"covariates are {len(covariates)} for {len(given)} units; give one dict each")
+    check_asked(given, covariates or (), len(given))
+    values = {}
+    for name, some in rewards.items():
+        try:
+            values[name] = np.asarray(some, dtype=np.float64)  # None becomes NaN
+        except (TypeError, ValueError):
+            raise RewardError(f"{name}={some!r} must be numbers, or None where nothing is known") from None
+        if values[name].shape != (len(given),):
+            raise RewardError(f"{name} has {values[name].size} values for {len(given)} units; give one each")
+    return Batch(plan, given, drawn.astype(np.int64, copy=False), values, covariates)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An exposure that was not taken, or a reward of it.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the batch.
+    metric : str or None
+        Whose value was refused; None for the exposure itself, and with it all its values.
+    error : OrthobanditError
+        What is wrong.
+    """
+
+    index: int
+    metric: str | None
+    error: OrthobanditError
+
+
+@dataclass
+class Exposed:
+    """What came of a batch.
+
+    Attributes
+    ----------
+    taken : int
+        Exposures that are new.
+    known : int
+        Exposures that were posted before.
+    told : int
+        Rewards that were taken, or had been told before.
+    refused : list of Refusal
+    """
+
+    taken: int = 0
+    known: int = 0
+    told: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        refused = [(one.index, one.metric, type(one.error).__name__, str(one.error)) for one in self.refused]
+        return {"taken": self.taken, "known": self.known, "told": self.told, "refused": refused}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Exposed":
+        """Invert :meth:`to_json`."""
+        refused = [
+            Refusal(index, metric, getattr(errors, kind)(text))
+            for index, metric, kind, text in data["refused"]
+        ]
+        return cls(data["taken"], data["known"], data["told"], refused)
+
+
+def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
+    """Take in exposures that are as they would have been drawn here, and their rewards."""
+    ledger, out = turn.ledger, Exposed()
+    check_edge(ledger)
+    for name in batch.rewards:
+        ledger.metric(name)  # one that is not known is nobody's
+    number, plan = _plan(turn, store, batch.plan)
+    names = [name_of(unit) for unit in batch.units]
+    draws = ledger.draws(batch.plan, cumulative_probabilities(plan.probabilities), names)
+    is_good = np.asarray(draws[0] == batch.arms)
+    for row in np.flatnonzero(~is_good).tolist():
+        words = (
+            f"arm {batch.arms[row]} of unit {batch.units[row]!r} is not what plan {batch.plan} draws for it"
+        )
+        out.refused.append(Refusal(row, None, ConflictError(f"{words}; draw by its salt")))
+    ids = _numbers(turn, store, batch, is_good, out)
+    fresh = _fresh(turn, batch, ids, is_good, out)
+    if len(fresh):
+        if number not in ledger.book.plans:
+            ledger.note(ledger.at, "recall", number=number, plan=plan.to_json())
+        _enter(turn, batch, number, draws, fresh)
+        out.taken = len(fresh)
+    _tell(turn, store, batch, _with_new(turn, batch, ids, is_good, out), out)
+    out.refused.sort(key=lambda one: one.index)
+    return out
+
+
+def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fresh: Whole) -> None:
+    """Take in new exposures in the order of a hash that knows neither arms nor rewards."""
+    ledger, (arms, held) = turn.ledger, draws
+    names = [name_of(batch.units[row]) for row in fresh]
+    order = fresh[np.argsort(positions(ledger.settings.key, ORDER, batch.plan, names))]
+    units = [batch.units[row] for row in order]
+    given = None if batch.covariates is None else [batch.covariates[row] for row in order]
+    entry = ledger.enter(number, units, (arms[order], held[order]), given)
+    places = dict(zip(units, range(len(units)), strict=True))
+    turn.entered.append((places, entry, ledger.book.plans[number].probabilities))
+
+
+def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
+    """Return the distribution of a plan, in force or not, and the plan."""
+    book = turn.ledger.book
+    if wanted == int(book.plan.number):
+        return book.current, book.plans[book.current]
+
+    def number_of(distribution: int) -> int:
+        found = book.plans.get(distribution)
+        if found is not None:
+            return int(found.number)
+        try:
+            return int(store.distribution(distribution)["plan"]["number"])
+        except ParameterError:  # of this very commit, so that nobody has drawn from it yet
+            return int(book.plan.number)
+
+    # Restrictions of a plan come after it, so the first of its number is the whole plan.
+    known = range(1, book.current + 1)
+    number = bisect_left(known, wanted, key=number_of) + 1 if 1 <= wanted < int(book.plan.number) else 0
+    if not number or number_of(number) != wanted:
+        raise ParameterError(f"plan={wanted} was never in force; the plan now is {int(book.plan.number)}")
+    if number in book.plans:
+        return number, book.plans[number]
+    return number, book.fitted(Plan.from_json(store.distribution(number)["plan"]))
+
+
+def _numbers(turn: Turn, store: Store, batch: Batch, is_good: Mask, out: Exposed) -> Whole:
+    """Return the proposals (n,) of units that have one, 0 elsewhere; refuse those that have another arm."""
+    ids = np.zeros(len(batch.units), dtype=np.int64)
+    found = requests.known_units(turn, store, batch.units)
+    if not found:
+        return ids
+    for row in np.flatnonzero(is_good).tolist():
+        one = found.get(batch.units[row])
+        if one is None:
+            continue
+        if (one.plan, one.arm) == (batch.plan, batch.arms[row]):
+            ids[row] = one.id
+            out.known += 1
+            continue
+        is_good[row] = False
+        error = ConflictError(
+            f"unit {batch.units[row]!r} has arm {one.arm} of plan {one.plan} since it first came, and counts"
+            f" for that; show it that arm, not arm {batch.arms[row]} of plan {batch.plan}"
+        )
+        out.refused.append(Refusal(row, None, error))
+    return ids
+
+
+def _fresh(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
+    """Return the first rows of units that are new, if the experiment takes any."""
+    rows = np.flatnonzero(is_good & (ids == 0))
+    if not len(rows):
+        return rows
+    try:
+        turn.ledger.check_open()
+    except ClosedError as error:
+        is_good[rows] = False
+        out.refused.extend(Refusal(row, None, error) for row in rows.tolist())
+        return rows[:0]
+    first = {batch.units[row]: row for row in reversed(rows.tolist())}
+    return rows if len(first) == len(rows) else np.array(sorted(first.values()))
+
+
+def _with_new(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
+    """Return the proposals (n,) with those that are new; a unit that comes twice has one."""
+    rows = np.flatnonzero(is_good & (ids == 0))
+    if len(rows):
+        places, entry, _ = turn.entered[-1]
+        ids[rows] = [entry.first + places[batch.units[row]] for row in rows.tolist()]
+        out.known += len(rows) - out.taken
+    return ids
+
+
+def _tell(turn: Turn, store: Store, batch: Batch, ids: Whole, out: Exposed) -> None:
+    objective = turn.ledger.settings.names[0]
+    # The objective last: it may settle a proposal, and then nothing more can be told of it.
+    for name in sorted(batch.rewards, key=lambda name: name == objective):
+        rows = np.flatnonzero(~np.isnan(batch.rewards[name]) & (ids > 0))
+        _tell_rows(turn, store, (name, ids, batch.rewards[name]), rows, out)
+
+
+def _tell_rows(turn: Turn, store: Store, told: tuple[str, Whole, Array], rows: Whole, out: Exposed) -> None:
+    """Tell some rewards; halve them until those that are wrong stand alone."""
+    if not len(rows):
+        return
+    name, ids, values = told
+    try:
+        requests.tell(turn, store, ids[rows], {name: values[rows]})
+        out.told += len(rows)
+    except (ClosedError, ConflictError, InputError) as error:
+        if len(rows) == 1:
+            out.refused.append(Refusal(rows.item(), name, error))
+            return
+        for half in np.array_split(rows, 2):
+            _tell_rows(turn, store, told, half, out)

@@ -1,0 +1,1 @@
+"""What an experiment knows, as a fold over its log, in the order of draws."""

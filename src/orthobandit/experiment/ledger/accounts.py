@@ -1,0 +1,226 @@
+"""What settled proposals have taught: the policy, forecasts and intervals of each metric, health, holdout."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError, RewardError
+from orthobandit.estimate import Confidence, Plan, Tally
+from orthobandit.estimate.forecast.baselines import Baseline
+from orthobandit.experiment.ledger.forecasts import Level
+from orthobandit.experiment.ledger.guardrails import Judged, judge
+from orthobandit.experiment.ledger.health import Watch
+from orthobandit.experiment.ledger.intervals import Sums, Track
+from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.snapshot import pack
+from orthobandit.experiment.proposal import Settled, Waiting
+from orthobandit.experiment.settings import Settings
+
+
+class Accounts:
+    """Everything that grows with settled proposals, which are taken in in the order of draws.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Attributes
+    ----------
+    arms : ArmSet
+    waiting : Waiting
+        Proposals that are not settled.
+    book : Book
+        The policy, and what it is fed.
+    levels, tracks : lists
+        Forecasters and intervals, one a metric.
+    watch : Watch
+        Tests of whether the experiment is what its claims take it for.
+    holdout : list of Sums
+        What the holdout returned, one a metric.
+    drawn, silent : (K,) arrays of int
+        Settled proposals of each arm, and those of which nothing was told.
+    retirements : list of (int, str)
+        Arms that were taken out, and why.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.arms = settings, settings.arms
+        self.waiting = Waiting(len(settings.metrics))
+        self.book = Book(settings.policy, self.arms, self._guarded_by)
+        self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
+        self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
+        self.watch = Watch(self.arms, settings.reference, self.mode(0))
+        self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
+        self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
+        self.retirements: list[tuple[int, str]] = []
+
+    @property
+    def _guarded_by(self) -> int | None:
+        """The arm that guardrails compare with, if there are any."""
+        return self.settings.reference if self.settings.guardrails else None
+
+    def _new_track(self, place: int) -> Track:
+        # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
+        delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
+        metric = self.settings.metrics[place]
+        return Track(metric, self.mode(place), self.arms, self.settings.reference, delta)
+
+    def _baseline(self, place: int) -> Baseline:
+        own = self.settings.policy.baseline if place == 0 else None
+        return self.settings.metrics[place].baseline if own is None else own
+
+    def mode(self, place: int) -> Confidence:
+        """Return the mode of confidence of a metric: the policy's own for the objective, if it has one."""
+        own = getattr(self.settings.policy, "confidence", None) if place == 0 else None
+        return self.settings.metrics[place].confidence if own is None else own
+
+    def metric(self, name: str) -> int:
+        """Return the place of a metric by name."""
+        names = self.settings.names
+        if name not in names:
+            raise RewardError(f"{name!r} is not a metric of this experiment; its metrics: {', '.join(names)}")
+        return names.index(name)
+
+    def take(self, ready: Settled) -> None:
+        """Take in settled proposals."""
+        for run in ready.runs():
+            self._take(run, ready)
+
+    def _take(self, run: Settled, ready: Settled) -> None:
+        """Take in settled proposals of one distribution: levels, tracks, then the policy."""
+        number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
+        if not run.held[0]:
+            self._count(number, run)
+        for place, track in enumerate(self.tracks):
+            arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
+            kept = None
+            if len(values) > 1 or values.item() != values.item():  # some may not have been told
+                told = ~np.isnan(values)
+                values = np.where(told, values, 0.0)
+                kept = None if told.all() or self.settings.silence == "zero" else told
+            self.levels[place].learn(values - self._values_of(place, plan)[arms], kept)
+            if kept is not None:
+                arms, values, forecasts = arms[kept], values[kept], forecasts[kept]
+            if run.held[0]:
+                self.holdout[place].add(arms, values)
+                continue
+            self._track(track, number, (arms, values, forecasts), run.informed[place, 0])
+            if place == 0:
+                level = forecasts if plan.centre is not None else 0.0
+                self._feed(number, plan.residuals(arms, values, level), arms, ready)
+        if self.watch.is_full:
+            self._close_bucket()
+
+    def _count(self, number: int, run: Settled) -> None:
+        silent = run.silent
+        if len(run) == 1:  # most requests of a website are of one visitor
+            arm = run.arms.item()
+            self.drawn[arm] += 1
+            self.silent[arm] += silent.item()
+        else:
+            np.add.at(self.drawn, run.arms, 1)
+            np.add.at(self.silent, run.arms[silent], 1)
+        self.watch.add(number, run.arms, silent)
+
+    def _track(
+        self, track: Track, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
+    ) -> None:
+        """Add rounds to a metric's intervals; in the asymptotic mode, once its level is known."""
+        arms, values, forecasts = rounds
+        if is_informed or track.confidence.is_exact:
+            track.add(number, arms, track.centre.residuals(arms, values, forecasts))
+
+    def _values_of(self, place: int, plan: Plan) -> Array:
+        return plan.values if place == 0 else np.zeros(plan.count)
+
+    def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
+        while len(arms):
+            count = self.book.add(number, arms, residuals)
+            arms, residuals = arms[count:], residuals[count:]
+            if self.book.is_full:
+                # Proposals still belong to these: such as wait, are being taken in, or are in the bucket.
+                in_use = {*self.waiting.distributions, *ready.distributions.tolist()}
+                self.book.flush(in_use | self.watch.distributions)
+
+    def _close_bucket(self) -> None:
+        taken = [track.flush(self.book.plans) for track in self.tracks]
+        self.watch.close(self.book.plans, taken[0])
+        self._guard()
+
+    def _guard(self) -> None:
+        """Retire arms that a guardrail has proven worse than the reference arm; note which are cleared."""
+        if not self.settings.guardrails:
+            return
+        judged = self.judged()
+        for one in judged:
+            for arm in np.flatnonzero(one.harmed & ~self.book.retired).tolist():
+                if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
+                    self.retire(arm, one.rail.reason)
+        self.book.clear(np.all([one.cleared for one in judged], axis=0))
+
+    def judged(self) -> list[Judged]:
+        """Return what each guardrail knows now."""
+        tracks = [self.tracks[self.metric(rail.metric)] for rail in self.settings.guardrails]
+        return [
+            judge(rail, track, self.book.plans)
+            for rail, track in zip(self.settings.guardrails, tracks, strict=True)
+        ]
+
+    def retire(self, arm: int, reason: str) -> None:
+        """Take an arm out, if it is not out yet."""
+        if self.book.retired[arm]:
+            return
+        self.book.retire(arm)
+        self.retirements.append((arm, reason))
+
+    def extend(self, arms: ArmSet) -> None:
+        """Add arms."""
+        labels = self.arms.labels
+        if arms.labels[: len(labels)] != labels:
+            raise ParameterError(f"labels must begin with {', '.join(map(repr, labels))}, the arms so far")
+        plans = self.book.plans
+        self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
+        taken = [track.flush(plans) for track in self.tracks]
+        self.watch.close(plans, taken[0])
+        self.watch.extend(arms)
+        for track in self.tracks:
+            track.extend(arms, int(self.book.plan.number))
+        new = len(arms) - len(self.arms)
+        self.arms = arms
+        self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
+        self.drawn, self.silent = np.pad(self.drawn, (0, new)), np.pad(self.silent, (0, new))
+
+    def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
+        """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
+        return {
+            "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
+            "book": self.book.to_json(),
+            "levels": [level.to_json(pack) for level in self.levels],
+            "tracks": [track.to_json() for track in self.tracks],
+            "watch": self.watch.to_json(),
+            "holdout": [sums.tally.to_json() for sums in self.holdout],
+            "waiting": self.waiting.to_json(pack),
+            "drawn": self.drawn.tolist(),
+            "silent": self.silent.tolist(),
+            "retirements": [list(one) for one in self.retirements],
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`to_json` returned."""
+        settings = self.settings
+        self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
+        self.book = Book.from_json(settings.policy, self.arms, data["book"], self._guarded_by)
+        self.watch = Watch(self.arms, settings.reference, self.mode(0))
+        self.watch.load(data["watch"])
+        self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
+        for place in range(len(settings.metrics)):
+            self.levels[place] = Level(self._baseline(place), data["levels"][place])
+            self.tracks[place] = self._new_track(place)
+            self.tracks[place].load(data["tracks"][place])
+            self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
+        self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
+        self.drawn, self.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))

@@ -1,0 +1,211 @@
+"""Metrics beside the policy: each with its own forecasts, tallies and intervals, at its own level."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
+from orthobandit.estimate.plan import Centre
+from orthobandit.experiment.settings import Metric
+
+GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
+MOST_ARMS = 200  # with more, intervals to the reference arm would take more room than they are worth
+
+
+class Sums:
+    """A tally that grows in place."""
+
+    def __init__(self, count: int, tally: Tally | None = None) -> None:
+        start = Tally.zeros(count) if tally is None else tally
+        self.counts, self.sums = np.array(start.counts), np.array(start.sums)
+        self.squares, self.largest = np.array(start.squares), np.array(start.largest)
+
+    def add(self, arms: Whole, values: Array) -> None:
+        """Add rounds (n,) one after the other."""
+        if len(arms) == 1:  # the same sums, by fewer steps
+            arm, value = arms.item(), values.item()
+            self.counts[arm] += 1
+            self.sums[arm] += value
+            self.squares[arm] += value * value
+            self.largest[arm] = max(self.largest[arm], abs(value))
+            return
+        np.add.at(self.counts, arms, 1)
+        np.add.at(self.sums, arms, values)
+        np.add.at(self.squares, arms, values**2)
+        np.maximum.at(self.largest, arms, np.abs(values))
+
+    @property
+    def tally(self) -> Tally:
+        """As an immutable tally."""
+        return Tally(self.counts, self.sums, self.squares, self.largest)
+
+    def padded(self, new: int) -> Tally:
+        """Return the tally with `new` more arms."""
+        parts = (self.counts, self.sums, self.squares, self.largest)
+        return Tally(*(np.pad(part, (0, new)) for part in parts))
+
+
+class Track:
+    """Intervals for one metric's gaps to the reference arm, from all settled proposals, at all times at once.
+
+    Arms that come later have a sequence of their own from then on.
+
+    Parameters
+    ----------
+    metric : Metric
+    confidence : Confidence
+    arms : ArmSet
+    reference : int
+    delta : float, optional
+        Probability that any of the intervals is ever wrong; the metric's by default.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        confidence: Confidence,
+        arms: ArmSet,
+        reference: int,
+        delta: float | None = None,
+    ) -> None:
+        self.metric, self.confidence, self.reference = metric, confidence, reference
+        self.delta = metric.delta if delta is None else delta
+        self.arms, self._sequences, self._others = arms, list[ContrastSequence](), list[list[int]]()
+        self._first_plans: list[int] = []
+        self._pending: dict[int, Sums] = {}
+        if 1 < len(arms) <= MOST_ARMS:
+            self._begin([arm for arm in range(len(arms)) if arm != reference])
+
+    def _begin(self, others: list[int], first_plan: int = 0) -> None:
+        # Arms that come later share a twentieth of δ: half of what is left, each time.
+        later = len(self._sequences)
+        share = 0.05 / 2.0**later if later else 0.95
+        self._sequences.append(self._started(others, self.delta * share / len(others)))
+        self._others.append(others)
+        self._first_plans.append(first_plan)
+
+    def _started(self, others: list[int], level: float) -> ContrastSequence:
+        """Return a sequence of the gaps of some arms, each at a level, before its first round."""
+        pairs = [[arm, self.reference] for arm in others]
+        return ContrastSequence.start(
+            self.arms, pairs, self.confidence, level, noise=_scale(self.confidence), rounds=GUESSED_ROUNDS
+        )
+
+    @cached_property
+    def centre(self) -> Centre:
+        """What is taken from the metric's values before they are tallied: its forecast alone."""
+        zeros = np.zeros(len(self.arms))
+        return self.confidence.centre(zeros, np.ones(len(self.arms), dtype=np.bool_))
+
+    def add(self, distribution: int, arms: Whole, residuals: Array) -> None:
+        """Add settled rounds (n,) of a distribution."""
+        if distribution not in self._pending:
+            self._pending[distribution] = Sums(len(self.arms))
+        self._pending[distribution].add(arms, residuals)
+
+    def flush(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
+        """Take what is pending into the intervals, and return it."""
+        taken = self._taken(plans)
+        self._sequences, self._pending = self._with(taken), {}
+        return taken
+
+    def _taken(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
+        """Return what is pending, with plans whose centre is the metric's own."""
+        out = []
+        for number in sorted(self._pending):
+            tally, plan = self._pending[number].tally, plans[number]
+            out.append((Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number), tally))
+        return out
+
+    def _with(self, taken: list[tuple[Plan, Tally]]) -> list[ContrastSequence]:
+        out = list(self._sequences)
+        for plan, tally in taken:
+            # Whoever added an arm may have known rewards of rounds drawn before: they are no evidence on it.
+            out = [
+                sequence.add(plan, tally) if int(plan.number) >= first else sequence
+                for sequence, first in zip(out, self._first_plans, strict=True)
+            ]
+        return out
+
+    def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
+        """Return estimates, lower and upper ends (K,) of each arm's gap to the reference arm."""
+        count = len(self.arms)
+        estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
+        low[self.reference] = high[self.reference] = 0.0
+        for sequence, others in zip(self._with(self._taken(plans)), self._others, strict=True):
+            estimate[others] = sequence.evidence.estimates
+            low[others], high[others] = sequence.intervals()
+        least, most = self.confidence.range
+        widest = most - least  # no two means are further apart
+        return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the metric's residuals so far; NaN before the first."""
+        sizes = self._sequences[0].seen.sizes if self._sequences else None
+        return float(np.sqrt(sizes.squared / sizes.rounds)) if sizes is not None and sizes.rounds else np.nan
+
+    def extend(self, arms: ArmSet, first_plan: int = 0) -> None:
+        """Add arms; the sequences so far go on.
+
+        Parameters
+        ----------
+        arms : ArmSet
+            The arms so far, followed by the new ones.
+        first_plan : int
+            Number of the first plan whose rounds are evidence on the new arms.
+        """
+        new = len(arms) - len(self.arms)
+        self._sequences = [
+            replace(
+                sequence,
+                arms=arms,
+                coefficients=np.pad(sequence.coefficients, ((0, 0), (0, new))),
+                seen=sequence.seen.with_arms(new),
+            )
+            for sequence in self._sequences
+        ]
+        before, self.arms = len(self.arms), arms
+        self.__dict__.pop("centre", None)  # it has a value an arm
+        if len(arms) <= MOST_ARMS:
+            self._begin(list(range(before, len(arms))), first_plan)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers."""
+        return {
+            "sequences": [sequence.to_json() for sequence in self._sequences],
+            "others": [list(others) for others in self._others],
+            "pending": dump_pending(self._pending),
+            "delta": self.delta,
+            "first_plans": list(self._first_plans),
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`to_json` returned; the track must have the arms it had."""
+        self._others = [list(others) for others in data["others"]]
+        # Releases up to 0.2 gave the objective a δ of its own, beside the policy's.
+        self.delta = float(data.get("delta", self.metric.delta))
+        self._first_plans = list(data.get("first_plans", [0] * len(self._others)))
+        kept = zip(self._others, data["sequences"], strict=True)
+        self._sequences = [self._started(others, self.delta).resumed(one) for others, one in kept]
+        self._pending = load_pending(data["pending"], len(self.arms))
+
+
+def dump_pending(pending: Mapping[int, Sums]) -> dict[str, Any]:
+    """Return sums by distribution as plain lists and numbers."""
+    return {str(number): sums.tally.to_json() for number, sums in pending.items()}
+
+
+def load_pending(data: Mapping[str, Any], count: int) -> dict[int, Sums]:
+    """Invert :func:`dump_pending`, for so many arms."""
+    return {int(number): Sums(count, Tally.from_json(tally)) for number, tally in data.items()}
+
+
+def _scale(confidence: Confidence) -> float:
+    """Return a guess of a residual's standard deviation; it matters by a logarithm only."""
+    return confidence.limit / 4.0 if np.isfinite(confidence.limit) else 1.0

@@ -1,0 +1,314 @@
+"""The ledger: what an experiment knows, as a fold over its log.
+
+Rewards settle in the order of draws, not of arrivals. Let F_n hold potential rewards, plans, forecasts and
+arrival times of proposals 1 to n, seen or not. Plan and forecast of proposal n + 1 use what was known when it
+was drawn, and its arm is drawn independently of F_n from logged probabilities; so sums in the order of draws
+are martingales, and a boundary that is uniform in time covers every prefix, however its length came about.
+The policy is fed the longest settled prefix, and nothing else.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    OrthobanditError,
+    RewardError,
+    UnknownProposalError,
+)
+from orthobandit.estimate import Plan
+from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
+from orthobandit.experiment.ledger.accounts import Accounts
+from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, check_asked
+from orthobandit.experiment.ledger.forecasts import Given
+from orthobandit.experiment.ledger.snapshot import pack
+from orthobandit.experiment.settings import Settings
+
+OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
+# Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic
+# mode: before that it is far off the level, and one such residual outweighs a thousand others.
+WARM_UP = 20
+LARGEST = 1e100  # magnitude of a reward: squares of larger ones, and their sums, may be no numbers any more
+
+
+class Ledger(Accounts):
+    """The state of an experiment after some entries of its log.
+
+    The same entries give the same state, bit by bit. Entries that :meth:`ask`, :meth:`tell_checked` and
+    :meth:`note` make, and notes of the plans and distributions that follow, are put into :attr:`outbox`, for
+    the log.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Attributes
+    ----------
+    at : float
+        Time of the newest entry.
+    status : {"open", "paused", "stopped"}
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.at, self.status, self._is_stirred = -np.inf, OPEN, True
+        self.outbox: list[Entry] = []
+        self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
+
+    # What is done to it
+
+    def apply(self, entry: Entry) -> None:
+        """Take in the next entry of the log, to which nothing is to be added."""
+        self.settle(entry.at)
+        if isinstance(entry, Asked):
+            self._forecast(entry.count, entry.covariates)
+            self._register(entry)
+        elif isinstance(entry, Told):
+            self._tell(entry)
+        else:
+            self._note(entry)
+        self.outbox.clear()
+
+    def ask(
+        self,
+        at: float,
+        units: Sequence[str | None],
+        count: int,
+        available: Sequence[int] | None = None,
+        covariates: Given = None,
+    ) -> Asked:
+        """Draw proposals and take them in."""
+        self.settle(at)
+        self.check_open()
+        numbers = np.arange(self.waiting.next, self.waiting.next + count)
+        number = self.book.distribution(available)
+        self._tell_outbox(at)
+        check_asked(units, covariates or (), count)
+        names = names_of(units, numbers, sticky=self.settings.sticky)
+        # What cannot be shown cannot be held to.
+        can_hold = available is None or self.settings.reference in available
+        plan, cumulative = int(self.book.plans[number].number), self.book.cumulative(number)
+        return self.enter(number, units, self.draws(plan, cumulative, names, can_hold=can_hold), covariates)
+
+    def draws(
+        self, plan: int, cumulative: Array, names: Sequence[str], *, can_hold: bool = True
+    ) -> tuple[Whole, Mask]:
+        """Return the arms (n,) of names under a plan, and which (n,) are in the holdout."""
+        settings = self.settings
+        arms = drawn(settings.key, plan, cumulative, names)
+        held = held_out(settings.key, settings.holdout if can_hold else 0.0, names)
+        return (np.where(held, settings.reference, arms) if settings.holdout else arms), held
+
+    def enter(
+        self,
+        number: int,
+        units: Sequence[str | None],
+        draws: tuple[Whole, Mask],
+        covariates: Given = None,
+    ) -> Asked:
+        """Take in proposals (n,) as :meth:`draws` has drawn them, in this order."""
+        for level in self.levels:
+            level.check(covariates)
+        arms, held = draws
+        entry = Asked(
+            self.at,
+            self.waiting.next,
+            int(self.book.plans[number].number),
+            number,
+            arms,
+            self._forecast(len(arms), covariates),
+            tuple(units),
+            held,
+            tuple(covariates or ()),
+        )
+        self.outbox.append(entry)
+        self._register(entry)
+        return entry
+
+    def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
+        """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
+        entry = Told(self.at, metric, numbers, values)
+        self.outbox.append(entry)
+        self._tell(entry)
+        return entry
+
+    def note(self, at: float, kind: str, **data: Any) -> None:
+        """Take in anything else."""
+        self.settle(at)
+        entry, place = Noted(self.at, kind, data), len(self.outbox)
+        self.outbox.append(entry)
+        try:
+            self._note(entry)
+        except OrthobanditError:
+            del self.outbox[place:]  # what was refused must not be in the log: nobody could replay it
+            raise
+
+    # How it is done
+
+    def settle(self, at: float) -> None:
+        """Move the clock on, and take in every proposal that is settled by then, in the order of draws."""
+        if at <= self.at and not self._is_stirred:
+            return
+        self.at, self._is_stirred = max(self.at, at), False
+        while (ready := self.waiting.settled(self.at, self._needed)) is not None:
+            self.take(ready)
+        self._tell_outbox(self.at)
+
+    def is_due(self, at: float) -> bool:
+        """Tell whether anything is settled by then that is not taken in yet."""
+        return self.waiting.is_due(max(self.at, at), self._needed)
+
+    @cached_property
+    def _needed(self) -> int:
+        """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""
+        metrics = self.settings.metrics
+        if not np.isfinite(self.settings.window):
+            return 1  # nothing else would ever settle it
+        return 0 if any(metric.add for metric in metrics) else len(metrics)
+
+    def _tell_outbox(self, at: float) -> None:
+        if not self.book.news:
+            return
+        self.outbox.extend(Noted(at, kind, data) for kind, data in self.book.news)
+        self.book.news.clear()
+
+    def _forecast(self, count: int, covariates: Given) -> Array:
+        """Forecast proposals (m, n) before they are drawn; note which metrics (m,) know their level."""
+        first = self.waiting.next
+        self._informed = np.array([level.learnt >= WARM_UP for level in self.levels])
+        return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
+
+    def _register(self, entry: Asked) -> None:
+        deadline, self._is_stirred = entry.at + self.settings.window, True
+        self.waiting.add(
+            entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
+        )
+
+    def _tell(self, entry: Told) -> None:
+        place, self._is_stirred = self.metric(entry.metric), True
+        if self.settings.metrics[place].add:
+            for number, value in zip(entry.proposals, entry.values, strict=True):
+                one = np.array([number])
+                before = self.waiting.told(place, one)
+                self.waiting.tell(place, one, np.where(np.isnan(before), 0.0, before) + value)
+        else:
+            self.waiting.tell(place, entry.proposals, entry.values)
+        self.settle(entry.at)
+
+    def _note(self, entry: Noted) -> None:
+        if entry.kind == "begin":
+            self.book.commit(entry.data.get("commitment"))
+        elif entry.kind == "pause":
+            self.check_open()
+            self.status = PAUSED
+        elif entry.kind == "resume":
+            if self.status == STOPPED:
+                self.check_open()
+            self.status = OPEN
+        elif entry.kind == "stop":
+            self.status = STOPPED
+        elif entry.kind == "retire":
+            self.retire(int(entry.data["arm"]), "by hand")
+        elif entry.kind == "extend":
+            self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
+        elif entry.kind in ("plan", "distribution"):
+            self.book.adopt(entry.kind, entry.data)
+        elif entry.kind == "recall":
+            self.book.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
+        self._tell_outbox(entry.at)
+
+    # What it checks
+
+    def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
+        """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
+        place = self.metric(metric)
+        if not len(numbers):
+            return np.zeros(0, dtype=np.bool_)
+        self._check_open_proposals(numbers)
+        before = self.waiting.told(place, numbers)
+        if len(numbers) == 1 and before.item() != before.item():  # nothing was told of it yet
+            self._check_range(place, numbers, values)
+            return np.ones(1, dtype=np.bool_)
+        if self.settings.metrics[place].add:
+            self._check_range(place, numbers, np.where(np.isnan(before), 0.0, before) + values)
+            return np.ones(len(numbers), dtype=np.bool_)
+        self._check_range(place, numbers, values)
+        new = np.isnan(before)
+        wrong = ~new & (before != values)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ConflictError(
+                f"proposal {numbers[row]} was told {before[row]:g} for {metric!r} before, now"
+                f" {values[row]:g}; the first value is final, or set `add=True` for values that add up"
+            )
+        if len(numbers) > 1 and len(np.unique(numbers)) < len(numbers):
+            raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
+        return np.asarray(new)
+
+    def check_open(self) -> None:
+        """Raise :class:`ClosedError` if the experiment takes no more proposals now."""
+        if self.status != OPEN:
+            raise ClosedError(
+                f"the experiment is {self.status}; call `resume` first"
+                if self.status == PAUSED
+                else "the experiment was stopped; `report` says what it found, and begin another to go on"
+            )
+
+    def _check_open_proposals(self, numbers: Whole) -> None:
+        least, most = _ends(numbers)
+        if least >= self.waiting.first and most < self.waiting.next:
+            return
+        outside = (numbers >= self.waiting.next) | (numbers < 1)
+        if outside.any():
+            raise UnknownProposalError(
+                f"proposal {numbers[int(np.argmax(outside))]} was never asked for; tell what `ask` returned"
+            )
+        over = numbers < self.waiting.first
+        if over.any():
+            raise ClosedError(
+                f"proposal {numbers[int(np.argmax(over))]} is settled: its reward was told, or its window of"
+                f" {self.settings.window:g} s has passed; a longer `window` waits longer"
+            )
+
+    def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
+        declared = self.mode(place).reward_range
+        low, high = max(declared[0], -LARGEST), min(declared[1], LARGEST)
+        least, most = _ends(values)
+        if low <= least and most <= high:
+            return
+        bad = ~((values >= low) & (values <= high))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise RewardError(
+                f"{self.settings.names[place]}={values[row]} of proposal {numbers[row]} must be a finite"
+                f" number in the {'declared ' * ((low, high) == declared)}range [{low:g}, {high:g}]"
+            )
+
+    # As JSON
+
+    def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
+        """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
+        at = None if np.isinf(self.at) else self.at
+        return {"at": at, "status": self.status, **super().to_json(pack)}
+
+    @classmethod
+    def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
+        """Invert :meth:`to_json`."""
+        out = cls(settings)
+        out.load(data)
+        out.at, out.status = -np.inf if data["at"] is None else data["at"], data["status"]
+        return out
+
+
+def _ends(array: Whole | Array) -> tuple[float, float]:
+    """Return the smallest and the largest of some numbers (n,)."""
+    if array.size == 1:
+        return array.item(), array.item()
+    return array.min().item(), array.max().item()

@@ -1,0 +1,387 @@
+"""The policy's side of an experiment: the plan in force, distributions, and what it is fed when."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orthobandit._foundation.checks import check_fits
+from orthobandit._foundation.random import cumulative_probabilities
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.certificate import Chain
+from orthobandit.estimate.plan import Centre
+from orthobandit.experiment.ledger.intervals import Sums, dump_pending, load_pending
+from orthobandit.experiment.ledger.record import Record
+from orthobandit.policy import FOREVER, AnytimeElimination, Policy
+
+# Share of the reference arm while guardrails have not cleared every arm in play, and once the objective has
+# nothing left to learn: then all that is open is the comparison of two arms.
+GUARDED_SHARE, COMPARED_SHARE = 0.2, 0.5
+
+
+class Book:
+    """Feeds a policy settled rounds, batch by batch.
+
+    A distribution is a plan as it was drawn from: whole, or restricted to the arms that were available. Asks
+    go on under the plan in force while a batch waits for its last rewards. Rounds beyond the batch belong to
+    that plan all the same: policies with a method ``late`` count them for it. Others leave them out, and
+    `unused` says how many.
+
+    Guardrails compare arms with the reference arm, which the policy, who knows of no guardrails, may drop. So
+    while an arm in play is not cleared, plans are put into force with a share of the reference arm mixed in.
+    Like restrictions they are fixed and recorded before their rounds are drawn, and such rounds count by the
+    method ``late``, for the distribution that they were drawn from: tests stay exact.
+
+    Parameters
+    ----------
+    policy : Policy
+    arms : ArmSet
+    reference : int, optional
+        The arm that guardrails compare with, if there are any.
+
+    Attributes
+    ----------
+    state : object
+        The policy's, without what is pending.
+    plan : Plan
+        In force.
+    current : int
+        Number of its distribution.
+    plans : dict
+        Distributions that proposals belong to, by number.
+    record : Record or None
+        What an :class:`AnytimeElimination` was fed, for certificates; None for other policies, before
+        :meth:`commit`, and in experiments that earlier releases have begun.
+    cleared : (K,) array of bool
+        Arms that all guardrails have cleared.
+    unused : int
+        Rounds that the policy could not take.
+    news : list
+        Notes for the log: kind and data.
+    """
+
+    def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
+        check_pairs_kept(policy, arms)
+        self.policy, self.arms, self.state = policy, arms, policy.start(arms)
+        self._reference, self._mixed = reference, 0.0
+        self.cleared = _cleared_at_first(len(arms), reference)
+        self.plans: dict[int, Plan] = {}
+        self.news: list[tuple[str, dict[str, Any]]] = []
+        self.record: Record | None = None
+        self.unused, self._total = 0, 0
+        self.retired: Mask = np.zeros(len(arms), dtype=np.bool_)
+        self._pending: dict[int, Sums] = {}
+        self._sums: tuple[int, Array] = (0, np.zeros(0))
+        self._numbers, self._restricted = 0, dict[tuple[int, ...], int]()
+        self._begin(policy.plan(self.state))
+
+    def commit(self, settings: Mapping[str, Any] | None) -> None:
+        """Begin the record of what follows, before the first draw.
+
+        Parameters
+        ----------
+        settings : mapping or None
+            What :func:`~orthobandit.experiment.ledger.record.commitment_of` returned.
+        """
+        if settings is not None and isinstance(self.policy, AnytimeElimination):
+            self.record = Record(Chain(settings))
+            self.record.plan(self.policy, self.state)
+
+    def _begin(self, plan: Plan) -> None:
+        """Put a plan into force."""
+        self._mixed = self._needed_share(plan)
+        self.plan, self._restricted = self._with_reference(plan), {}
+        self.current = self._add(self.plan, "plan")
+        if self.record is not None:
+            self.record.plan(self.policy, self.state)  # type: ignore[arg-type]
+
+    def _needed_share(self, plan: Plan) -> float:
+        """Return the share of the reference arm that guardrails need mixed in; 0 if the plan has enough."""
+        if self._reference is None or self.retired[self._reference] or not hasattr(self.policy, "late"):
+            return 0.0
+        decision = self.policy.decide(self.state)
+        declared, in_play = int(decision.declared), np.asarray(decision.active)
+        if declared >= 0:
+            in_play = np.arange(len(self.arms)) == declared
+        elif in_play[self._reference]:
+            return 0.0  # the policy itself compares with it
+        if np.all(self.cleared[in_play]):
+            return 0.0
+        wanted = GUARDED_SHARE if declared < 0 else COMPARED_SHARE
+        has = float(plan.probabilities[self._reference])
+        return (wanted - has) / (1.0 - has) if has < wanted else 0.0
+
+    def _with_reference(self, plan: Plan) -> Plan:
+        """Return a plan of the policy as it is drawn from, with the share of the reference arm mixed in."""
+        if not self._mixed or self._reference is None:
+            return plan
+        p = (1.0 - self._mixed) * plan.probabilities
+        p[self._reference] += self._mixed
+        centre = plan.centre
+        if centre is not None:
+            # Forecasts must keep residuals of the arm that was added to the declared range, too.
+            centre = self.policy.confidence.centre(centre.values, p > 0)  # type: ignore[attr-defined]
+        return Plan(p / p.sum(), plan.rounds, centre, plan.number, plan.rivals)
+
+    def clear(self, arms: Mask) -> None:
+        """Note arms (K,) that all guardrails have cleared; an arm that was cleared once stays so."""
+        self.cleared = self.cleared | arms
+        declared = int(self.policy.decide(self.state).declared)
+        if self._mixed and declared >= 0 and self.cleared[declared]:
+            # No batch will end any more: the declared arm is played alone from now on, by a plan of its own.
+            self._feed()
+            self.state = self.policy.renumber(self.state)  # type: ignore[attr-defined]
+            self._begin(self.policy.plan(self.state))
+
+    def _add(self, plan: Plan, kind: str, **more: Any) -> int:
+        self._numbers += 1
+        self.plans[self._numbers] = plan
+        self.news.append((kind, {"number": self._numbers, "plan": plan.to_json(), **more}))
+        return self._numbers
+
+    def distribution(self, available: Sequence[int] | None) -> int:
+        """Return the number of the plan in force, restricted to the arms that are available and renormalised.
+
+        If the plan has none of them, the one that looks best among them is certain.
+        """
+        if available is None:
+            return self.current
+        key = tuple(sorted(set(available)))
+        if not key or key[0] < 0 or key[-1] >= len(self.arms):
+            raise ParameterError(f"available={list(available)} must name at least one of the arms")
+        if len(key) == len(self.arms):
+            return self.current
+        if key not in self._restricted:
+            chosen = np.zeros(len(self.arms))
+            chosen[list(key)] = self.plan.probabilities[list(key)]
+            if not chosen.any():
+                chosen[max(key, key=lambda arm: self.plan.values[arm])] = 1.0
+            limited = _with_probabilities(self.plan, chosen)
+            self._restricted[key] = self._add(limited, "distribution", available=list(key))
+            if self.record is not None:
+                self.record.restrict(limited)
+        return self._restricted[key]
+
+    def cumulative(self, number: int) -> Array:
+        """Return the running sums (K,) of a distribution's probabilities."""
+        if self._sums[0] != number:
+            self._sums = (number, cumulative_probabilities(self.plans[number].probabilities))
+        return self._sums[1]
+
+    def adopt(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Take in a note of the log: a plan, which must be as it follows from the log, or a distribution."""
+        number = int(data["number"])
+        if number in self.plans and self.plans[number].to_json() != Plan.from_json(data["plan"]).to_json():
+            raise ConflictError(f"{kind} {number} of the log is not what follows from its entries")
+        if number <= self._numbers:
+            return
+        if kind != "distribution" or number != self._numbers + 1:
+            raise ConflictError(f"{kind} {number} of the log does not follow from its entries")
+        self._numbers = number
+        self.plans[number] = Plan.from_json(data["plan"])
+        self._restricted[tuple(data["available"])] = number
+        if self.record is not None:
+            self.record.restrict(self.plans[number])
+
+    def recall(self, number: int, plan: Plan) -> None:
+        """Remember a distribution again, for proposals that were drawn from it after all."""
+        self.plans[number] = plan
+
+    def fitted(self, plan: Plan) -> Plan:
+        """Return an earlier plan for the arms by now; those that came since are never played by it."""
+        return plan if plan.count == len(self.arms) else _widened(plan, self.arms)
+
+    @property
+    def _left(self) -> int:
+        return int(self.plan.rounds)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is pending completes a batch."""
+        return self._total >= self._left
+
+    def add(self, number: int, arms: Whole, residuals: Array) -> int:
+        """Take in settled rounds (n,) of one distribution, up to the end of the batch; return how many."""
+        plan, is_late = self.plans[number], number != self.current
+        if is_late and (not hasattr(self.policy, "late") or self._left >= FOREVER):
+            self.unused += len(arms)
+            return len(arms)
+        counts = not is_late or _is_evidence(plan)
+        taken = min(len(arms), self._left - self._total) if counts else len(arms)
+        if number not in self._pending:
+            self._pending[number] = Sums(len(self.arms))
+        self._pending[number].add(arms[:taken], residuals[:taken])
+        self._total += taken if counts else 0
+        return taken
+
+    def flush(self, in_use: Collection[int] = ()) -> None:
+        """Feed what is pending to the policy, and put its next plan into force.
+
+        Parameters
+        ----------
+        in_use : collection of int
+            Distributions to remember, because proposals still belong to them.
+        """
+        self._feed()
+        self._replan()
+        kept = {*in_use, self.current, *self._restricted.values()}
+        self.plans = {number: plan for number, plan in self.plans.items() if number in kept}
+
+    def _feed(self) -> None:
+        for number in self._order():
+            tally = self._pending[number].tally
+            if self.record is not None:
+                self.record.rounds(number, tally)
+            self.state = self._fed(self.state, number, tally)
+        self._pending, self._total = {}, 0
+
+    def _order(self) -> list[int]:
+        """Return the pending distributions, the plan in force last: it completes the batch."""
+        return sorted(self._pending, key=lambda number: (number == self.current, number))
+
+    def _is_whole(self, number: int) -> bool:
+        """Tell whether a distribution is the plan in force as the policy made it."""
+        return number == self.current and not self._mixed
+
+    def _fed(self, state: Any, number: int, tally: Tally) -> Any:
+        if self._is_whole(number):
+            return self.policy.observe(state, self.plan, tally)
+        return self.policy.late(state, self.plans[number], tally)  # type: ignore[attr-defined]
+
+    def _replan(self) -> None:
+        plan = self.policy.plan(self.state)
+        if int(plan.number) != int(self.plan.number):
+            self._begin(plan)
+        else:
+            self.plan = self._with_reference(plan)
+
+    def now(self) -> Any:
+        """Return the policy's state with what is pending; nothing is changed."""
+        state = self.state
+        for number in self._order():
+            if self._pending[number].counts.any():
+                state = self._fed(state, number, self._pending[number].tally)
+        return state
+
+    def retire(self, arm: int) -> None:
+        """Take an arm out of the race."""
+        if not hasattr(self.policy, "retire"):
+            raise ParameterError(f"{type(self.policy).__name__} cannot retire arms")
+        changed = self.policy.retire(self.now(), arm)
+        self._feed()
+        if self.record is not None:
+            self.record.retire(arm)
+        self.retired = self.retired | (np.arange(len(self.arms)) == arm)
+        self._go_on(changed)
+
+    def extend(self, arms: ArmSet) -> None:
+        """Add arms; distributions so far never play them."""
+        if not hasattr(self.policy, "extend"):
+            raise ParameterError(f"{type(self.policy).__name__} cannot take in new arms")
+        changed = self.policy.extend(self.now(), arms)
+        self._feed()
+        if self.record is not None:
+            self.record.extend(arms)
+        new = len(arms) - len(self.arms)
+        self.arms, self.retired = arms, np.pad(self.retired, (0, new))
+        self.cleared = np.append(self.cleared, np.full(new, self._reference is None))
+        self.plans = {number: _widened(plan, arms) for number, plan in self.plans.items()}
+        self._sums = (0, np.zeros(0))
+        self._go_on(changed)
+
+    def _go_on(self, changed: Any) -> None:
+        """Go on from a state in which some tests start anew."""
+        self.state = changed
+        self._begin(self.policy.plan(changed))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers."""
+        return {
+            "state": self.policy.dump(self.state),
+            "plans": {str(number): plan.to_json() for number, plan in self.plans.items()},
+            "current": self.current,
+            "numbers": self._numbers,
+            "restricted": [[list(key), number] for key, number in self._restricted.items()],
+            "pending": dump_pending(self._pending),
+            "total": self._total,
+            "record": None if self.record is None else self.record.to_json(),
+            "retired": self.retired.tolist(),
+            "unused": self.unused,
+            "mixed": self._mixed,
+            "cleared": self.cleared.tolist(),
+        }
+
+    @classmethod
+    def from_json(
+        cls, policy: Policy[Any], arms: ArmSet, data: Mapping[str, Any], reference: int | None = None
+    ) -> "Book":
+        """Invert :meth:`to_json`."""
+        out = cls.__new__(cls)
+        out.policy, out.arms, out.state = policy, arms, policy.load(arms, data["state"])
+        out.plans = {int(number): Plan.from_json(plan) for number, plan in data["plans"].items()}
+        out.current, out._numbers, out._sums = data["current"], data["numbers"], (0, np.zeros(0))
+        out._restricted = {tuple(key): number for key, number in data["restricted"]}
+        out._reference, out._mixed = reference, float(data.get("mixed", 0.0))
+        out.cleared = _cleared_at_first(len(arms), reference)
+        if "cleared" in data:
+            out.cleared = np.array(data["cleared"], dtype=np.bool_)
+        elif int(policy.decide(out.state).declared) >= 0:
+            out.cleared[:] = True  # releases up to 0.2 declared arms whatever guardrails knew
+        out.plan, out.news = out._with_reference(policy.plan(out.state)), []
+        out._pending = load_pending(data["pending"], len(arms))
+        out._total, out.unused = data["total"], data["unused"]
+        # Release 0.2 kept another kind of record, from which claims cannot be recomputed.
+        kept = data.get("record")
+        out.record = None if kept is None else Record.from_json(kept)
+        out.retired = np.array(data["retired"], dtype=np.bool_)
+        return out
+
+
+def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
+    """Refuse more arms than there can be pairs kept of, as certificates and arms that come and go need."""
+    check_fits(
+        f"a live experiment with {len(arms):,} arms",
+        8.0 * float(len(arms)) ** 2,
+        "simulate() and a loop of your own around AnytimeElimination can run it",
+    )
+    if isinstance(policy, AnytimeElimination) and not policy.follows_all_pairs(arms):
+        raise ParameterError(
+            f"a live experiment needs evidence on all pairs, and pairs={policy.pairs!r} keeps it on pairs"
+            f" with leaders for {len(arms):,} arms; give AnytimeElimination(pairs='all')"
+        )
+
+
+def _cleared_at_first(count: int, reference: int | None) -> Mask:
+    """Tell which arms (K,) no guardrail has to look at: the reference arm, or all without guardrails."""
+    if reference is None:
+        return np.ones(count, dtype=np.bool_)
+    return np.asarray(np.arange(count) == reference)
+
+
+def _is_evidence(plan: Plan) -> bool:
+    """Tell whether rounds of a plan that come late move its policy towards its next."""
+    return plan.rivals is None or bool(np.all(plan.rivals >= 0))
+
+
+def _with_probabilities(plan: Plan, weights: Array) -> Plan:
+    return Plan(weights / weights.sum(), plan.rounds, plan.centre, plan.number, plan.rivals)
+
+
+def _widened(plan: Plan, arms: ArmSet) -> Plan:
+    """Return a plan with the arms after its own, which it never plays.
+
+    Their values follow from those of its own arms by the features that they share: estimates of gaps to them
+    are unbiased only if values are linear in the features.
+    """
+    centre, before = plan.centre, plan.count
+    new = len(arms) - before
+    if centre is not None:
+        x = arms.features - arms.features[0]
+        slope = np.linalg.lstsq(x[:before], centre.values - centre.values[0], rcond=None)[0]
+        values = np.append(centre.values, centre.values[0] + x[before:] @ slope)
+        centre = Centre(values, centre.low, centre.high, centre.limit, centre.rewards)
+    rivals = None if plan.rivals is None else np.pad(plan.rivals, (0, new))
+    return Plan(np.pad(plan.probabilities, (0, new)), plan.rounds, centre, plan.number, rivals)

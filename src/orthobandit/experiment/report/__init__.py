@@ -1,0 +1,1 @@
+"""What an experiment says to people and programs: reports, pages, frames and exports."""

@@ -1,0 +1,55 @@
+"""What a report is as plain values: the types of :meth:`Report.to_json`, and of what clients are answered."""
+
+from typing import TypedDict
+
+
+class ArmData(TypedDict):
+    """One arm of a report; see :class:`~orthobandit.experiment.report.report.ArmReport`."""
+
+    label: str
+    settled: int
+    silent: int
+    probability: float
+    is_active: bool
+    is_retired: bool
+    gap: float | None
+    low: float | None
+    high: float | None
+
+
+class MetricData(TypedDict):
+    """One metric of a report; see :class:`~orthobandit.experiment.report.report.MetricReport`."""
+
+    name: str
+    mode: str
+    certainty: float
+    gaps: list[list[float | None]]
+    provisional: int
+    stood_in: int
+
+
+class ReportData(TypedDict):
+    """A report; see :class:`~orthobandit.experiment.report.report.Report`."""
+
+    advice: str
+    status: str
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    epsilon: float | None
+    certainty: float
+    mode: str
+    joint: float
+    reference: str
+    arms: list[ArmData]
+    metrics: list[MetricData]
+    holdout: list[list[str | int | float | None]]
+    unused: int
+    warnings: list[str]
+    alarms: list[str]
+    retirements: list[list[str]]
+    held: str | None
+    guardrails: list[str]
+    head: str | None

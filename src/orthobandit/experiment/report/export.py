@@ -1,0 +1,108 @@
+"""Every proposal with what it was drawn from and what it returned, as a table."""
+
+import csv
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from orthobandit._foundation.files import pyarrow, whole_file
+from orthobandit.errors import ParameterError
+from orthobandit.experiment.ledger.entries import NUMBERED, Noted
+from orthobandit.experiment.settings import Settings
+from orthobandit.experiment.store.contract import Store
+
+ROWS = 10_000  # that are written at a time
+
+
+def write_export(path: str | Path, settings: Settings, store: Store, settled: int) -> None:
+    """Write all proposals as CSV or Parquet, whole or not at all, in bounded memory.
+
+    Columns: proposal, at, unit, arm, plan, distribution, holdout, settled, ``p:<label>`` of every arm, then
+    of every metric its forecast and its value, empty where nothing was told.
+
+    Parameters
+    ----------
+    path : str or Path
+    settings : Settings
+    store : Store
+    settled : int
+        How many proposals, the first ones, are settled: their values are final. What was told of later ones
+        was told early, and is not like what is still to come.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise ParameterError(f"path={str(path)!r} must end in .csv or .parquet")
+    labels, rows = _labels(settings, store), _rows(settings, store, settled)
+    names = columns(settings, labels)
+    with whole_file(path) as unfinished:
+        if kind == ".csv":
+            with unfinished.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                writer.writerow(names)
+                writer.writerows(rows)
+            return
+        _write_parquet(unfinished, names, rows)
+
+
+def columns(settings: Settings, labels: tuple[str, ...]) -> list[str]:
+    """Return the names of the columns."""
+    out = ["proposal", "at", "unit", "arm", "plan", "distribution", "holdout", "settled"]
+    out += [f"p:{label}" for label in labels]
+    for name in settings.names:
+        out += [f"forecast:{name}", name]
+    return out
+
+
+def _labels(settings: Settings, store: Store) -> tuple[str, ...]:
+    """Return the labels of all arms that there have ever been."""
+    labels = settings.arms.labels
+    for _, entry in store.entries():
+        if isinstance(entry, Noted) and entry.kind == "extend":
+            labels = tuple(entry.data["labels"])
+    return labels
+
+
+def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]:
+    labels = _labels(settings, store)
+    laws: dict[int, list[float]] = {}
+    for _, entry in store.entries():
+        if isinstance(entry, Noted) and entry.kind in NUMBERED:
+            p = list(entry.data["plan"]["probabilities"])
+            laws[int(entry.data["number"])] = p + [0.0] * (len(labels) - len(p))
+    for row, rewards, _ in store.table():
+        out: list[Any] = [
+            row.number,
+            datetime.fromtimestamp(row.at, UTC).isoformat(),
+            row.unit,
+            labels[row.arm],
+            row.plan,
+            row.distribution,
+            row.held,
+            row.number <= settled,
+            *laws[row.distribution],
+        ]
+        for place, name in enumerate(settings.names):
+            out += [row.forecasts[place], rewards.get(name)]
+        yield out
+
+
+def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> None:
+    arrow, parquet = pyarrow()
+    whole, text = ("proposal", "plan", "distribution"), ("at", "unit", "arm")
+    kinds = {
+        name: arrow.int64()
+        if name in whole
+        else arrow.string()
+        if name in text
+        else arrow.bool_()
+        if name in ("holdout", "settled")
+        else arrow.float64()
+        for name in names
+    }
+    schema = arrow.schema(list(kinds.items()))
+    with parquet.ParquetWriter(path, schema) as writer:
+        while part := list(islice(rows, ROWS)):
+            table = {name: [row[place] for row in part] for place, name in enumerate(names)}
+            writer.write_table(arrow.table(table, schema=schema))

@@ -1,0 +1,105 @@
+"""An experiment at a glance: its report, what is provisional, and whether it is well; writes nothing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthobandit.experiment.ledger.guardrails import rail_words
+from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.report.report import Report, report_of
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that is watched.
+
+    Attributes
+    ----------
+    name : str
+    is_alarm : bool
+    words : str
+        What was found.
+    """
+
+    name: str
+    is_alarm: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What can be seen of an experiment without changing it.
+
+    Attributes
+    ----------
+    at : float
+        Time of the newest entry of the log, in seconds since the epoch.
+    plan : int
+        Number of the plan in force.
+    report : Report
+        As of `at`: what a window has settled since is not in it.
+    provisional : tuple of (int, float or None)
+        Of each arm, how many rewards were told of proposals that are not settled, and their mean. They
+        steer nothing, and no interval knows them.
+    checks : tuple of Check
+    guardrails : tuple of Check
+        An alarm says which arms were retired.
+    """
+
+    at: float
+    plan: int
+    report: Report
+    provisional: tuple[tuple[int, float | None], ...]
+    checks: tuple[Check, ...]
+    guardrails: tuple[Check, ...]
+
+
+def glance_of(ledger: Ledger) -> Glance:
+    """Return what can be seen of a ledger."""
+    return Glance(
+        at=float(ledger.at),
+        plan=int(ledger.book.plan.number),
+        report=report_of(ledger),
+        provisional=_provisional(ledger),
+        checks=_checks(ledger),
+        guardrails=_guardrails(ledger),
+    )
+
+
+def _provisional(ledger: Ledger) -> tuple[tuple[int, float | None], ...]:
+    arms, values = ledger.waiting.provisional(0)
+    counts = np.bincount(arms, minlength=len(ledger.arms)).tolist()
+    sums = np.bincount(arms, weights=values, minlength=len(ledger.arms)).tolist()
+    return tuple((count, total / count if count else None) for count, total in zip(counts, sums, strict=True))
+
+
+def _checks(ledger: Ledger) -> tuple[Check, ...]:
+    watch, settled = ledger.watch, int(ledger.drawn.sum())
+    out = [
+        Check(
+            "Sample ratio",
+            watch.ratio.alarm,
+            f"arms are{' not' * watch.ratio.alarm} drawn as the plans say, p = {watch.ratio.p_value:.2g}",
+        )
+    ]
+    if ledger.settings.silence == "missing":
+        more = "more for some arms than for others" if watch.missing.alarm else "as often for every arm"
+        words = f"rewards are missing {more}, p = {watch.missing.p_value:.2g}"
+        out.append(Check("Silence", watch.missing.alarm, words))
+    else:
+        silent = int(ledger.silent.sum())
+        words = f"{silent:,} of {settled:,} settled proposals were silent, counted 0"
+        out.append(Check("Silence", False, words))
+    if watch.constancy is not None:
+        drift = "no gap is seen to drift" if watch.drift is None else str(watch.drift)
+        out.append(Check("Constancy of gaps", watch.drift is not None, drift))
+    return tuple(out)
+
+
+def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
+    out = []
+    for rail in ledger.settings.guardrails:
+        labels = [ledger.arms.labels[arm] for arm, reason in ledger.retirements if reason == rail.reason]
+        found = f"; it has retired {', '.join(map(repr, labels))}" if labels else ""
+        out.append(Check(f"Guardrail on {rail.metric}", bool(labels), rail_words(rail) + found))
+    return tuple(out)

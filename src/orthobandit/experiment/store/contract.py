@@ -1,0 +1,194 @@
+"""The contract of stores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+from orthobandit.experiment.ledger.entries import Entry
+
+
+class Row(NamedTuple):
+    """One proposal as it was drawn.
+
+    Parameters
+    ----------
+    number : int
+    at : float
+        Seconds since the epoch.
+    unit : str or None
+    arm, plan, distribution : int
+    held : bool
+    forecasts : tuple of float
+        One a metric.
+    covariates : mapping or None
+        None if nobody gave any.
+    """
+
+    number: int
+    at: float
+    unit: str | None
+    arm: int
+    plan: int
+    distribution: int
+    held: bool
+    forecasts: tuple[float, ...]
+    covariates: Mapping[str, float] | None
+
+
+class Outcome(NamedTuple):
+    """A proposal and what was told of it.
+
+    Parameters
+    ----------
+    proposal : Row
+    rewards : dict
+        By metric, the sum of what was told, added in the order of the log; metrics told nothing are absent.
+    told : dict
+        By metric, when it was told last.
+    """
+
+    proposal: Row
+    rewards: dict[str, float]
+    told: dict[str, float]
+
+
+class Writer(Protocol):
+    """What may be done while nobody else writes; see :class:`Store`."""
+
+    def last(self) -> int:
+        """Return the seq of the newest entry of anybody, those of this block among them; 0 if none."""
+        ...
+
+    def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        """Yield what :meth:`Store.entries` does, and what this block has appended so far."""
+        ...
+
+    def append(self, entries: Sequence[Entry]) -> int:
+        """Append entries in this order and return the seq of the last; all or, after an error, none."""
+        ...
+
+    def keep(self, seq: int, state: Mapping[str, Any]) -> None:
+        """Keep a snapshot: the state after the entry `seq`. Older snapshots may be dropped."""
+        ...
+
+    def known(self, units: Sequence[str]) -> dict[str, int]:
+        """Return the number of the first proposal of each of these units that has one."""
+        ...
+
+    def recall(self, key: str) -> str | None:
+        """Return what was remembered of the request with this key, in this block or before."""
+        ...
+
+    def remember(self, key: str, at: float, text: str) -> None:
+        """Remember a text of the request with this key, of which nothing is remembered yet."""
+        ...
+
+    def forget(self, before: float) -> None:
+        """Forget requests that were remembered at an earlier time than `before`."""
+        ...
+
+
+class Store(Protocol):
+    """The log of one experiment, its settings and its newest snapshot.
+
+    Order
+        Entries have a ``seq``: 1, 2, 3, … without gaps, in the order in which they were appended, over all
+        threads and processes. Their times never decrease, proposals are numbered 1, 2, 3, … without gaps,
+        and rewards are of proposals that were drawn; an append that breaks this is refused.
+    Sameness
+        What is read is what was appended: every array bit by bit, grouped as it was.
+    Atomicity
+        What is done in a block of :meth:`exclusive` is there altogether when the block ends, or not at all
+        if an error leaves the block or its process dies. Readers see nothing of it before its end.
+    Durability
+        When the block has ended, what it did survives the death of the process and, in a file or a
+        database, that of the machine.
+    Exclusiveness
+        At most one block is open, over all threads and processes; others wait. Opening a second one in the
+        same thread is an error. A block without appends costs no write.
+    Several threads
+        All methods may be called from all threads. A generator belongs to the thread that reads it; it may
+        be left unfinished, and holds up nobody between two entries.
+    Requests
+        What is remembered of a request is committed with what the request did, so that one that is repeated
+        can be told from a new one, whatever happened in between.
+    Versions
+        A store written by an older release is brought up to date when opened; one of a newer release is
+        refused.
+    Errors
+        Each is an :class:`~orthobandit.errors.ExperimentError` that says what to do, leaves the store as it
+        was and lets it be used again: :class:`~orthobandit.errors.StorageError` if it cannot be read or
+        written now, :class:`~orthobandit.errors.DamagedStoreError` if what it holds is not what was written,
+        :class:`~orthobandit.errors.ClosedError` after :meth:`close`, and those that the methods name.
+        Entries that break the order are a :class:`~orthobandit.errors.ParameterError`.
+    """
+
+    def create(self, settings: Mapping[str, Any]) -> None:
+        """Begin the experiment with settings that survive JSON.
+
+        Raises
+        ------
+        ExperimentExistsError
+            If there is one of this name; it is left as it is.
+        """
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """Return a copy of what :meth:`create` was given.
+
+        Raises
+        ------
+        UnknownExperimentError
+            If there is no experiment of this name; so do all methods below.
+        """
+        ...
+
+    def exclusive(self) -> AbstractContextManager[Writer]:
+        """Wait until nobody else writes; commit at the end of the block, or nothing if an error leaves it."""
+        ...
+
+    def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        """Yield (seq, entry) of all committed entries beyond `after`, in order, in bounded memory."""
+        ...
+
+    def snapshot(self) -> tuple[int, dict[str, Any]] | None:
+        """Return the newest committed snapshot: a seq and the state after that entry."""
+        ...
+
+    def proposals(self, numbers: Sequence[int]) -> list[Row]:
+        """Return proposals by number, in the order asked for.
+
+        Raises
+        ------
+        UnknownProposalError
+            If one of them was never drawn.
+        """
+        ...
+
+    def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
+        """Return proposals by number with what was told of them, in the order asked for.
+
+        Raises
+        ------
+        UnknownProposalError
+            If one of them was never drawn.
+        """
+        ...
+
+    def distribution(self, number: int) -> dict[str, Any]:
+        """Return the data of the note of kind "plan" or "distribution" with this number.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        ...
+
+    def table(self) -> Iterator[Outcome]:
+        """Yield all proposals with their rewards in the order of draws, in bounded memory."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; a second time does nothing."""
+        ...

@@ -1,0 +1,1 @@
+"""The store in SQLite or PostgreSQL: tables, statements, reading, writing and migrations."""

@@ -1,0 +1,106 @@
+"""Versions of the tables: which one a database has, and the steps to the newest."""
+
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from orthobandit._foundation.files import optional_package
+from orthobandit.errors import DamagedStoreError, VersionError
+from orthobandit.experiment.store.sql.dialects import lock_tables, writing
+from orthobandit.experiment.store.sql.schema import RELEASES
+from orthobandit.experiment.store.sql.service_schema import METADATA
+
+NEWEST = "0003"  # the version of schema.py and service_schema.py
+VERSION_TABLE = "orthobandit_version"
+FOLDER = Path(__file__).with_name("migrations")
+_LOCK = Lock()  # Alembic has one place in a process for what it is working on
+
+
+def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
+    """Bring the tables of a database to the newest version.
+
+    Parameters
+    ----------
+    engine : Engine
+    where : str
+        Begins messages.
+    make : bool
+        Whether to make tables where there are none.
+
+    Returns
+    -------
+    bool
+        False if there are no tables and none were made.
+
+    Raises
+    ------
+    VersionError
+        If they are of a newer release; :class:`DamagedStoreError` if they are of another program.
+    """
+    with engine.connect() as connection:
+        found = found_version(connection)
+        if found == NEWEST:
+            return True
+        if found is None and not make:
+            return False
+    steps = _steps()
+    with _LOCK, writing(engine) as connection, connection.begin():
+        lock_tables(connection)
+        found = found_version(connection)  # perhaps another process was faster
+        if found is None:
+            _refuse_other_tables(connection)
+        elif found not in {step.revision for step in steps.walk_revisions()}:
+            raise VersionError(_newer(connection, where, found))
+        _climb(connection, steps)
+    return True
+
+
+def found_version(connection: Connection) -> str | None:
+    """Return the version of a database's tables; None if it has none of ours."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    table = sa.table(VERSION_TABLE, sa.column("version_num"))
+    found: str | None = connection.execute(sa.select(table.c.version_num)).scalar()
+    return found
+
+
+def _newer(connection: Connection, where: str, found: str) -> str:
+    query = sa.select(RELEASES.c.release).where(RELEASES.c.version == found)
+    release = connection.execute(query).scalar()
+    ours = version("orthobandit")
+    by = f"release {release}" if release else "a newer release"
+    return f"{where}: written by {by}; this is {ours}: `pip install 'orthobandit>={release or ours}'`"
+
+
+def _refuse_other_tables(connection: Connection) -> None:
+    clash = sorted(set(sa.inspect(connection).get_table_names()) & set(METADATA.tables))
+    if clash:
+        raise DamagedStoreError(
+            f"table {clash[0]!r} belongs to another program, or the store is damaged; "
+            "choose another place, or restore a copy"
+        )
+
+
+def _steps() -> Any:
+    script = optional_package("alembic.script", "live", "an experiment in a file")
+    return script.ScriptDirectory(FOLDER, version_locations=[FOLDER / "versions"])
+
+
+def _climb(connection: Connection, steps: Any) -> None:
+    environment = optional_package("alembic.runtime.environment", "live", "an experiment in a file")
+    config = optional_package("alembic.config", "live", "an experiment in a file").Config()
+    context = environment.EnvironmentContext(config, steps)
+    with context:
+        context.configure(
+            connection=connection,
+            version_table=VERSION_TABLE,
+            fn=lambda now, _: steps._upgrade_revs(NEWEST, now),
+        )
+        context.run_migrations()
+    known = sa.select(RELEASES.c.version).where(RELEASES.c.version == NEWEST)
+    if connection.execute(known).first() is None:
+        connection.execute(sa.insert(RELEASES).values(version=NEWEST, release=version("orthobandit")))

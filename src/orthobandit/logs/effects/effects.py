@@ -1,0 +1,261 @@
+"""Gaps of arms with their intervals: at all times or for one look, with lift, verdict and rows to go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.confidence.coherence import close_differences
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning
+from orthobandit.estimate.confidence.modes import EVENTS
+from orthobandit.logs.effects.one_look import Sides
+from orthobandit.logs.follow import Follower
+from orthobandit.logs.results import Effect, Interval
+
+FAR = 1e9  # times the rows so far: what takes longer is never
+STEPS = 60  # of bisection on a logarithmic scale
+FEWEST = 5  # rows of an arm, below which an ordinary interval says nothing
+NOTHING: Interval = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Estimates (m,) of the pairs that were followed, standard errors, and ends of both kinds of interval.
+
+    Attributes
+    ----------
+    estimates, errors : (m,) arrays
+        NaN where the log cannot tell.
+    low, high : (m,) arrays
+        That hold at all times.
+    fixed_low, fixed_high : (m,) arrays
+        For one look.
+    share : float
+        Of δ, that they are at.
+    """
+
+    estimates: Array
+    errors: Array
+    low: Array
+    high: Array
+    fixed_low: Array
+    fixed_high: Array
+    share: float
+
+
+def gaps_of(sequence: ContrastSequence, share: float = 1.0, sides: Sides | None = None) -> Gaps:
+    """Return the gaps of a sequence at a share of its δ.
+
+    Parameters
+    ----------
+    sequence : ContrastSequence
+    share : float
+    sides : Sides, optional
+        Of the follower, for intervals at one look that are right for small counts. Without them these wait as
+        the others do, and rest on the larger of the variance and of what it should be if arms are alike.
+    """
+    tuned = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
+    evidence = sequence.evidence
+    known = evidence.weights > 0
+    estimates = np.where(known, evidence.estimates, np.nan)
+    errors = np.full(len(estimates), np.nan)
+    np.divide(np.sqrt(evidence.variances), evidence.weights, out=errors, where=known)
+    low, high = tuned.intervals()
+    below, above = _margins(sequence, tuned.tuning.alpha, sides)
+    widest = np.ptp(sequence.confidence.range)  # no two means are further apart
+    low, high = np.maximum(low, -widest), np.minimum(high, widest)
+    return Gaps(
+        estimates=estimates,
+        errors=errors,
+        low=low,
+        high=high,
+        fixed_low=np.maximum(estimates - below, -widest),
+        fixed_high=np.minimum(estimates + above, widest),
+        share=share,
+    )
+
+
+def _margins(sequence: ContrastSequence, alpha: Array, sides: Sides | None) -> tuple[Array, Array]:
+    """Return how far gaps (m,) may be below and above their estimates, for one look; infinite if unknown."""
+    evidence = sequence.evidence
+    z = _quantiles(sequence, alpha)
+    known = np.isfinite(z) & (evidence.weights > 0)
+    if sides is None:
+        error = np.sqrt(np.maximum(evidence.variances, evidence.pooled))
+        known &= sequence.confidence.is_exact | (evidence.events >= EVENTS)
+        below = above = np.where(known, z, 0.0) * error
+    else:
+        known &= ~sides.wait(sequence.seen, evidence.events, is_exact=sequence.confidence.is_exact)
+        below, above = sides.margins(np.where(known, z, 0.0))
+    weights = np.where(known, evidence.weights, 1.0)
+    return np.where(known, below / weights, np.inf), np.where(known, above / weights, np.inf)
+
+
+def close_gaps(gaps: Gaps, pairs: Whole, count: int, *, once: bool) -> Gaps | None:
+    """Return the gaps with intervals narrowed to what follows from all pairs together; None if nothing fits.
+
+    Parameters
+    ----------
+    gaps : Gaps
+        Of all pairs, whose intervals hold together.
+    pairs : (m, 2) array of int
+    count : int
+        Number of arms.
+    once : bool
+        Whether the intervals for one look are those that are narrowed.
+    """
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    first, second = pairs.T
+    upper = np.full((count, count), np.inf)
+    np.fill_diagonal(upper, 0.0)
+    upper[first, second] = np.where(np.isnan(high), np.inf, high)
+    upper[second, first] = np.where(np.isnan(low), np.inf, -low)
+    closed, is_empty = close_differences(upper)
+    if is_empty:
+        return None
+    high = closed[first, second]
+    low = np.minimum(-closed[second, first], high)  # but for rounding, it is below
+    estimates = np.where(np.isnan(gaps.estimates), np.nan, np.clip(gaps.estimates, low, high))
+    if once:
+        return replace(gaps, estimates=estimates, fixed_low=low, fixed_high=high)
+    return replace(gaps, estimates=estimates, low=low, high=high)
+
+
+def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
+    """Return how many standard errors an ordinary interval has to each side (m,); infinite with few rows.
+
+    Student's with as many degrees of freedom as the rarer arm of a gap has rows, less one, and errors that
+    are so much larger: values of the arms may be fitted to the same rows.
+    """
+    arms, used = sequence.arms, sequence.coefficients != 0
+    rows = np.where(used, sequence.seen.drawn, np.inf).min(axis=1)
+    if arms.dimension < len(arms) - 1:  # arms tell of each other
+        rows = np.full(len(rows), sequence.seen.drawn.sum() - arms.dimension)
+    free = np.maximum(rows - 1.0, 1.0)
+    return np.asarray(np.where(rows >= FEWEST, -stdtrit(free, alpha) * np.sqrt(rows / free), np.inf))
+
+
+def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bool) -> Effect:
+    """Return the effect of a pair, or of its reverse with sign −1.
+
+    Parameters
+    ----------
+    follower : Follower
+    gaps : Gaps
+        Of its sequence.
+    place : int
+        Of the pair.
+    sign : {1, −1}
+    fixed : bool
+        Whether the verdict rests on the interval for one look.
+    """
+    labels, pair = follower.cells.arms.labels, follower.pairs[place]
+    arm, over = (labels[int(one)] for one in (pair if sign > 0 else pair[::-1]))
+    interval = _signed(gaps.low[place], gaps.high[place], sign)
+    once = _signed(gaps.fixed_low[place], gaps.fixed_high[place], sign)
+    verdict = verdict_of(once if fixed else interval)
+    estimate = sign * float(gaps.estimates[place])
+    is_open = verdict == "undecided" and np.isfinite(estimate) and follower.sequence is not None
+    return Effect(
+        arm=arm,
+        over=over,
+        estimate=finite(estimate),
+        interval=once if fixed else interval,
+        fixed=once,
+        lift=NOTHING,
+        verdict=verdict,
+        more_rows=more_rows(follower, place, gaps.share, fixed=fixed) if is_open else None,
+    )
+
+
+def reference_effect(label: str) -> Effect:
+    """Return the effect of the reference arm over itself."""
+    return Effect(label, label, 0.0, (0.0, 0.0), (0.0, 0.0), NOTHING, "reference", None)
+
+
+def unknown_effect(arm: str, over: str) -> Effect:
+    """Return an effect of which nothing is known."""
+    return Effect(arm, over, None, NOTHING, NOTHING, NOTHING, "undecided", None)
+
+
+def below_another(effects: Sequence[Effect]) -> tuple[str, ...]:
+    """Return arms whose interval over the reference arm lies below that of another."""
+    best = max((one.interval[0] for one in effects if one.interval[0] is not None), default=-np.inf)
+    return tuple(one.arm for one in effects if one.interval[1] is not None and one.interval[1] < best)
+
+
+def verdict_of(interval: Interval) -> str:
+    """Say on which side of 0 an interval lies."""
+    low, high = interval
+    return (
+        "better" if low is not None and low > 0 else "worse" if high is not None and high < 0 else "undecided"
+    )
+
+
+def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
+    """Return what gap/level may be for a gap and a positive level in their intervals; None if it may be 0."""
+    (low, high), (least, most) = gap, level
+    if not (least > 0 and np.isfinite([low, high]).all()):
+        return NOTHING
+    return (low / (most if low >= 0 else least), high / (least if high >= 0 else most))
+
+
+def more_rows(
+    follower: Follower, place: int, share: float = 1.0, *, fixed: bool
+) -> tuple[float, float, float]:
+    """Return further rows that would decide on a gap: as estimated, one standard error larger, one smaller.
+
+    Evidence is taken to grow as it did so far: sums in proportion to rows, the largest residuals as they are.
+    """
+    sequence = follower.sequence
+    if sequence is None:
+        raise AssertionError("only what was counted can be undecided")
+    sequence = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
+    gaps = gaps_of(sequence)
+    size, error = abs(float(gaps.estimates[place])), float(gaps.errors[place])
+    sizes = (size, size + error, size - error)
+    if fixed:
+        z = -float(ndtri(sequence.tuning.alpha[place]))
+        times = [(z * error / one) ** 2 if one > 0 else np.inf for one in sizes]
+    else:
+        times = [_times(sequence, place, one) for one in sizes]
+    return tuple(max(one - 1.0, 0.0) * follower.rows for one in times)  # type: ignore[return-value]
+
+
+def _times(sequence: ContrastSequence, place: int, size: float) -> float:
+    """Return how many times the evidence the width falls below a size; infinite if that takes too long."""
+    e, one = sequence.evidence, slice(place, place + 1)
+    tuning = Tuning(sequence.tuning.alpha[one], sequence.tuning.rho[one], sequence.tuning.scale[one])
+
+    def width(times: float) -> float:
+        grown = Evidence(
+            totals=times * e.totals[one],
+            weights=times * e.weights[one],
+            variances=times * e.variances[one],
+            slack=times * e.slack[one],
+            pooled=times * e.pooled[one],
+            peaks=e.peaks[one],
+            events=times * e.events[one],
+        )
+        return float(sequence.confidence.width(grown, tuning)[0])
+
+    if not (size > 0 and width(FAR) < size):
+        return float(np.inf)
+    low, high = 0.0, float(np.log(FAR))
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if width(float(np.exp(middle))) < size else (middle, high)
+    return float(np.exp(high))
+
+
+def _signed(low: float, high: float, sign: float) -> Interval:
+    ends = (low, high) if sign > 0 else (-high, -low)
+    return (finite(ends[0]), finite(ends[1]))
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for one that is not finite."""
+    return float(value) if np.isfinite(value) else None

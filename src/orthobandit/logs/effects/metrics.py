@@ -1,0 +1,265 @@
+"""What a log says of one metric: effects against the reference arm and the best, and how they came about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.errors import InputError
+from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
+from orthobandit.experiment.settings import Guardrail
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.effects.effects import (
+    NOTHING,
+    Gaps,
+    below_another,
+    close_gaps,
+    effect,
+    finite,
+    gaps_of,
+    reference_effect,
+    unknown_effect,
+)
+from orthobandit.logs.effects.lifts import lifts_of
+from orthobandit.logs.follow import MOST_PAIRED, Follower
+from orthobandit.logs.measure import Measure
+from orthobandit.logs.question import Question
+from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
+from orthobandit.logs.scores import Aim
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A metric as it was asked for: a column, a ratio of two, or a guardrail with its margin."""
+
+    name: str
+    kind: str
+    column: int
+    denominator: int | None = None
+    guardrail: Guardrail | None = None
+
+
+def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
+    """Return all metrics of a question, the reward first."""
+    at = {name: place for place, name in enumerate(cells.columns)}
+    return (
+        Asked(question.reward, "reward", at[question.reward]),
+        *(Asked(name, "metric", at[name]) for name in question.metrics if name != question.reward),
+        *(Asked(one.name, "ratio", at[one.numerator], at[one.denominator]) for one in question.ratios),
+        *(Asked(one.metric, "guardrail", at[one.metric], None, one) for one in question.guardrails),
+    )
+
+
+def confidence_of(
+    asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None
+) -> Confidence:
+    """Return the mode: exact for what is bounded by declaration or by its type, never by what it has held.
+
+    Parameters
+    ----------
+    asked : Asked
+    question : Question
+    cells : Cells
+    is_boolean : (q,) array of bool, optional
+        Which columns can hold nothing but 0 and 1; none by default.
+    """
+    bounds = question.ranges.get(asked.name) if asked.denominator is None else None
+    if bounds is None and is_boolean is not None and is_boolean[asked.column]:
+        bounds = (0.0, 1.0)
+    if bounds is None or asked.denominator is not None or question.covariates or question.asymptotic:
+        return Asymptotic()
+    offset, some = cells.offset[asked.column], cells.counts > 0
+    least = float(cells.low[some, asked.column].min(initial=np.inf) + offset)
+    most = float(cells.high[some, asked.column].max(initial=-np.inf) + offset)
+    room = 1e-9 * (bounds[1] - bounds[0])
+    if least < bounds[0] - room or most > bounds[1] + room:
+        raise InputError(
+            f"bounds={bounds!r} do not hold column {asked.name!r}: its values run from {least:g} to {most:g};"
+            " declare a range that holds all of them, beforehand"
+        )
+    return Bounded(bounds[0] - offset, bounds[1] - offset)
+
+
+def followed(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
+    """Follow a measure through the buckets, or look at the log as a whole if there is a single one."""
+    follower = Follower(cells, measure, aims)
+    return follower.run_once() if len(cells.times) == 1 else follower.run()
+
+
+def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:
+    """Return all that is said of a metric.
+
+    Parameters
+    ----------
+    asked : Asked
+    follower : Follower
+        Of the metric.
+    once : bool
+        Whether intervals are for one look.
+    history : bool
+        Whether to tell how it came about.
+    """
+    cells, measure = follower.cells, follower.measure
+    gaps = None if follower.sequence is None else _coherent_gaps(follower, follower.sequence, once=once)
+    effects, level = _effects(follower, gaps, once=once)
+    if asked.guardrail is not None:
+        effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
+    best, droppable = _against_best(follower, gaps, effects, once=once)
+    return MetricResult(
+        name=asked.name,
+        kind=asked.kind,
+        mode=mode_in_words(measure.confidence, cells.offset[asked.column], once=once),
+        delta=measure.delta,
+        margin=None if asked.guardrail is None else _signed_margin(asked.guardrail),
+        effects=effects,
+        against_best=best,
+        droppable=droppable,
+        summaries=summaries(cells, asked),
+        saved=follower.savings.shares(),
+        baseline=follower.baseline,
+        level=level,
+        history=_history(follower) if history else (),
+        is_contradicted=follower.sequence is not None and gaps is None,
+    )
+
+
+def _coherent_gaps(follower: Follower, sequence: ContrastSequence, *, once: bool) -> Gaps | None:
+    """Return all gaps that are followed, as they follow from each other; None if no gaps fit them all."""
+    gaps = gaps_of(sequence, sides=follower.sides)
+    count = len(follower.cells.arms)
+    if count > MOST_PAIRED:  # gaps to one arm say nothing of each other
+        return gaps
+    return close_gaps(gaps, follower.pairs, count, once=once)
+
+
+def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
+    """Say what intervals rest on, and when they hold."""
+    if once:
+        return "ordinary fixed-sample intervals: they hold for one look, at a size fixed beforehand"
+    if confidence.is_exact:
+        low, high = (float(end + offset) for end in confidence.range)
+        return f"exact for values from {low:g} to {high:g}; the intervals hold at all times at once"
+    return "asymptotic, nothing to declare; the intervals hold at all times at once, once samples are large"
+
+
+def _effects(follower: Follower, gaps: Gaps | None, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
+    """Return the effect of every arm over the reference arm, and the level of that."""
+    reference, labels = follower.measure.reference, follower.cells.arms.labels
+    itself = reference_effect(labels[reference])
+    if follower.sequence is None or gaps is None:
+        return tuple(
+            itself if place == reference else unknown_effect(label, labels[reference])
+            for place, label in enumerate(labels)
+        ), NOTHING
+    lifts = lifts_of(follower, once=once)
+    out = [
+        replace(effect(follower, gaps, place, 1.0, fixed=once), lift=lift) for place, lift in enumerate(lifts)
+    ]
+    out.insert(reference, itself)
+    low, high = follower.level_ends(once=once)
+    return tuple(out), (finite(low), finite(high))
+
+
+def _guarded(one: Effect, guardrail: Guardrail, *, once: bool) -> Effect:
+    """Return the effect with the verdict of a guardrail."""
+    if one.verdict == "reference":
+        return one
+    low, high = one.fixed if once else one.interval
+    edge = _signed_margin(guardrail)
+    above, below = low is not None and low > edge, high is not None and high < edge
+    harmed, safe = (above, below) if guardrail.worse == "higher" else (below, above)
+    return replace(one, verdict="harmed" if harmed else "safe" if safe else "undecided", more_rows=None)
+
+
+def _signed_margin(guardrail: Guardrail) -> float:
+    """Return the gap beyond which an arm does harm: above 0 where more is worse, below where less is."""
+    return guardrail.margin if guardrail.worse == "higher" else -guardrail.margin
+
+
+def _against_best(
+    follower: Follower, gaps: Gaps | None, effects: Sequence[Effect], *, once: bool
+) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+    """Return gaps over the arm with the largest estimate that no other is proven better than; and the others.
+
+    They hold together with the gaps over the reference arm: all are gaps of pairs, on one event.
+    """
+    count, labels = len(follower.cells.arms), follower.cells.arms.labels
+    if gaps is None:
+        return (), ()
+    if count > MOST_PAIRED:
+        return (), below_another(effects)
+    worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
+    droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
+    known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
+    estimates = np.insert(known, follower.measure.reference, 0.0)
+    best = int(np.argmax(np.where(np.isin(np.arange(count), list(worse)), -np.inf, estimates)))
+    at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
+    out: list[Effect] = []
+    for arm in range(count):
+        if arm != best:
+            place, sign = (at[arm, best], 1.0) if (arm, best) in at else (at[best, arm], -1.0)
+            out.append(effect(follower, gaps, place, sign, fixed=once))
+    return tuple(out), droppable
+
+
+def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
+    """Return the arm of a pair that is worse for sure, −1 if neither is known to be."""
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    i, j = (int(arm) for arm in follower.pairs[place])
+    return i if high[place] < 0 else j if low[place] > 0 else -1
+
+
+def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
+    """Return what rows of each arm there are, and their plain means."""
+    count, all_rows = len(cells.arms), cells.counts + cells.dropped
+
+    def by_arm(values: Array | Whole) -> Array:
+        return np.asarray(np.bincount(cells.arm, values, minlength=count))
+
+    rows, seen = by_arm(cells.counts), by_arm(all_rows)
+    planned = np.bincount(cells.plan, all_rows, minlength=len(cells.plans)) @ cells.plans
+    sums = by_arm(cells.sums[:, asked.column]) + rows * cells.offset[asked.column]
+    below = rows
+    if asked.denominator is not None:
+        below = by_arm(cells.sums[:, asked.denominator]) + rows * cells.offset[asked.denominator]
+    capped, missing = by_arm(cells.capped[:, asked.column]), by_arm(cells.missing[:, asked.column])
+    return tuple(
+        ArmSummary(
+            arm=label,
+            rows=int(rows[arm]),
+            share=float(rows[arm] / max(rows.sum(), 1)),
+            planned=float(planned[arm] / max(planned.sum(), 1)),
+            mean=float(sums[arm] / below[arm]) if below[arm] else None,
+            capped=float(capped[arm] / max(rows[arm], 1)),
+            missing=float(missing[arm] / max(seen[arm], 1)),
+        )
+        for arm, label in enumerate(cells.arms.labels)
+    )
+
+
+def _history(follower: Follower) -> tuple[Moment, ...]:
+    cells, reference = follower.cells, follower.measure.reference
+    count, offset = len(cells.arms), float(cells.offset[follower.measure.column])
+    out: list[Moment] = []
+    for one in follower.snapshots:
+        gaps = gaps_of(one.sequence)
+        rows = [
+            np.insert(part[: count - 1], reference, 0.0) for part in (gaps.estimates, gaps.low, gaps.high)
+        ]
+        estimates, lows, highs = (
+            tuple(float(value) if np.isfinite(value) else None for value in row) for row in rows
+        )
+        out.append(
+            Moment(
+                time=float(cells.times[one.bucket]),
+                rows=one.rows,
+                level=one.level + offset,
+                forecast=None if one.forecast is None else one.forecast + offset,
+                estimates=estimates,
+                lows=lows,
+                highs=highs,
+                shares=tuple(one.shares.tolist()),
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,87 @@
+"""What other probabilities would have earned on a log, against those that were in force."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._foundation.types import Array, Mask
+from orthobandit.errors import ProbabilityError
+from orthobandit.estimate.plan import checked_probabilities
+from orthobandit.logs.cells import Cells
+from orthobandit.logs.results import Interval, Value
+from orthobandit.logs.scores import Aim, Score
+from orthobandit.logs.when import when
+
+
+def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
+    """Return what to average to value other probabilities on a log.
+
+    Of a row of arm a whose level was forecast as m, (q_a/p_a − 1)(r − m) has the mean
+    Σ_a (q_a − p_a)·(mean of a), whatever the baseline does and whatever m is, if it was known before. The
+    average is over all rounds alike; gaps need not be constant.
+
+    Parameters
+    ----------
+    cells : Cells
+    wanted : mapping of str to float, or array-like (K,) or (P, K)
+        q: by the arms' labels (0 for those not named), or the same for all rows, or one row a plan.
+
+    Raises
+    ------
+    ProbabilityError
+        Where an arm would be drawn that the log's probabilities never draw: nothing is known of it there.
+    """
+    if isinstance(wanted, Mapping):
+        given = np.zeros(len(cells.arms))
+        for label, probability in wanted.items():
+            given[cells.arms.index(label)] = probability
+        wanted = given
+    q = checked_probabilities(wanted)
+    if q.shape not in ((len(cells.arms),), cells.plans.shape):
+        raise ProbabilityError(
+            f"probabilities have shape {q.shape}; one an arm, ({len(cells.arms)},), or one row a plan,"
+            f" {cells.plans.shape}, is needed"
+        )
+    q = np.array(np.broadcast_to(q, cells.plans.shape))
+    blind = (q > 0) & (cells.plans == 0)
+    here = np.asarray(blind.any(axis=1))[cells.plan] & (cells.counts > 0)
+    if here.any():
+        raise ProbabilityError(_no_overlap(cells, q, blind, here))
+    return Aim.instead(cells.plans, q)
+
+
+def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Value:
+    """Return the value that a score has found.
+
+    Parameters
+    ----------
+    score : Score or None
+        Of :func:`aim_of`; None if no row counted.
+    delta : float
+    mode : str
+        What intervals rest on, in words.
+    once : bool
+        Whether the interval is for one look.
+    """
+    if score is None:
+        return Value(0.0, (None, None), "too few rows")
+    low, high = score.interval()
+    if once:
+        low, high = score.interval_once(delta / 2.0)
+    interval: Interval = (low if np.isfinite(low) else None, high if np.isfinite(high) else None)
+    return Value(score.estimate, interval, mode)
+
+
+def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
+    """Say which arm is asked for where it was never drawn."""
+    plans, buckets = np.unique(cells.plan[here]), np.unique(cells.bucket[here])
+    plan, arm = int(plans[0]), int(np.argmax(blind[plans[0]]))
+    names = ", ".join(str(one) for one in plans[:5]) + (", …" if len(plans) > 5 else "")
+    begin = when(cells, float(cells.times[buckets[0]]))
+    return (
+        f"probabilities give {cells.arms.labels[arm]!r} {wanted[plan, arm]:g}, but plan {plan} never draws"
+        f" it: nothing is known of it there. So it is with {cells.counts[here].sum():,} of {cells.rows:,}"
+        f" rows, in {len(buckets):,} of {len(np.unique(cells.bucket)):,} buckets, from that of {begin} on;"
+        f" plans: {names}. Give 0 to arms that a plan does not draw, or leave these rows out"
+    )

@@ -1,0 +1,1 @@
+"""The paper's figures and its successor's tables, run again: sections, claims and the report."""

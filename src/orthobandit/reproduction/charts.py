@@ -1,0 +1,279 @@
+"""Pictures of results: as files, and as SVG that follows a page's light or dark theme.
+
+Colours are told apart without colour vision (:mod:`~orthobandit.showing.figure` has them), and lines also by
+their dashes.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthobandit._foundation.files import optional_package, whole_file
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.showing.figure import COLOURS
+from orthobandit.simulation import RunResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
+# Colours of text and grid that a page replaces by its own.
+INK, FAINT = "#1b1c1f", "#c9ccd1"
+MARKERS = ("o", "s", "^", "D", "v", "P")
+STYLE: dict[str, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "font.size": 10.0,
+    "grid.color": FAINT,
+    "svg.fonttype": "path",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+BAND = (0.05, 0.95)  # levels of the band around a mean
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line with a band: `mean`, `low` and `high` (C,) after so many `rounds` (C,)."""
+
+    name: str
+    rounds: Whole
+    mean: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, name: str, result: RunResult) -> "Curve":
+        """Return the mean regret of a run with the quantiles of its replications at ``BAND``."""
+        summary = result.summary(BAND)
+        return cls(name, summary.checkpoints, summary.regret_mean, *summary.regret_quantiles)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points (n,) with a spread, and the fitted line behind them if there is one."""
+
+    name: str
+    x: Array
+    y: Array
+    spread: Array | None = None
+    fit: Array | None = None
+
+
+def blank_figure(width: float = 7.0, height: float = 4.5) -> "Figure":
+    """Return a figure of so many inches whose parts make room for each other."""
+    kind = optional_package("matplotlib.figure", "plots", "a figure").Figure
+    figure: Figure = kind(figsize=(width, height), layout="constrained")
+    return figure
+
+
+def save(figure: "Figure", stem: Path) -> list[Path]:
+    """Write ``stem.png`` and ``stem.svg``, the same bytes for the same figure; return their paths."""
+    mpl = optional_package("matplotlib", "plots", "a figure")
+    paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
+    with mpl.rc_context({"svg.hashsalt": "orthobandit"}):
+        with whole_file(paths[0]) as unfinished:
+            figure.savefig(unfinished, format="png", dpi=150)
+        with whole_file(paths[1]) as unfinished:
+            figure.savefig(unfinished, format="svg", metadata={"Date": None})
+    return paths
+
+
+@contextmanager
+def house_style(salt: str) -> Iterator[None]:
+    """Draw with the report's colours; names inside an SVG begin with `salt`, so that two share none."""
+    mpl = optional_package("matplotlib", "plots", "a figure")
+    settings: Any = {**STYLE, "svg.hashsalt": salt}
+    with mpl.rc_context(settings):
+        yield
+
+
+def svg_text(figure: "Figure", salt: str) -> str:
+    """Return a figure as SVG to stand in a page: transparent, its text and grid in the page's colours."""
+    buffer = io.StringIO()
+    with house_style(salt):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    for colour, variable in ((INK, "--ink"), (FAINT, "--faint"), ("#000000", "--ink")):
+        text = text.replace(f": {colour}", f": var({variable})")
+    # Glyphs and markers are named after fonts and shapes: make the names this figure's own.
+    return text.replace('id="', f'id="{salt}-').replace('"#', f'"#{salt}-').replace("url(#", f"url(#{salt}-")
+
+
+def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -> "Figure":
+    """Draw regret against rounds, one line a curve; the `note` says what the band is."""
+    figure = blank_figure()
+    axes = figure.add_subplot()
+    for place, curve in enumerate(curves):
+        colour = COLOURS[place % len(COLOURS)]
+        dashes = DASHES[place % len(DASHES)]
+        rounds, mean, low, high = (
+            np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
+        )
+        axes.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(rounds, mean, ls=dashes, color=colour, linewidth=1.8, label=curve.name)
+    axes.set_xlabel("rounds t")
+    axes.set_ylabel("cumulative regret (units of reward)")
+    axes.set_xlim(0, max(int(curve.rounds[-1]) for curve in curves))
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("\n".join(filter(None, (title, note))), loc="left", fontsize="medium")
+    figure.legend(loc="outside lower left", ncols=min(len(curves), 3), frameon=False)
+    return figure
+
+
+def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
+    """Draw regret against rounds, one panel a title, one line a curve with its band."""
+    figure, axes = _panels(panels, height=4.5)
+    for axis, curves in zip(axes, panels.values(), strict=True):
+        for place, curve in enumerate(curves):
+            rounds, mean, low, high = (
+                np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
+            )
+            colour = COLOURS[place % len(COLOURS)]
+            axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+            axis.plot(rounds, mean, ls=DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+        axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
+        _thousands(axis)
+        axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    axes[0].set_ylabel("cumulative regret (units of reward)")
+    return figure
+
+
+def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "Figure":
+    """Draw series with error bars against rounds, and a level with its name, one panel a title."""
+    figure, axes = _panels(panels)
+    for axis, (series, level, name) in zip(axes, panels.values(), strict=True):
+        for place, line in enumerate(series):
+            # Error bars of different lines stand beside each other.
+            shifted = line.x * 1.04 ** (place - (len(series) - 1) / 2)
+            axis.errorbar(shifted, line.y, line.spread, **_looks(place, line.name))
+        axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
+        axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
+        axis.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.68))
+    axes[0].set_ylabel("√t · eₜ (units of reward)")
+    return figure
+
+
+def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "Figure":
+    """Draw points and fitted lines, one panel a title, with axis labels.
+
+    Axes are logarithmic, but for y where nothing is fitted as a power.
+    """
+    figure, axes = _panels(panels, height=3.6)
+    for axis, (series, x, y) in zip(axes, panels.values(), strict=True):
+        for place, line in enumerate(series):
+            looks = _looks(place, line.name) | {"ls": "none"}
+            axis.errorbar(line.x, line.y, line.spread, **looks)
+            if line.fit is not None:
+                axis.plot(line.x, line.fit, ls=DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
+        has_fit = any(line.fit is not None for line in series)
+        axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
+        for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
+            _plain_logarithms(side)
+        axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
+    """Draw one row a name with a dot for each of its numbers, on a logarithmic axis."""
+    figure, axis, kinds = _dotted(rows, label)
+    axis.set_xscale("log")
+    _plain_logarithms(axis.xaxis)
+    figure.legend(loc="outside lower center", ncols=len(kinds), frameon=False)
+    return figure
+
+
+def share_rows(rows: Mapping[str, Mapping[str, float]], label: str, limit: float, name: str) -> "Figure":
+    """Draw one row a name with a dot for each of its shares, and the limit that they have to stay below."""
+    figure, axis, kinds = _dotted(rows, label)
+    axis.axvline(limit, color=INK, lw=1.2, ls=(0, (6, 3)), label=f"{name} = {limit:g}")
+    most = max(value for numbers in rows.values() for value in numbers.values())
+    axis.set_xlim(-0.02 * limit, 1.08 * max(limit, most))
+    figure.legend(loc="outside lower center", ncols=len(kinds) + 1, frameon=False)
+    return figure
+
+
+def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figure, Axes, list[str]]":
+    """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
+    # Narrow, so that its words can be read on a phone.
+    figure = blank_figure(5.6, 1.3 + 0.45 * len(rows))
+    axis = figure.add_subplot()
+    kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
+    for place, kind in enumerate(kinds):
+        # Dots of a row stand above each other, so that none hides another.
+        lift = 0.24 * ((len(kinds) - 1) / 2 - place)
+        known = [(numbers[kind], lift - row) for row, numbers in enumerate(rows.values()) if kind in numbers]
+        points = np.array(known, dtype=float)
+        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 7})
+    axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))
+    axis.set_yticks([-row for row in range(len(rows))], list(rows))
+    axis.grid(axis="x", which="major")
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.tick_params(axis="y", length=0)
+    return figure, axis, kinds
+
+
+def _panels(titles: Mapping[str, Any], height: float = 3.9) -> "tuple[Figure, list[Axes]]":
+    figure = blank_figure(1.6 + 3.7 * len(titles), height)
+    axes = [figure.add_subplot(1, len(titles), place + 1) for place in range(len(titles))]
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title, loc="left", fontsize=10.5)
+        axis.grid(which="major")
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _looks(place: int, name: str) -> dict[str, Any]:
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "ms": 4.5,
+        "lw": 1.4,
+        "capsize": 2.5,
+        "ls": DASHES[place % len(DASHES)],
+        "label": name,
+    }
+
+
+def _plain_logarithms(side: "Axis") -> None:
+    """Label 1, 2, 5, 10, … on a short logarithmic axis; a long one keeps its powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = side.get_view_interval()
+    side.set_minor_formatter(NullFormatter())
+    if high / low < 300:
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        side.set_major_formatter(lambda value, _: _short(value))
+
+
+def _short(value: float) -> str:
+    """Return 0.05, 20, 5k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _thousands(axis: "Axes") -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_major_locator(MaxNLocator(5))
+        side.set_major_formatter(lambda value, _: f"{value:,.0f}")

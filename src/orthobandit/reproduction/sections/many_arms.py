@@ -1,0 +1,185 @@
+"""How samples and error grow with the number of arms, and where they stop growing."""
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from orthobandit._foundation.types import Array
+from orthobandit.reproduction.charts import Series, scaling_panels
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.reproduction.sections.errors import Exploration
+from orthobandit.reproduction.sections.measured import Fit, Measured, signed
+from orthobandit.study.cells import Cell
+from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.tables import distinct, grouped, share_wrong, where
+
+DELTA = 0.05
+GAP = 0.5
+COUNTS = (8, 64, 512, 4096)  # d = 5, for log K
+MANY = (16, 1024, 16_384)  # d = 2, where the bound without K takes over
+EXPLORED = 100_000
+EXPLORERS = (40, 100)
+SETS = (8, 20)
+RUNS = (6, 10)  # on each set
+GIVEN_UP = 10**9
+MARGIN = 0.1
+BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})
+FEW, MOST = MANY[1], MANY[2]
+
+
+@dataclass(frozen=True)
+class ManyArms:
+    """Samples and error against log K; the adaptive schedule where K no longer matters."""
+
+    name: str
+    title: str
+    group: str
+
+    plain = (
+        "Do a thousand times as many arms need a few times as many rounds, not a thousand times, and beyond"
+        " some number of arms none more?"
+    )
+    claims = (
+        "Samples grow no faster than log K and the error no faster than √log K. With phases of the length"
+        " min(Õ(d·log K/ε²), Õ(d²/ε²)) samples no longer depend on K once it is large, and errors still have"
+        " probability at most δ."
+    )
+
+    def setting(self, scope: Scope) -> str:
+        """Return what is run."""
+        return (
+            f"SBE as in the theorem and with the adaptive schedule (C₂ = C₃ = 1, δ = {DELTA}) under ν¹/2"
+            f" until an arm is declared: random unit arms with gap {GAP:g}, d = 5 and K up to {COUNTS[-1]:,},"
+            f" d = 2 and K up to {MOST:,}; {scope.pick(*RUNS)} runs on each of {scope.pick(*SETS)} arm sets."
+            f" Error: DEO for {EXPLORED:,} rounds under ν¹, {scope.pick(*EXPLORERS)} runs."
+        )
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        """Return runs until a declaration, and explorations."""
+        cells = [cell for count in COUNTS for cell in _sbe("log K", 5, count, "theory", scope)]
+        for schedule in ("theory", "adaptive"):
+            cells += [cell for count in MANY for cell in _sbe(schedule, 2, count, schedule, scope)]
+        cells += [
+            Exploration("sine", 5, count, "anchor").cell([EXPLORED], scope.pick(*EXPLORERS), scope.seed)
+            for count in COUNTS
+        ]
+        return cells
+
+    def verdicts(self, data: Data) -> list[Verdict]:
+        """Return whether growth is as slow as claimed, and ends."""
+        adaptive = where(data["runs"], check="adaptive")
+        few, most = (grouped(where(adaptive, count=K), "instance", "stop_time")[1] for K in (FEW, MOST))
+        wrong = round(share_wrong(adaptive) * len(adaptive["declared"]))
+        return [
+            Verdict(
+                name="samples against log K",
+                claim="samples to the best arm grow no faster than log K, but for 0.1 in the exponent",
+                source="paper",
+                statistic="fitted exponent of log K",
+                measured=Measured.exponent(_fit(data, "log K")),
+                relation="≤",
+                bound=1 + MARGIN,
+            ),
+            Verdict(
+                name="error against log K",
+                claim="the error of the worst arm grows no faster than √log K, but for 0.1 in the exponent",
+                source="paper",
+                statistic="fitted exponent of log K",
+                measured=Measured.exponent(_fit(data, "error")),
+                relation="≤",
+                bound=0.5 + MARGIN,
+            ),
+            Verdict(
+                name="free of K",
+                claim=f"with the adaptive schedule, d = 2, {MOST:,} arms need no more samples than {FEW:,},"
+                " but for 10 %",
+                source="paper",
+                statistic=f"mean samples, K = {MOST:,} / K = {FEW:,}",
+                measured=Measured.ratio(most.mean(axis=1), few.mean(axis=1)),
+                relation="≤",
+                bound=1 + MARGIN,
+            ),
+            Verdict(
+                name="errors of the adaptive schedule",
+                claim="with the adaptive schedule a wrong arm is declared with probability at most"
+                f" δ = {DELTA}",
+                source="paper",
+                statistic="share of wrong declarations, exact limits",
+                measured=Measured.share(wrong, len(adaptive["declared"])),
+                relation="≤",
+                bound=DELTA,
+            ),
+        ]
+
+    def grids(self, data: Data) -> list[Grid]:
+        """Return exponents and samples."""
+        rows = [
+            ["samples against log K, d = 5", "1", signed(_fit(data, "log K"))],
+            ["error against log K, d = 5", "½", signed(_fit(data, "error"))],
+        ]
+        samples = [
+            [
+                f"{count:,}",
+                *(
+                    f"{where(data['runs'], check=check, count=count)['stop_time'].mean():,.0f}"
+                    for check in ("theory", "adaptive")
+                ),
+            ]
+            for count in MANY
+        ]
+        return [
+            Grid("Fitted exponents ± standard error.", ["quantity", "theorem", "here"], rows, words=1),
+            Grid("Mean samples, d = 2.", ["K", "with K in every phase", "adaptive"], samples, words=1),
+        ]
+
+    def charts(self, data: Data) -> list[Chart]:
+        """Return samples and error against log K."""
+
+        def series(key: str, name: str) -> Series:
+            x, y = _points(data, key)
+            fit = _fit(data, key)
+            label = f"{name}, slope {fit.exponent:.2f}".replace("-", "−")
+            return Series(label, x, y.mean(axis=1), y.std(axis=1, ddof=1), fit.values)
+
+        panels = {
+            "samples against log K (d = 5)": ([series("log K", "SBE")], "log K", "rounds"),
+            "error against log K (d = 5)": ([series("error", "DEO")], "log K", "error (units of reward)"),
+        }
+        caption = "Mean over arm sets, or over runs, with bars of one standard deviation; fitted power laws."
+        return [Chart.of_panels("growth", caption, scaling_panels, panels)]
+
+
+def _points(data: Data, key: str) -> tuple[Array, Array]:
+    """Return log K (n,) and samples by set (n, sets) or errors (n, runs)."""
+    if key == "error":
+        counts, errors = grouped(data["errors"], "count", "error")
+        return np.log(counts), errors
+    runs = where(data["runs"], check=key)
+    found = [count for (count,) in distinct(runs, "count")]
+    by_set = [grouped(where(runs, count=K), "instance", "stop_time")[1].mean(axis=1) for K in found]
+    return np.array([log(K) for K in found]), np.array(by_set)
+
+
+def _fit(data: Data, key: str) -> Fit:
+    return Fit.of(*_points(data, key))
+
+
+def _sbe(check: str, dimension: int, count: int, schedule: str, scope: Scope) -> list[Cell]:
+    shape = {"dimension": dimension, "count": count, "gap": GAP}
+    return Sweep(
+        policies={"SBE": Part("sbe", {"schedule": schedule, "delta": DELTA})},
+        instances={
+            f"arms {number + 1}": Part("exact-gap", shape | {"seed": 1000 * scope.seed + number})
+            for number in range(scope.pick(*SETS))
+        },
+        shifts={"ν¹/2": BOUNDED},
+        horizon=GIVEN_UP,
+        replications=scope.pick(*RUNS),
+        seeds=(scope.seed,),
+        checkpoints=(GIVEN_UP,),
+        stop_when_declared=True,
+        batch=scope.pick(*RUNS),
+        seconds_a_round=0.05 / GIVEN_UP,
+        labels={"check": check, "count": count},
+    ).cells()

@@ -1,0 +1,292 @@
+"""Cumulative regret of several policies, tuned in hindsight or not at all: the paper's first two figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit.reproduction.charts import regret_panels
+from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
+from orthobandit.reproduction.sections.contenders import (
+    AS_PUBLISHED,
+    BAND,
+    NARROW,
+    WIDE,
+    Contender,
+    Size,
+    Tuned,
+    below,
+    best,
+    cross_tuned,
+    edges,
+    fraction,
+    tried,
+)
+from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.study.cells import Cell
+from orthobandit.study.spec import Part, Sweep
+from orthobandit.study.tables import Columns, distinct, grouped, where
+
+REFERENCE = "SBE"
+MARKS = 100  # points of a curve
+FLAT = 0.1
+
+
+@dataclass(frozen=True)
+class RegretFigure:
+    """Figure 1 or 2: one shift, all sizes, peers tuned on the paper's grid and on a wide one, ours not."""
+
+    name: str
+    title: str
+    group: str
+    plain: str
+    shift: str
+    contenders: Mapping[str, Contender]
+    sizes: tuple[Size, ...]
+    reported: str
+
+    @property
+    def claims(self) -> str:
+        """What the paper says of the figure, and what we say."""
+        return (
+            "The curve of SBE becomes flat: the best arm has been identified. The comparison with BOSE and"
+            " Semiparametric-TS, each at its best c of {1, 2, 4, 8}, is left to the figure; it is read here"
+            f" as saying that SBE has the least regret on that grid. {self.reported} Whether that order lasts"
+            " on a wide grid, c from 1/16 to 8 and for BOSE also the ridge λ = 1, is asked here; the paper"
+            " says nothing of it. Asked of ours as well: has anytime elimination, with nothing to tune, no"
+            " more regret than the best of these peers, tuned on other arm sets?"
+        )
+
+    def setting(self, scope: Scope) -> str:
+        """Return what is run."""
+        rounds = " and ".join(
+            f"{scope.pick(*size.rounds):,} rounds on {scope.pick(*size.sets)} arm sets at {size.label}"
+            for size in self.sizes
+        )
+        return (
+            f"{rounds}; random unit arms with gap Δ = ½, σ = 1, shift {FORMULAS[self.shift]}."
+            f"{self._cheaper(scope)} Curves and tables show each policy at the tuning that was best in"
+            " hindsight, on these very runs; for the verdicts it is tuned on all arm sets but the one it is"
+            " compared on, so that nobody profits from luck. Errors are over arm sets. The paper gives"
+            " neither its arms nor its horizon, so levels of regret are not comparable: shapes and order are."
+        )
+
+    def _cheaper(self, scope: Scope) -> str:
+        changed = [(label, *item) for label, its in self.contenders.items() for item in its.quick.items()]
+        said = (f" {label} with {name} = {value}." for label, name, value in changed)
+        return "".join(said) if scope.is_quick else ""
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        """Return every policy at every tuning and size."""
+        return [
+            cell
+            for size in self.sizes
+            for label, contender in self.contenders.items()
+            for variant in contender.variants
+            for scale in contender.scales
+            for cell in self._sweep(size, label, variant, scale, scope).cells()
+        ]
+
+    def _sweep(self, size: Size, label: str, variant: str, scale: float, scope: Scope) -> Sweep:
+        contender = self.contenders[label]
+        horizon, runs = scope.pick(*size.rounds), contender.runs_at(scale, scope)
+        shape = {"dimension": size.dimension, "count": size.count, "gap": 0.5}
+        return Sweep(
+            policies={label: Part(contender.kind, contender.settings_at(variant, scale, scope))},
+            instances={
+                f"arms {number + 1}": Part("exact-gap", shape | {"seed": 1000 * scope.seed + number})
+                for number in range(scope.pick(*size.sets))
+            },
+            shifts={self.shift: Part(self.shift)},
+            horizon=horizon,
+            replications=runs,
+            seeds=(scope.seed,),
+            checkpoints=tuple(horizon * step // MARKS for step in range(1, MARKS + 1)),
+            batch=runs,
+            seconds_a_round=contender.seconds_a_round * size.dimension * size.count / 600,
+            labels={"size": size.label, "variant": variant, "scale": float(scale)},
+        )
+
+    def verdicts(self, data: Data) -> list[Verdict]:
+        """Return what SBE is against its rivals on either grid, whether it becomes flat, and ours."""
+        found = []
+        for (size,) in distinct(data["runs"], "size"):
+            runs = where(data["runs"], size=size)
+            narrow, wide = self.tunings(runs, wide=False), self.tunings(runs, wide=True)
+            own = narrow[REFERENCE]
+            for label, its in narrow.items():
+                margin = self.contenders[label].margin
+                if self.contenders[label].is_peer and label != REFERENCE:
+                    found += [
+                        _below(size, own, its, "tuned as in the paper", "figure"),
+                        _below(size, wide[REFERENCE], wide[label], "tuned on the wide grid", "question"),
+                    ]
+                elif margin is not None:
+                    found.append(_as_good(size, its, own, margin))
+            found.append(_flat(size, best(own), where(data["curves"], size=size)))
+            found += self._ours(size, wide)
+        return found
+
+    def tunings(self, runs: Columns, *, wide: bool) -> dict[str, list[Tuned]]:
+        """Return every policy at every tuning of the wide grid, or of the paper's."""
+        scales, variants = (WIDE, None) if wide else (NARROW, (AS_PUBLISHED,))
+        return {
+            label: tried(runs, label, scales, variants)
+            for label in self.contenders
+            if label in runs["policy"]
+        }
+
+    def _ours(self, size: str, wide: Mapping[str, list[Tuned]]) -> list[Verdict]:
+        peers = [one for label, its in wide.items() if self.contenders[label].is_peer for one in its]
+        return [
+            Verdict(
+                name=f"{size} {label} against the best peer",
+                claim=f"at {size}, {label} untuned has no more regret than the best peer, tuned on other arm"
+                " sets",
+                source="here",
+                statistic=f"final regret, {label} / the peer and tuning best on the other arm sets",
+                measured=Measured.ratio(its[0].by_set, cross_tuned(peers)),
+                relation="≤",
+                bound=1.0,
+            )
+            for label, its in wide.items()
+            if self.contenders[label].is_untuned and self.contenders[label].margin is None
+        ]
+
+    def grids(self, data: Data) -> list[Grid]:
+        """Return ours beside the peers in hindsight, then every tuning with the chosen one marked."""
+        every, beside = [], []
+        hindsight: dict[bool, dict[str, list[Tuned]]] = {False: {}, True: {}}
+        for (size,) in distinct(data["runs"], "size"):
+            runs = where(data["runs"], size=size)
+            narrow, wide = (
+                {label: best(its) for label, its in self.tunings(runs, wide=is_wide).items()}
+                for is_wide in (False, True)
+            )
+            hindsight[False][size], hindsight[True][size] = list(narrow.values()), list(wide.values())
+            for label in wide:
+                beside.append(_beside(size, wide[label], runs))
+                if not self.contenders[label].is_untuned:
+                    every += [
+                        _row(size, variant, tried(runs, label, WIDE, (variant,)), narrow[label], wide[label])
+                        for variant in self.contenders[label].variants
+                    ]
+        return [
+            Grid(
+                "Final regret, mean ± standard error over arm sets: ours untuned, the others at their best"
+                f" tuning of the wide grid: {edges(hindsight[True])}",
+                ["(d, K)", "policy", "tuning", "regret", "± s.e.", "best arm declared", "runs"],
+                beside,
+                words=3,
+            ),
+            Grid(
+                "Mean final regret for every c: * is best of the paper's grid {1, 2, 4, 8}, ← best of the"
+                f" wide one. The paper's grid: {edges(hindsight[False])}",
+                ["(d, K)", "policy", *(f"c = {fraction(scale)}" for scale in WIDE)],
+                every,
+            ),
+        ]
+
+    def _better(self, chosen: Mapping[str, Sequence[Tuned]]) -> str:
+        """Return who, tuned in hindsight, had less regret than ours."""
+        ours = [label for label, its in self.contenders.items() if its.is_untuned and its.margin is None]
+        return " ".join(filter(None, (below(chosen, label) for label in ours)))
+
+    def charts(self, data: Data) -> list[Chart]:
+        """Return one panel a size: the paper's grid, and the wide one with ours."""
+        panels: dict[bool, dict[str, Any]] = {False: {}, True: {}}
+        hindsight: dict[str, list[Tuned]] = {}
+        for (size,) in distinct(data["runs"], "size"):
+            runs, curves = (where(data[name], size=size) for name in ("runs", "curves"))
+            hindsight[size] = [best(its) for its in self.tunings(runs, wide=True).values()]
+            for wide in panels:
+                panels[wide][f"(d, K) = {size}"] = [
+                    best(its).curve(curves)
+                    for label, its in self.tunings(runs, wide=wide).items()
+                    if wide or not self.contenders[label].is_untuned
+                ]
+        band = f"mean over all runs, and a band from the {BAND[0]:.0%} to the {BAND[1]:.0%} quantile"
+        return [
+            Chart.of_panels(
+                "regret",
+                f"The paper's grid: regret of each policy at its best c of {{1, 2, 4, 8}}; {band}.",
+                regret_panels,
+                panels[False],
+            ),
+            Chart.of_panels(
+                "wide",
+                f"The wide grid: ours untuned, every other policy at its best tuning in hindsight; {band}."
+                f" {self._better(hindsight)}".rstrip(),
+                regret_panels,
+                panels[True],
+            ),
+        ]
+
+
+def _below(size: str, own: Sequence[Tuned], rival: Sequence[Tuned], how: str, source: str) -> Verdict:
+    label = rival[0].label
+    return Verdict(
+        name=f"{size} SBE below {label}, {how}",
+        claim=f"at {size}, SBE has less regret than {label}, both {how}",
+        source=source,
+        statistic=f"final regret, SBE / {label}, each as tuned on the other arm sets",
+        measured=Measured.ratio(cross_tuned(own), cross_tuned(rival)),
+        relation="≤",
+        bound=1.0,
+    )
+
+
+def _as_good(size: str, its: Sequence[Tuned], own: Sequence[Tuned], margin: float) -> Verdict:
+    label = its[0].label
+    more = f", but for {margin - 1:.0%}" if margin > 1 else ""
+    return Verdict(
+        name=f"{size} {label} as good as SBE",
+        claim=f"at {size}, {label} has no more regret than SBE tuned as in the paper{more}",
+        source="here",
+        statistic=f"final regret, {label} / SBE, as tuned on the other arm sets",
+        measured=Measured.ratio(cross_tuned(its), cross_tuned(own)),
+        relation="≤",
+        bound=margin,
+    )
+
+
+def _flat(size: str, own: Tuned, curves: Columns) -> Verdict:
+    """Return whether regret has all but stopped growing, from the runs on each arm set."""
+    rows = own.rows(curves)
+    late, first = [], []
+    for (instance,) in distinct(rows, "instance"):
+        regret = grouped(where(rows, instance=instance), "round", "regret")[1].mean(axis=1)
+        tenth = len(regret) // 10
+        late.append(regret[-1] - regret[-1 - tenth])
+        first.append(regret[tenth - 1])
+    # A run whose curve never becomes flat earns about as much regret in the last tenth as in the first: where
+    # all are flat, the ratio is at most the share of runs that might not be.
+    runs = len(grouped(rows, "round", "regret")[1][0])
+    flat = Measured.share(0, runs) if np.sum(late) <= 0 else Measured.ratio(late, first)
+    return Verdict(
+        name=f"{size} SBE becomes flat",
+        claim=f"at {size}, the curve of SBE becomes flat",
+        source="paper",
+        statistic="regret of SBE in the last tenth of the rounds / in the first tenth",
+        measured=flat,
+        relation="≤",
+        bound=FLAT,
+    )
+
+
+def _beside(size: str, one: Tuned, runs: Columns) -> list[str]:
+    rows, regret = one.rows(runs), one.regret
+    error = "–" if regret.error is None else f"{regret.error:,.0f}"
+    declared = f"{np.mean(rows['is_correct']):.0%}"
+    return [size, one.label, one.tuning, f"{regret.value:,.0f}", error, declared, str(len(rows["regret"]))]
+
+
+def _row(size: str, variant: str, found: Sequence[Tuned], narrow: Tuned, wide: Tuned) -> list[str]:
+    def text(one: Tuned) -> str:
+        marks = " *" * (one.tuning == narrow.tuning) + " ←" * (one.tuning == wide.tuning)
+        return f"{one.regret.value:,.0f}{marks}"
+
+    by_scale = {one.scale: text(one) for one in found}
+    label = ", ".join(filter(None, (narrow.label, variant)))
+    return [size, label, *(by_scale.get(scale, "–") for scale in WIDE)]

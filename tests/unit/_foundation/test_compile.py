@@ -1,0 +1,111 @@
+"""Machine code that is kept on disk is used as long as nothing it was made of has changed."""
+
+import subprocess
+import sys
+
+INNER = """
+from orthobandit._foundation.compile import compiled
+
+@compiled
+def inner(x):
+    return x + {step}
+"""
+OUTER = """
+from orthobandit._foundation.compile import compiled
+from inner import inner
+{where}
+
+@compiled
+def outer(pair):
+    return inner(pair.first) * pair.second
+"""
+PAIR = """
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    first: float
+    second: float
+"""
+CALL = """
+from outer import Pair, outer
+print(outer(Pair(1.0, 3.0)), sum(outer.stats.cache_hits.values()))
+"""
+
+
+BEGUN = """
+import sys
+import time
+from pathlib import Path
+
+Path(sys.argv[1]).touch()
+while len(list(Path().glob("begun-*"))) < 3:
+    time.sleep(0.001)
+"""
+FAILING = """
+from orthobandit._foundation import compile as _compile
+from orthobandit._foundation.compile import compiled, takes
+
+_compile.MAX_WAIT_SECONDS = 0.0
+
+@compiled
+def broken(x):
+    return x.nothing
+
+assert not takes(broken, 1.0, [1.0])
+lock = _compile.Lock(broken._cache._lock._path)
+print(lock.take())
+other = _compile.Lock(broken._cache._lock._path)
+print(other.take())
+"""
+
+
+def called(folder):
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", CALL], cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_code_is_made_anew_when_what_it_calls_or_what_it_takes_has_changed(tmp_path):
+    (tmp_path / "inner.py").write_text(INNER.format(step=1.0))
+    (tmp_path / "pairs.py").write_text(PAIR)
+    (tmp_path / "outer.py").write_text(OUTER.format(where="from pairs import Pair"))
+    assert called(tmp_path) == ["6.0", "0"]
+    assert called(tmp_path) == ["6.0", "1"]
+    (tmp_path / "inner.py").write_text(INNER.format(step=20.0))
+    assert called(tmp_path) == ["63.0", "0"]
+    assert called(tmp_path) == ["63.0", "1"]
+    # The index on disk names a class whose module is gone.
+    (tmp_path / "pairs.py").rename(tmp_path / "couples.py")
+    (tmp_path / "outer.py").write_text(OUTER.format(where="from couples import Pair"))
+    assert called(tmp_path) == ["63.0", "0"]
+    assert called(tmp_path) == ["63.0", "1"]
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    (tmp_path / "inner.py").write_text(INNER.format(step=1.0))
+    (tmp_path / "pairs.py").write_text(PAIR)
+    (tmp_path / "outer.py").write_text(OUTER.format(where="from pairs import Pair"))
+    code = CALL.replace("print", BEGUN + "print")
+    started = [
+        subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", code, f"begun-{number}"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        for number in range(3)
+    ]
+    printed = sorted(process.communicate()[0].split() for process in started)
+    assert printed == [["6.0", "0"], ["6.0", "1"], ["6.0", "1"]]
+
+
+def test_code_that_cannot_be_compiled_blocks_nobody(tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING)
+    done = subprocess.run(
+        [sys.executable, "failing.py"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    # The first lock is free although compiling failed; the second is taken, and waiting has an end.
+    assert done.stdout.split() == ["True", "False"]

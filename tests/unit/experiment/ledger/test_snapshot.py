@@ -1,0 +1,117 @@
+"""Pictures of a state: taken while nobody writes, kept later, and the same as the state was."""
+
+import json
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, Experiment, Metric
+from orthobandit.errors import StorageError
+from orthobandit.experiment.commit import shared_ledger as shared
+from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.rows import Rows
+from orthobandit.experiment.ledger.snapshot import taken, written_out
+
+ARMS = ArmSet.one_hot(3)
+
+
+@pytest.fixture
+def live(tmp_path):
+    settings = {"rewards": (0, 1), "metrics": [Metric("seconds")], "window": "1d", "holdout": 0.2}
+    with Experiment.create(tmp_path / "live.db", ARMS, key="5" * 64, **settings) as experiment:
+        yield experiment
+
+
+def visited(experiment, count):
+    shown = experiment.ask_many(count)
+    told = shown[: count // 2]
+    experiment.tell_many([one.id for one in told], [float(one.arm == 1) for one in told])
+    for one in told[::3]:
+        experiment.tell(one.id, {"seconds": 2.5})
+
+
+def plain(state):
+    return json.loads(json.dumps(state))
+
+
+def test_a_picture_is_what_the_state_was(live):
+    visited(live, 100)
+    ledger = live._now()
+    before, picture = plain(ledger.to_json()), taken(ledger)
+    visited(live, 300)
+    live.retire(2)
+    live.extend(ArmSet.one_hot(4))
+    visited(live, 50)
+    assert plain(ledger.to_json()) != before
+    assert plain(written_out(picture)) == before
+    assert plain(Ledger.from_json(live.settings, before).to_json()) == before
+
+
+def test_nobody_waits_while_a_picture_is_kept(live, monkeypatch):
+    monkeypatch.setattr(shared, "SNAPSHOT", 5)
+    may_go, keep = threading.Event(), SharedLedger._keep
+
+    def slowly(self, picture):
+        assert may_go.wait(10)
+        keep(self, picture)
+
+    monkeypatch.setattr(SharedLedger, "_keep", slowly)
+    for _ in range(20):
+        live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
+    assert live._store.snapshot() is None
+    may_go.set()
+    live._shared._keeping.join()
+    seq, state = live._store.snapshot()
+    entries = list(live._store.entries())
+    assert 5 <= seq < len(entries)
+    ledger = Ledger(live.settings)
+    for _, entry in entries[:seq]:
+        ledger.apply(entry)
+    assert plain(ledger.to_json()) == state
+
+
+def test_a_picture_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeypatch, caplog):
+    monkeypatch.setattr(shared, "SNAPSHOT", 5)
+    logging.getLogger("orthobandit").propagate = True
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            SharedLedger, "_keep", lambda *_: (_ for _ in ()).throw(StorageError("the disk is full"))
+        )
+        for _ in range(10):
+            live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
+        live._shared._keeping.join()
+    assert "was not kept: the disk is full" in caplog.text
+    with monkeypatch.context() as patch:
+        patch.setattr(shared, "taken", lambda _: 1 / 0)
+        for _ in range(10):
+            live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
+    assert "no picture could be taken after entry" in caplog.text
+    assert live.report().proposals == 20
+    assert live.replay().is_equal
+
+
+def test_closing_keeps_the_newest_state(tmp_path):
+    where = tmp_path / "closed.db"
+    with Experiment.create(where, ARMS, rewards=(0, 1)) as live:
+        live.tell(live.ask().id, 1.0)
+        last = live._shared.do(lambda turn: turn.seq)
+    with Experiment.open(where) as again:
+        seq, state = again._store.snapshot()
+        assert seq == last
+        assert plain(again._now().to_json()) == state
+
+
+def test_rows_wait_in_line():
+    rng, rows, kept = np.random.default_rng(0), Rows(), np.empty((0, 3))
+    for _ in range(200):
+        new = rng.normal(size=(rng.integers(1, 40), 3))
+        rows.add(new)
+        kept = np.concatenate([kept, new])
+        count = int(rng.integers(0, len(kept) + 1))
+        assert np.array_equal(rows.take(count), kept[:count])
+        kept = kept[count:]
+        assert np.array_equal(rows.array, kept)
+        assert len(rows) == len(kept)

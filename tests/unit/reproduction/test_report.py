@@ -1,0 +1,257 @@
+import json
+import re
+from dataclasses import dataclass, replace
+from importlib import resources
+
+import numpy as np
+import pytest
+from jinja2 import UndefinedError
+
+from orthobandit.errors import ParameterError, StudyError
+from orthobandit.reproduction.charts import Curve, Series, dot_rows, error_panels, scaling_panels
+from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
+from orthobandit.reproduction.report import build, chosen, derive, templates
+from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.contenders import Size
+from orthobandit.study.spec import Part, Sweep
+
+
+@dataclass(frozen=True)
+class Small:
+    """A section that takes no time: one policy, one instance."""
+
+    name: str = "small"
+    title: str = "Small <section>"
+    plain: str = "A plain <sentence>."
+    group: str = "Tests"
+    bound: float = 0.5
+    claims: str = "SBE declares & is right."
+
+    def setting(self, scope):
+        return f"seed {scope.seed}"
+
+    def cells(self, scope):
+        return Sweep(
+            policies={"SBE": Part("sbe"), "exact": Part("sbe", {"design": "centred"})},
+            instances={"two": Part("one-hot", {"means": [0.0, 1.0]})},
+            shifts={"sine": Part("sine")},
+            horizon=400,
+            replications=3,
+            seeds=(scope.seed,),
+            batch=1,
+        ).cells()
+
+    def verdicts(self, data):
+        correct = data["runs"]["is_correct"]
+        share = Measured.share(int(correct.sum()), correct.size)
+        return [Verdict("right", "SBE is <right>", "here", "share", share, "≥", self.bound)]
+
+    def grids(self, data):
+        return [Grid("runs", ["policy", "what", "n"], [["SBE", "all", str(len(data["runs"]["regret"]))]])]
+
+    def charts(self, data):  # noqa: ARG002
+        curve = Curve("SBE", *(np.arange(1.0, 4.0) for _ in range(4)))
+        from orthobandit.reproduction.charts import regret_panels
+
+        panels = {"a": [curve], "b": [curve, curve]}
+        return [Chart.of_panels("one", "One <line>", regret_panels, panels)]
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "cells" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    build([Small()], folder, Scope(seed=3))
+    return folder
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_jobs(report, tmp_path):
+    build([Small()], tmp_path, Scope(seed=3), jobs=2)
+    assert contents(report) == contents(tmp_path)
+    build([Small()], tmp_path, Scope(seed=3))
+    assert contents(report) == contents(tmp_path)
+
+
+def test_all_parts_are_written(report):
+    names = set(contents(report))
+    assert names == {
+        "index.html",
+        "verdicts.json",
+        "charts/small-one.png",
+        "charts/small-one.svg",
+        "data/small/curves.parquet",
+        "data/small/runs.parquet",
+    }
+
+
+def test_verdicts_are_derived_again_from_the_parquet_files(report):
+    stored = json.loads((report / "verdicts.json").read_text())
+    assert derive([Small()], report, Scope(seed=3)) == stored
+    verdict = stored["sections"]["small"]["verdicts"][0]
+    assert verdict["kind"] == ("shown" if verdict["low"] >= 0.5 else "not refuted")
+    assert verdict["low"] < verdict["value"] <= verdict["high"]
+    assert sum(stored["tally"].values()) == sum(stored["sections"]["small"]["tally"].values()) == 1
+
+
+def test_the_page_needs_no_network_and_follows_the_theme(report):
+    page = (report / "index.html").read_text()
+    for loader in ("<script", "<link", "<img", "@import", 'src="', 'href="http', "url(http"):
+        assert loader not in page
+    assert "prefers-color-scheme: dark" in page
+    assert "#1b1c1f" not in page.split("</style>")[1]
+    for said in ("Small &lt;section&gt;", "SBE declares &amp; is right.", "seed 3", "--only small"):
+        assert said in page
+    assert page.count("<svg") == 2  # a panel each, so that a narrow page can stack them
+    identifiers = re.findall(r'\bid="([^"]+)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    targets = re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', page)
+    assert set(targets) <= set(identifiers)
+
+
+def test_a_refuted_claim_stands_first_on_the_page(tmp_path):
+    found = build([Small(bound=2.0)], tmp_path, Scope(seed=3))
+    assert found["tally"] == {"refuted": 1, "not refuted": 0, "shown": 0}
+    page = (tmp_path / "index.html").read_text()
+    summary = page[page.index('class="summary"') : page.index("</div>")]
+    assert "SBE is &lt;right&gt;" in summary
+    assert "✗ 1 refuted" in summary
+    assert "this package" in summary  # whose claim it is
+    assert page.index('class="summary"') < page.index("<section")
+
+
+def test_a_page_without_refuted_claims_says_so(report):
+    page = (report / "index.html").read_text()
+    assert "No claim is refuted." in page
+    assert "✗" not in page
+
+
+def test_whatever_a_section_says_is_text_and_not_markup(tmp_path):
+    bold = '<b>bold</b> & "quoted"'
+    section = Small(title=bold, plain=bold, claims=bold, group=bold, bound=2.0)
+    build([section], tmp_path, Scope(seed=3))
+    page = (tmp_path / "index.html").read_text()
+    assert "<b>bold" not in page
+    assert (
+        page.count("&lt;b&gt;bold&lt;/b&gt; &amp; &#34;quoted&#34;") == 6
+    )  # also in the list and the summary
+
+
+def test_a_name_that_a_template_lacks_is_an_error():
+    with pytest.raises(UndefinedError, match="'shwon' is undefined"):
+        templates().from_string("{{ shwon }}").render(shown=[])
+
+
+def test_the_templates_are_part_of_the_package():
+    found = resources.files("orthobandit.study").joinpath("templates")
+    assert {file.name for file in found.iterdir()} == {
+        "marks.html.j2",
+        "page.html.j2",
+        "section.html.j2",
+        "style.css",
+    }
+
+
+def test_every_section_begins_with_a_plain_sentence(report):
+    page = (report / "index.html").read_text()
+    begin = page[page.index('<section id="small"') :]
+    assert begin.index("A plain &lt;sentence&gt;.") < begin.index("<table") < begin.index("Claimed.")
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_plain_sentences_are_sentences_and_titles_have_no_letters_of_formulas(name):
+    plain = SECTIONS[name].plain
+    assert plain.count(". ") == 0
+    assert plain.endswith((".", "?"))
+    assert not set("√Δδεθν∞=") & set(plain + SECTIONS[name].title)
+    assert "(d, K)" not in SECTIONS[name].title
+
+
+def test_redo_commands_write_to_folders_of_their_own(report):
+    stored = json.loads((report / "verdicts.json").read_text())
+    assert stored["sections"]["small"]["command"] == (
+        "orthobandit reproduce --quick --only small --seed 3 --out report-small"
+    )
+
+
+def test_a_part_does_not_replace_the_whole(tmp_path):
+    both = [Small(), replace(Small(), name="other")]
+    build(both, tmp_path, Scope(seed=3))
+    before = contents(tmp_path)
+    with pytest.raises(StudyError, match=r"more sections \(small\).*--out"):
+        build([both[1]], tmp_path, Scope(seed=3))
+    assert contents(tmp_path) == before
+    build(both, tmp_path, Scope(seed=3))
+    # A whole report may have lost a section since.
+    build([both[1]], tmp_path, Scope(seed=3), is_whole=True)
+    assert list(json.loads((tmp_path / "verdicts.json").read_text())["sections"]) == ["other"]
+
+
+def test_unknown_sections_are_refused_with_the_nearest_name():
+    assert [section.name for section in chosen(SECTIONS, ["figure-3", "figure-1"])] == [
+        "figure-1",
+        "figure-3",
+    ]
+    assert len(chosen(SECTIONS, None)) == len(SECTIONS)
+    with pytest.raises(ParameterError, match="did you mean 'figure-1'"):
+        chosen(SECTIONS, ["figre-1"])
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_section_can_be_planned_in_both_scopes(name):
+    section = SECTIONS[name]
+    for is_quick in (True, False):
+        cells = section.cells(Scope(is_quick, seed=2))
+        assert cells
+        assert section.setting(Scope(is_quick, seed=2)).endswith((".", "are."))
+    assert {c.key for c in section.cells(Scope(seed=2))}.isdisjoint(
+        c.key for c in section.cells(Scope(seed=3))
+    )
+
+
+def test_charts_label_their_axes_and_name_their_lines():
+    x = np.array([1.0, 10.0, 100.0])
+    line = Series("DEO", x, x, x / 10, x)
+    for figure in (
+        error_panels({"a": ([line, replace(line, name="exact")], 120.0, "level")}),
+        scaling_panels({"a": ([line], "T", "regret"), "b": ([replace(line, fit=None)], "T", "plans")}),
+    ):
+        for axis in figure.axes:
+            assert axis.get_xlabel()
+            assert axis.get_legend_handles_labels()[1]
+        figure.canvas.draw()
+    rows = dot_rows({"SBE": {"here": 3e5, "published": 4e5}, "G-Opt": {"published": 2e6}}, "samples")
+    assert [text.get_text() for text in rows.axes[0].get_yticklabels()] == ["SBE", "G-Opt"]
+
+
+def test_the_regret_figure_tunes_on_both_grids(tmp_path):
+    ours = next(label for label, its in SECTIONS["figure-1"].contenders.items() if its.is_untuned)
+    figure = replace(
+        SECTIONS["figure-1"],
+        contenders={
+            "SBE": CONTENDERS["SBE"],
+            "BOSE": CONTENDERS["BOSE"],
+            ours: SECTIONS["figure-1"].contenders[ours],
+        },
+        sizes=(Size(2, 3, sets=(2, 2), rounds=(1500, 1500)),),
+    )
+    found = build([figure], tmp_path, Scope(seed=1))
+    names = [verdict["name"] for verdict in found["sections"]["figure-1"]["verdicts"]]
+    assert names == [
+        "(2, 3) SBE below BOSE, tuned as in the paper",
+        "(2, 3) SBE below BOSE, tuned on the wide grid",
+        "(2, 3) SBE becomes flat",
+        f"(2, 3) {ours} against the best peer",
+    ]
+    page = (tmp_path / "index.html").read_text()
+    assert "←" in page
+    assert "2677.66" in page
+    assert "c = 1/16" in page
+    assert "λ = 1" in page
+    assert (tmp_path / "charts" / "figure-1-wide.png").stat().st_size > 5000
