@@ -35,7 +35,7 @@ class World:
         """Return a reward of each drawn arm."""
         is_event = rng.random(drawn.shape) < self.chance[drawn]
         noise = self.sigma[drawn] * rng.standard_normal(drawn.shape)
-        return np.where(is_event, self.high[drawn], self.low[drawn]) + noise
+        return np.asarray(np.where(is_event, self.high[drawn], self.low[drawn]) + noise)
 
 
 def opposite_skew(q: float, sigma: float = 0.0) -> World:

@@ -123,8 +123,15 @@ def with_section(stored: Mapping[str, Any], folder: Path, name: str) -> dict[str
 def papers_sbe(runs: int = 200, seed: int = 1) -> dict[str, Any]:
     """Measure SBE with the paper's phase lengths, c = 1, on the two nearly equal arms; a minute."""
     environment = near_degenerate(10, shift=Sine())
-    settings = {"horizon": 10**8, "checkpoints": [10**8], "stop_when_declared": True}
-    result = simulate(SBE(delta=0.1), environment, replications=runs, seed=seed, **settings)
+    result = simulate(
+        SBE(delta=0.1),
+        environment,
+        horizon=10**8,
+        replications=runs,
+        seed=seed,
+        checkpoints=[10**8],
+        stop_when_declared=True,
+    )
     times = np.asarray(result.stop_times, dtype=np.float64)
     return {
         "what": SAMPLES["small-gap-10"],

@@ -137,7 +137,8 @@ class Grid:
     """Multiples of ρ that are mixed over, their shares, and the shares of bets of each step or more."""
 
     def __init__(self, multiples: list[float], shares: list[float]) -> None:
-        self.multiples, self.shares = np.array(multiples), np.array(shares)
+        self.multiples = np.array(multiples)
+        self.shares = np.array(shares)
         edges = np.append(0.0, STEPS[:-1] * 2**0.25)[:, np.newaxis]
         self.from_each_on = np.vectorize(erfc)(edges * np.sqrt(self.multiples / 2)) @ self.shares
 
@@ -152,7 +153,8 @@ def log_bets(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
     V, H and h are variance, pooled and peak. λ is distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, on
     steps of √2; all bets above 0.95/scale are made at 0.95/scale.
     """
-    rho, scale = tuning[RHO][..., np.newaxis], tuning[SCALE][..., np.newaxis]
+    rho = tuning[RHO][..., np.newaxis]
+    scale = tuning[SCALE][..., np.newaxis]
     variance, cubes, peak = (e[part][..., np.newaxis] for part in (VARIANCE, POOLED, PEAK))
     highest = BOLDEST / scale
     is_cut = STEPS / np.sqrt(rho) >= highest
@@ -173,7 +175,8 @@ def log_normals(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
     V is a third of the squares seen and two thirds of their expectation (Delyon 2009). S is first reduced by
     peak·l for rare events, l being the exponent of the component with the lowest boundary.
     """
-    multiples, shares = grid.multiples, grid.shares
+    multiples = grid.multiples
+    shares = grid.shares
     v = (e[VARIANCE] + 2 * np.maximum(e[VARIANCE], e[POOLED])) / 3
     rho = tuning[RHO][..., np.newaxis] * multiples
     a = v[..., np.newaxis] + rho
@@ -232,7 +235,9 @@ class Mode:
         given = settings["confidence"]
         self.name = given["name"]
         self.low, self.high = -np.inf, np.inf
-        self.limit, self.bias, self.words = np.inf, 0.0, self.name
+        self.limit = np.inf
+        self.bias = 0.0
+        self.words = self.name
         self.is_exact = self.name != "asymptotic"
         self.is_bounded = self.name == "bounded rewards"
         if not self.is_exact:
@@ -247,7 +252,8 @@ class Mode:
         if not self.is_bounded:
             # Residuals are clipped where noise is rarer than 2·tail; the bias is the integral of
             # 2·exp(−z²/2σ²) beyond the clip.
-            sigma, tail = float(given["sigma"]), float(given["tail"])
+            sigma = float(given["sigma"])
+            tail = float(given["tail"])
             verdict.need(sigma > 0 and 0 < tail < 1, f"σ = {sigma} and tail = {tail} must be above 0")
             self.limit += sigma * sqrt(-2 * log(tail))
             self.bias = sigma * sqrt(2 * pi) * erfc(sqrt(-log(tail)))
@@ -299,7 +305,10 @@ class Tally:
 
 def check_tally(where: str, p: Any, tally: Tally, low: Any, high: Any, verdict: Verdict) -> None:
     """Note tallies that no residuals between low and high (K,), drawn with probabilities p, can have."""
-    n, s, q, most = tally.counts, tally.sums, tally.squares, tally.largest
+    n = tally.counts
+    s = tally.sums
+    q = tally.squares
+    most = tally.largest
     shapes = {np.shape(p), n.shape, s.shape, q.shape, most.shape}
     verdict.need(
         len(shapes) == 1, f"{where}: counts, sums, squares, largest and probabilities differ in shape"
@@ -339,7 +348,9 @@ class Sizes:
 
     def add(self, tally: Tally) -> None:
         """Take in rounds of one time."""
-        n, squared, largest = tally.rounds, tally.squares.sum(), tally.largest.max()
+        n = tally.rounds
+        squared = tally.squares.sum()
+        largest = tally.largest.max()
         self.drawn = self.drawn + tally.counts
         self.relative = self.relative + (tally.squares * (n / squared) if squared > 0 else tally.counts)
         self.rounds += n
@@ -432,16 +443,19 @@ SHORTEST = 10  # rounds of a batch
 CALM = 0.1  # share of the rounds so far that a batch may add while no arm is near its end
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
-EARLIER, NEWEST = 0.7, 0.3  # weights of earlier batches and of the newest in the variance of a residual
+# weights of earlier batches and of the newest in the variance of a residual
+EARLIER = 0.7
+NEWEST = 0.3
 RESERVE = 0.02  # share of δ for arms that come and go
-BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.05  # shares for the bounds of all pairs: with ε > 0, and without
+# shares for the bounds of all pairs: with ε > 0, and without
+BOUNDS_THAT_STOP = 0.5
+BOUNDS_TO_READ = 0.05
 SHARED = 0.2  # share of that which is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
-EARLY, LEAST, MOST = (
-    0.3,
-    3.0,
-    600.0,
-)  # boundaries are tightest at EARLY of the expected decision, in these limits
+# boundaries are tightest at EARLY of the expected decision, in these limits
+EARLY = 0.3
+LEAST = 3.0
+MOST = 600.0
 FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
 
@@ -483,9 +497,13 @@ class Run:
     """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
 
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
-        self.verdict, self.mode = verdict, Mode(settings, verdict)
-        self.delta, self.epsilon = float(settings["delta"]), float(settings["epsilon"])
-        self.goal, self.growth, self.pilot = settings["goal"], float(settings["growth"]), settings["pilot"]
+        self.verdict = verdict
+        self.mode = Mode(settings, verdict)
+        self.delta = float(settings["delta"])
+        self.epsilon = float(settings["epsilon"])
+        self.goal = settings["goal"]
+        self.growth = float(settings["growth"])
+        self.pilot = settings["pilot"]
         verdict.need(0 < self.delta < 1 and self.epsilon >= 0, f"δ = {self.delta}, ε = {self.epsilon}")
         verdict.need(0 < self.growth < np.inf, f"batches grow by {self.growth}")
         self.labels = list(settings["labels"])
@@ -494,20 +512,31 @@ class Run:
         k, d = self.features.shape
         named = len(self.labels) == k and len(set(self.labels)) == k
         verdict.need(named and np.isfinite(self.features).all(), f"{k} arms need features and a name each")
-        self.active, self.retired = np.ones(k, dtype=bool), np.zeros(k, dtype=bool)
-        self.stage, self.length, self.late, self.rounds = 0, 1, 0.0, 0.0
-        self.leader, self.declared = 0, -1
+        self.active = np.ones(k, dtype=bool)
+        self.retired = np.zeros(k, dtype=bool)
+        self.stage = 0
+        self.length = 1
+        self.late = 0.0
+        self.rounds = 0.0
+        self.leader = 0
+        self.declared = -1
         self.values = np.zeros(k)
         self.level = np.zeros(k)  # weights of the arms whose average value is 0: the first plan
-        self.gram, self.moment, self.noise = np.zeros((d, d)), np.zeros(d), 0.0
-        self.sizes, self.informed = Sizes(k), 0.0
+        self.gram = np.zeros((d, d))
+        self.moment = np.zeros(d)
+        self.noise = 0.0
+        self.sizes = Sizes(k)
+        self.informed = 0.0
         self.magnitude = 0.0  # of the largest residual so far
-        self.evidence, self.tuning = np.zeros((6, k, k)), np.ones((3, k, k))
+        self.evidence = np.zeros((6, k, k))
+        self.tuning = np.ones((3, k, k))
         self.tuning[ALPHA] = 0.5
         self.left = np.full(k, self.delta)  # what the row of each arm has left of δ
         self.met = np.zeros((k, k), dtype=bool)  # which rivals each arm was tested against
         self.batch = Tally.zeros(k)  # rounds of the plan in force
-        self.plan, self.second, self.where = 0, 0, ""
+        self.plan = 0
+        self.second = 0
+        self.where = ""
         self.current = 0  # number of the newest distribution
         self.in_force = 0  # number of the plan's own distribution
         self.distributions: dict[int, dict[str, Any]] = {}
@@ -559,7 +588,8 @@ class Run:
 
     def add_rounds(self, entry: dict[str, Any]) -> None:
         """Take in rounds: of the plan in force, or late ones."""
-        number, tally = entry["distribution"], Tally.read(entry)
+        number = entry["distribution"]
+        tally = Tally.read(entry)
         given = self.distributions[number]
         self.check_rounds(given, tally)
         self.magnitude = max(self.magnitude, float(tally.largest.max()))
@@ -581,7 +611,8 @@ class Run:
 
         Forecasts are kept to [low − min value, high − max value] of the arms that the plan plays.
         """
-        values, mode = given["values"], self.mode
+        values = given["values"]
+        mode = self.mode
         low = high = np.full(len(values), np.inf)
         if mode.is_exact:
             low, high = np.full(len(values), -mode.limit), np.full(len(values), mode.limit)
@@ -609,7 +640,8 @@ class Run:
 
     def watch(self, given: dict[str, Any], tally: Tally) -> None:
         """Note how large residuals are; of the warm-up only the largest, without the first rounds of all."""
-        sizes, largest = self.sizes, float(tally.largest.max())
+        sizes = self.sizes
+        largest = float(tally.largest.max())
         if self.stage == 0:
             sizes.drawn = sizes.drawn + tally.counts
             sizes.relative = sizes.drawn
@@ -624,11 +656,17 @@ class Run:
 
     def count(self, given: dict[str, Any], tally: Tally, length: float) -> None:
         """Add a batch to the evidence on all pairs; entry (i, i) is the test of arm i against its rival."""
-        p, values, rivals, mode = given["p"], given["values"], given["rivals"], self.mode
-        at, n, sizes = self.geometry(p), tally.rounds, self.sizes
+        p = given["p"]
+        values = given["values"]
+        rivals = given["rivals"]
+        mode = self.mode
+        at = self.geometry(p)
+        n = tally.rounds
+        sizes = self.sizes
         totals = n * (values[:, np.newaxis] - values) + at.g @ tally.sums
         squares = at.g**2 @ tally.squares
-        v, pooled = at.v, np.zeros_like(at.v)
+        v = at.v
+        pooled = np.zeros_like(at.v)
         if not mode.is_exact:
             known = np.where(np.isfinite(v), v, 0.0)
             pooled = tally.squares.sum() * np.maximum(known, at.g**2 @ (p * sizes.loudness))
@@ -657,7 +695,8 @@ class Run:
 
     def regress(self, given: dict[str, Any], tally: Tally) -> None:
         """Add a batch to the regression behind `values`, weighted by what its residuals scatter."""
-        p, values = given["p"], given["values"]
+        p = given["p"]
+        values = given["values"]
         centred = self.features - p @ self.features
         scatter = tally.squares.sum() / tally.rounds
         noise = scatter
@@ -681,7 +720,8 @@ class Run:
 
     def fitted(self, estimates: Any) -> Any:
         """Return the values that residuals are taken from: 0 on average, no wider than the declared range."""
-        span, spread = self.mode.high - self.mode.low, np.ptp(estimates)
+        span = self.mode.high - self.mode.low
+        spread = np.ptp(estimates)
         values = estimates - estimates @ self.level
         return values * (span / spread) if spread > span else values
 
@@ -728,14 +768,18 @@ class Run:
 
     def end_batch(self, entry: dict[str, Any]) -> Any:
         """Absorb a complete batch and move on; return the gaps to tune by if the pilot ends here."""
-        is_first, before = not self.sizes.drawn.any(), self.distributions[self.in_force]
+        is_first = not self.sizes.drawn.any()
+        before = self.distributions[self.in_force]
         if self.batch.rounds:
             self.absorb(before, self.batch, self.length)
-        self.batch, self.late, gaps = Tally.zeros(len(self.labels)), 0.0, None
+        self.batch = Tally.zeros(len(self.labels))
+        self.late = 0.0
+        gaps = None
         if is_first:
             self.length = max(self.warm_up - 1, 1)
         elif self.stage == 0:
-            self.stage, self.length = 1, self.warm_up
+            self.stage = 1
+            self.length = self.warm_up
             self.values = self.fitted(self.estimates())
             # Residuals of the warm-up held the differences between arms.
             self.sizes.largest = max(self.sizes.largest - 2 * float(np.ptp(self.values)), 0.0)
@@ -770,7 +814,8 @@ class Run:
     def tune(self, p: Any, gaps: Any, fresh: Any) -> None:
         """Fix ρ and scale of entries whose rounds are all to come, for the plan p that begins."""
         rivals = self.rivals()
-        at, alpha = self.geometry(p), self.tuning[ALPHA]
+        at = self.geometry(p)
+        alpha = self.tuning[ALPHA]
         v, reach, gaps = (with_rivals(one, rivals) for one in (at.v, at.reach, gaps))
         v = np.where(np.isfinite(v), v, 1.0)
         batch = self.rounds * self.noise / v
@@ -828,7 +873,9 @@ class Run:
             self.leader = self.declared = int(np.argmax(self.active))
             return
         column = (slice(None), others, self.leader)
-        e, tuning, events = self.evidence[column], self.tuning[column], self.sizes.events
+        e = self.evidence[column]
+        tuning = self.tuning[column]
+        events = self.sizes.events
         total = self.epsilon * e[WEIGHT] - e[TOTAL]
         surely, perhaps = (
             bool(
@@ -885,7 +932,8 @@ class Run:
 
         Its values are used as they are written, since residuals were taken from these.
         """
-        need, where = self.verdict.need, self.where
+        need = self.verdict.need
+        where = self.where
         need(
             entry["stage"] == STAGES[self.stage],
             f"{where}: the stage is {STAGES[self.stage]}, not {entry['stage']}",
@@ -962,10 +1010,13 @@ class Run:
         self.labels = list(entry["labels"])
         goes_on = goes_on and len(set(self.labels)) == len(self.labels) == len(features)
         self.verdict.need(goes_on, f"{self.where}: the arms do not go on from those so far")
-        self.features, self.hull, self.geometries = features, hull(features), {}
+        self.features = features
+        self.hull = hull(features)
+        self.geometries = {}
         self.level = np.array(entry["level"], dtype=float)
         check_probabilities(self.where, self.level, self.verdict)
-        more, wider = len(features) - before, features.shape[1] - width
+        more = len(features) - before
+        wider = features.shape[1] - width
         self.active, self.retired = (
             np.pad(self.active, (0, more), constant_values=True),
             np.pad(self.retired, (0, more)),
@@ -1001,7 +1052,8 @@ class Run:
         count = len(self.labels)
         if self.stage == 2:
             for_arms, for_pairs = shares_of_delta(self.delta, self.epsilon)
-            alpha, spent = self.tuning[ALPHA], np.full(count, for_arms + for_pairs)
+            alpha = self.tuning[ALPHA]
+            spent = np.full(count, for_arms + for_pairs)
             spent[:before] = self.left[:before] / 2
             alpha[:before, before:] = (spent[:before] / (count - before))[:, np.newaxis]
             alpha[before:] = for_pairs / (count - 1)
@@ -1015,7 +1067,8 @@ class Run:
 
     def bounds(self) -> tuple[Any, Any]:
         """Return how much better than the leader each arm (K,) may be at most, and the widths of that."""
-        e, tuning = self.evidence[:, :, self.leader], self.tuning[:, :, self.leader]
+        e = self.evidence[:, :, self.leader]
+        tuning = self.tuning[:, :, self.leader]
         width = (boundary(e, self.sizes.events, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / e[WEIGHT]
         width = np.where(e[WEIGHT] > 0, width, np.inf)
         return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
@@ -1023,12 +1076,14 @@ class Run:
 
 def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     """Replay an experiment, and compare what follows with what is claimed."""
-    claim, run = document["claim"], Run(document["settings"], verdict)
+    claim = document["claim"]
+    run = Run(document["settings"], verdict)
     for number, entry in enumerate(document["entries"], start=1):
         run.follow(number, entry)
     is_over = run.declared < 0 and run.batch.rounds + run.late >= run.length
     verdict.need(run.changed is None and not is_over, "the log ends where the next plan is due")
-    alpha, spent = run.tuning[ALPHA], (run.delta - run.left) * (1 + 1e-9)
+    alpha = run.tuning[ALPHA]
+    spent = (run.delta - run.left) * (1 + 1e-9)
     verdict.need(run.stage < 2 or np.all(alpha.sum(axis=1) <= spent), "a row spends more than its share of δ")
     verdict.need(np.all(run.left >= -1e-9 * run.delta), "a row spends more than δ")
 
@@ -1086,8 +1141,10 @@ class Log:
     """A log, replayed bucket by bucket: evidence (6, m) on m = K − 1 gaps to the reference arm."""
 
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
-        self.verdict, self.mode = verdict, Mode(settings, verdict)
-        self.labels, self.metric = list(settings["labels"]), settings["metric"]
+        self.verdict = verdict
+        self.mode = Mode(settings, verdict)
+        self.labels = list(settings["labels"])
+        self.metric = settings["metric"]
         self.features = np.array(settings["features"], dtype=float)
         k = len(self.features)
         named = len(self.labels) == len(set(self.labels)) == k > 1
@@ -1097,20 +1154,26 @@ class Log:
         self.hull = hull(self.features)
         differ = np.any(self.features[self.others] != self.features[self.reference], axis=1, keepdims=True)
         self.contrasts = np.where(differ, self.hull[self.others] - self.hull[self.reference], 0.0)
-        self.delta, self.width = float(settings["delta"]), float(settings["buckets"]["width"])
+        self.delta = float(settings["delta"])
+        self.width = float(settings["buckets"]["width"])
         verdict.need(0 < self.delta < 1, f"δ = {self.delta}")
         # Each of the K − 1 gaps has two sides, and all hold together with probability 1 − δ.
         self.tuning = np.zeros((3, k - 1))
         self.tuning[ALPHA] = self.delta / (2 * (k - 1))
         self.least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
-        self.evidence, self.sizes = np.zeros((6, k - 1)), Sizes(k)
+        self.evidence = np.zeros((6, k - 1))
+        self.sizes = Sizes(k)
         self.events = np.full(k - 1, np.inf)
         self.values = np.zeros(k)
         self.error = 0.0  # standard error of the least known gap, in whose units values may be off
         self.distributions: list[Any] = []
         self.in_pilot: set[int] = set()
-        self.pilot_rows, self.pilot_squares, self.has_pilot_ended = 0.0, 0.0, False
-        self.buckets, self.begins, self.where = 0, -np.inf, ""
+        self.pilot_rows = 0.0
+        self.pilot_squares = 0.0
+        self.has_pilot_ended = False
+        self.buckets = 0
+        self.begins = -np.inf
+        self.where = ""
         self.pulls: tuple[Any, Any, Any] | None = None  # distributions, g and v, which buckets often share
 
     def follow(self, number: int, entry: dict[str, Any], largest: float) -> None:
@@ -1131,7 +1194,8 @@ class Log:
 
     def add_bucket(self, entry: dict[str, Any], largest: float) -> None:
         """Take in the rows of a bucket, all of which are numbered, from the first of the log on."""
-        need, where = self.verdict.need, self.where
+        need = self.verdict.need
+        where = self.where
         self.buckets += 1
         need(entry["bucket"] == self.buckets, f"{where}: bucket {entry['bucket']} is number {self.buckets}")
         begins = float(entry["begins"])
@@ -1227,7 +1291,8 @@ class Log:
         self.sizes.add(whole)
         (g, v), mode, sizes = self.geometry(p), self.mode, self.sizes
         n = tally.counts.sum(axis=1, keepdims=True)
-        reach, ideal = np.abs(g).max(axis=2), 1 / v
+        reach = np.abs(g).max(axis=2)
+        ideal = 1 / v
         w = ideal
         if mode.is_exact:
             w = np.minimum(ideal, self.tuning[SCALE] / (mode.limit * np.maximum(reach, 1e-300)))
@@ -1270,7 +1335,9 @@ class Log:
 
     def intervals(self) -> tuple[Any, Any, Any, Any]:
         """Return estimates, lower and upper ends of the gaps (m,), and how far rounding may move these."""
-        e, is_known, limit = self.evidence, self.evidence[WEIGHT] > 0, self.mode.high - self.mode.low
+        e = self.evidence
+        is_known = self.evidence[WEIGHT] > 0
+        limit = self.mode.high - self.mode.low
         tuning = np.where(is_known, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         middle = np.where(is_known, e[TOTAL] / e[WEIGHT], np.inf)
         width = boundary(e, self.events, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
@@ -1297,7 +1364,8 @@ def verdict_of(low: float, high: float) -> str:
 
 def check_log(document: dict[str, Any], verdict: Verdict) -> None:
     """Replay a log, and compare estimates, intervals and verdicts with what is claimed."""
-    claim, now = document["claim"], Log(document["settings"], verdict)
+    claim = document["claim"]
+    now = Log(document["settings"], verdict)
     buckets = [entry for entry in document["entries"] if entry["entry"] == "bucket"]
     largest = max((max(plan["largest"]) for entry in buckets for plan in entry["plans"]), default=0.0)
     for number, entry in enumerate(document["entries"], start=1):
@@ -1306,7 +1374,8 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
     estimates, lows, highs, rooms = now.intervals()
     said = []
     for place, gap in enumerate(claim["gaps"]):
-        label, room = now.labels[now.others[place]], float(rooms[place])
+        label = now.labels[now.others[place]]
+        room = float(rooms[place])
         low, high = float(lows[place]), float(highs[place])
         verdict.need(gap["arm"] == label, f"a gap is claimed of {gap['arm']!r}; it is that of {label!r}")
         verdict.same(f"the gap of {label!r}", gap["estimate"], float(estimates[place]), room)

@@ -201,7 +201,8 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
     if count <= width or np.any(spread <= needed):
         return False
     inverse_spread = 1.0 / spread
-    gram, total = np.zeros((width, width)), np.zeros(width)
+    gram = np.zeros((width, width))
+    total = np.zeros(width)
     for _, rows in _blocks(points):
         block = (rows - low) * inverse_spread
         gram += block.T @ block

@@ -162,7 +162,8 @@ def arms_in(
 
 def _warn_of_numbers(where: object, names: Sequence[str], features: Array) -> None:
     for place, name in enumerate(names):
-        word, column = name.strip().lower(), features[:, place]
+        word = name.strip().lower()
+        column = features[:, place]
         is_named = word in NUMBERS or word.endswith(("_id", " id", "_nr", "_no"))
         counts = np.arange(len(column))
         is_counted = (

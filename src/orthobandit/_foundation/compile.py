@@ -143,7 +143,8 @@ class Kept(FunctionCache):
             paths = sorted(_files(self._function, set()))
             found = {path: path.stat() for path in paths if path.exists()}
             stamp = tuple((str(path), one.st_mtime_ns, one.st_size) for path, one in found.items())
-            self._cache_file._source_stamp, self._is_stamped = stamp, True
+            self._cache_file._source_stamp = stamp
+            self._is_stamped = True
 
 
 class Lock:

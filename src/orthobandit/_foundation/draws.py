@@ -35,8 +35,13 @@ S = tuple(F((-1) ** k * HALF_PI ** (2 * k + 1) / math.factorial(2 * k + 1)) for 
 C = tuple(F((-1) ** k * HALF_PI ** (2 * k) / math.factorial(2 * k)) for k in range(7))
 # artanh(s)/s in s²; |s| ≤ 1/5 below.
 A = tuple(F(1 / (2 * k + 1)) for k in range(5))
-LOG_2, LOG_3_HALVES = F(math.log(2.0)), F(math.log(1.5))
-ZERO, HALF, THREE_HALVES, TWO, UNIT = F(0), F(0.5), F(1.5), F(2), F(2.0**-31)
+LOG_2 = F(math.log(2.0))
+LOG_3_HALVES = F(math.log(1.5))
+ZERO = F(0)
+HALF = F(0.5)
+THREE_HALVES = F(1.5)
+TWO = F(2)
+UNIT = F(2.0**-31)
 
 
 def draw_key(seed: int, purpose: str, replication: int) -> int:
@@ -108,9 +113,11 @@ def _fill_pairs(lower: NDArray[np.int32], radii: Singles, cosines: Normals, sine
 @compiled
 def fill_normals(start: np.uint64, out: Normals) -> None:
     """Fill `out` (n,) with independent standard normals; uses the numbers 0 … ⌈n/2⌉ − 1 of the step."""
-    half, odd = out.size // 2, out.size % 2
+    half = out.size // 2
+    odd = out.size % 2
     upper, lower = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.int32)
-    radii, powers = np.empty(BLOCK, dtype=np.float32), np.empty(BLOCK, dtype=np.float32)
+    radii = np.empty(BLOCK, dtype=np.float32)
+    powers = np.empty(BLOCK, dtype=np.float32)
     for first in range(0, half + odd, BLOCK):
         n = min(BLOCK, half + odd - first)
         _fill_bits(start + GAMMA * np.uint64(first), upper[:n], lower[:n])
@@ -128,7 +135,8 @@ def _gamma_from(start: np.uint64, shape: float) -> float:
     """Return a Gamma(shape) number, shape ≥ 1, from the numbers after `start` (Marsaglia & Tsang 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)
-    normal, index = np.empty(1), 0
+    normal = np.empty(1)
+    index = 0
     while True:
         fill_normals(start + GAMMA * np.uint64(2 * index), normal)
         x = normal[0]

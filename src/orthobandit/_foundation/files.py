@@ -63,7 +63,8 @@ def write_text(path: str | Path, text: str) -> None:
 
 def check_folder(name: str, path: str | Path) -> None:
     """Make the folder that an argument names, to find out before long work whether it can be written to."""
-    given, folder = f"{name}={str(path)!r}", Path(path)
+    given = f"{name}={str(path)!r}"
+    folder = Path(path)
     if not str(path):
         raise ParameterError(f"{given} is empty; name a folder")
     try:

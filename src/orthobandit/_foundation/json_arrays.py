@@ -61,7 +61,9 @@ def plain_values(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-SMALL, LONG = 6, 60  # numbers of an array, and letters of a field, that one line has room for
+# numbers of an array, and letters of a field, that one line has room for
+SMALL = 6
+LONG = 60
 
 
 def brief(thing: Any) -> str:
@@ -137,7 +139,8 @@ def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ..
     """
     try:
         given = _of_text(data) if isinstance(data, str) else data
-        kind, sizes = np.dtype(given["type"]), tuple(int(size) for size in given["shape"])
+        kind = np.dtype(given["type"])
+        sizes = tuple(int(size) for size in given["shape"])
         raw = b64decode(given["zlib" if "zlib" in given else "bytes"], validate=True)
         array = np.frombuffer(decompress(raw) if "zlib" in given else raw, dtype=kind).reshape(sizes)
     except (KeyError, TypeError, ValueError, Error, ZlibError):

@@ -85,7 +85,8 @@ class RangeFactor:
 
     def whiten_rows(self, rows: Array) -> Array:
         """Return :meth:`whiten` of rows (..., K, n), a matrix for each of the factor's."""
-        scale, values = self.scale[..., np.newaxis, :], self.values[..., np.newaxis, :]
+        scale = self.scale[..., np.newaxis, :]
+        values = self.values[..., np.newaxis, :]
         each = RangeFactor(scale, self.vectors, values, self.inside[..., np.newaxis, :])
         rotated = (rows / each.scale) @ self.vectors
         return np.where(each._outside(rotated)[..., np.newaxis], np.inf, each._scaled(rotated))
@@ -156,7 +157,8 @@ def diameter(points: Array) -> float:
     centred = points - points.mean(axis=0)
     squares = np.einsum("ij,ij->i", centred, centred)
     order = np.argsort(-squares, kind="stable")
-    centred, squares = centred[order], squares[order]
+    centred = centred[order]
+    squares = squares[order]
     sizes = np.sqrt(squares)
     best = 0.0
     for i in range(0, len(centred), BLOCK):

@@ -62,7 +62,10 @@ def _sequence(seed: int, purpose: str, *indices: int) -> np.random.SeedSequence:
 @compiled
 def next_bits(state: Words) -> np.uint64:
     """Return 64 random bits and move `state` (4,) on: xoshiro256++ (Blackman & Vigna 2021)."""
-    a, b, c, d = state[0], state[1], state[2], state[3]
+    a = state[0]
+    b = state[1]
+    c = state[2]
+    d = state[3]
     total = a + d
     bits = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
     shifted = b << np.uint64(17)
@@ -71,7 +74,9 @@ def next_bits(state: Words) -> np.uint64:
     b ^= c
     a ^= d
     c ^= shifted
-    state[0], state[1], state[2] = a, b, c
+    state[0] = a
+    state[1] = b
+    state[2] = c
     state[3] = (d << np.uint64(45)) | (d >> np.uint64(19))
     return np.uint64(bits)
 
@@ -189,7 +194,8 @@ def fill_table(
     arms: Whole,
 ) -> None:
     rows, count = probabilities.shape
-    short, long = np.empty(count, np.int64), np.empty(count, np.int64)
+    short = np.empty(count, np.int64)
+    long = np.empty(count, np.int64)
     for r in range(rows):
         size = 0
         for arm in range(count):
@@ -197,7 +203,8 @@ def fill_table(
                 arms[r, 2 * size] = arms[r, 2 * size + 1] = arm
                 size += 1
         columns[r] = size
-        shorts, longs = 0, 0
+        shorts = 0
+        longs = 0
         for c in range(size):
             threshold[r, c] = probabilities[r, arms[r, 2 * c]] * size
             if threshold[r, c] < 1:
@@ -208,7 +215,8 @@ def fill_table(
                 longs += 1
         while shorts and longs:
             shorts -= 1
-            c, giver = short[shorts], long[longs - 1]
+            c = short[shorts]
+            giver = long[longs - 1]
             arms[r, 2 * c + 1] = arms[r, 2 * giver]
             threshold[r, giver] -= 1 - threshold[r, c]
             if threshold[r, giver] < 1:

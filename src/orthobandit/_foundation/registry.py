@@ -30,7 +30,8 @@ def parse_named(text: str) -> tuple[str, dict[str, Setting]]:
     name, _, rest = text.partition(":")
     own, _, more = rest.partition(":")
     if own.replace(".", "").isidentifier():
-        name, rest = f"{name}:{own}", more
+        name = f"{name}:{own}"
+        rest = more
     settings: dict[str, Setting] = {}
     for item in filter(None, rest.split(",")):
         setting, equals, value = item.partition("=")
@@ -82,7 +83,8 @@ class WithOwn(dict[str, Callable[..., T]]):
 
     def __init__(self, what: str, known: Mapping[str, Callable[..., T]], group: str) -> None:
         super().__init__(known)
-        self._what, self._group = what, group
+        self._what = what
+        self._group = group
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or is_own(name) or self._entry(name) is not None

@@ -36,7 +36,10 @@ SHARED = {
     **dict.fromkeys(("init", "sweep", "reproduce"), "study"),
     **dict.fromkeys(("serve", "db", "demo-traffic"), "service"),
 }
-WRONG, FAILED, INTERRUPTED, CLOSED = 2, 1, 130, 141
+WRONG = 2
+FAILED = 1
+INTERRUPTED = 130
+CLOSED = 141
 FIRST = {
     "files to play with, and what to do with them": "init first",
     "does everything work here?": "doctor",

@@ -105,7 +105,8 @@ def _means(given: dict[str, Any]) -> list[float]:
             raise ParameterError(f"--{option} has no meaning for --instance one-hot{beside}; leave it out")
     if listed:
         return list(given["means"])
-    count, gap = given.get("arms", 10), given.get("gap", 0.5)
+    count = given.get("arms", 10)
+    gap = given.get("gap", 0.5)
     if not math.isfinite(gap):
         raise ParameterError(f"gap={gap!r} must be finite")
     check_whole("count", count)

@@ -52,7 +52,9 @@ def probabilities(text: str) -> dict[str, float]:
     {'blue button': 0.75, 'b': 0.25}
     """
     words = shlex.shlex(text, posix=True)
-    words.whitespace, words.whitespace_split, words.commenters = " ,\t\n", True, ""
+    words.whitespace = " ,\t\n"
+    words.whitespace_split = True
+    words.commenters = ""
     try:
         items = list(words)
     except ValueError:

@@ -130,7 +130,8 @@ complete -o filenames -F _orthobandit orthobandit
 
 def zsh(parsers: Mapping[str, ArgumentParser]) -> str:
     """Return a script for zsh."""
-    cases, several = [], []
+    cases = []
+    several = []
     for name, parser in parsers.items():
         options = options_of(parser)
         lines = [f"        '{_zsh_option(option)}'" for option in options]

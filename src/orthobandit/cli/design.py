@@ -23,7 +23,9 @@ from orthobandit.simulation import rounds_to_plan
 from orthobandit.theory import error_rounds, pac_rounds
 
 MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flags that give them
-RUNS, SIMULATED = 10, 40  # runs of the simulation, and up to how many arms it takes seconds only
+# runs of the simulation, and up to how many arms it takes seconds only
+RUNS = 10
+SIMULATED = 40
 LIMIT = 500_000  # rounds at which a simulated run is given up
 MANY = 10_000  # arms from which on all pairs take long enough to say so
 
@@ -166,7 +168,8 @@ def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) 
 
 def _bounds(design: Design, epsilon: float, delta: float) -> dict[str, int | None]:
     arms = design.arms
-    r, count = max(arms.dimension, 1), len(arms)
+    r = max(arms.dimension, 1)
+    count = len(arms)
     pairs = design.contrast_norm if count <= PAIRS_SHOWN else 2 * design.centred_norm
     return {
         "Theorem 4 with this design, C₁ = 1": error_rounds(

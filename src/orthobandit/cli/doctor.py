@@ -216,7 +216,8 @@ def _design() -> str | None:
 
 def _interval() -> str | None:
     rounds = np.arange(200)
-    arms, rewards = rounds % 2, (rounds * 7 % 10 < 3 + 4 * (rounds % 2)).astype(np.float64)
+    arms = rounds % 2
+    rewards = (rounds * 7 % 10 < 3 + 4 * (rounds % 2)).astype(np.float64)
     for mode, half in INTERVALS:
         sequence = ContrastSequence.start(ArmSet.one_hot(2), [[1, 0]], mode, 0.05)
         plan = Plan([0.5, 0.5], 200, centre=sequence.centre() if mode.is_exact else None)

@@ -135,7 +135,8 @@ def _policies(options: argparse.Namespace, environment: Environment) -> dict[str
     """Return the policies by what they were called; a flag must mean something to one of them."""
     wanted = options.policy or ["sbe"]
     given = {flag: getattr(options, flag) for flag in FLAGS if getattr(options, flag) is not None}
-    policies, unused = {}, set(given)
+    policies = {}
+    unused = set(given)
     for text in wanted:
         if text in policies:
             raise ParameterError(f"--policy {text} is given twice")
@@ -200,7 +201,8 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _title(environment: Environment) -> str:
-    arms, gaps = environment.arms, np.sort(environment.gaps)
+    arms = environment.arms
+    gaps = np.sort(environment.gaps)
     lead = f", gap {gaps[1]:.3g}" if len(gaps) > 1 else ""
     many = "s" if len(arms) > 1 else ""
     return (

@@ -137,7 +137,8 @@ def configure_reproduce(parser: argparse.ArgumentParser) -> None:
 
 def run_reproduce(options: argparse.Namespace) -> int:
     """Run, write, and print what was found, also if it cannot be written; 1 if a claim is refuted."""
-    sections, scope = chosen(SECTIONS, options.only), Scope(not options.full, options.seed)
+    sections = chosen(SECTIONS, options.only)
+    scope = Scope(not options.full, options.seed)
     out = options.out or "-".join(["report", *(section.name for section in sections if options.only)])
     with resumable(out) as progress:
         report = measure(

@@ -66,7 +66,9 @@ class ContrastProblem:
         """Return weights of all points (K',) and their certified gap."""
         approach = Approach(self.progress, self.tolerance)
         now, always, guards = self._begin(start)
-        bound, best, effort = 0.0, np.inf, 0.05
+        bound = 0.0
+        best = np.inf
+        effort = 0.05
         for _ in range(PASSES):
             precision = max(effort * max(4.0 * self.tolerance, min(best, 0.3)), 0.02 * self.tolerance)
             now, prices = self._improved(now, guards, precision)
@@ -138,8 +140,10 @@ class ContrastProblem:
     def _extended(self, now: _Working, prices: _Prices, always: Array, *, may_drop: bool) -> _Working:
         """Drop what is idle from the working sets, if allowed, and add what the pass found missing."""
         chosen, p = self._points_kept(now, prices.pulls / prices.phi, may_drop=may_drop)
-        seen, fresh = now.wanted @ now.view.transform, prices.fresh @ now.view.transform
-        values, found = np.einsum("ij,ij->i", seen, seen), np.einsum("ij,ij->i", fresh, fresh)
+        seen = now.wanted @ now.view.transform
+        fresh = prices.fresh @ now.view.transform
+        values = np.einsum("ij,ij->i", seen, seen)
+        found = np.einsum("ij,ij->i", fresh, fresh)
         active = (prices.multipliers > IDLE / len(values)) | (values > 0.98 * values.max()) | (not may_drop)
         missing = found > values.max() * (1.0 + 0.1 * self.tolerance)
         wanted = np.concatenate([always, now.wanted[active], prices.fresh[missing]])
@@ -161,7 +165,8 @@ class ContrastProblem:
         thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
         for q, least in ((thin, FAINT / len(now.p)), (thin, 0.0), (now.p, 0.0)):
             kept = q > least
-            chosen, p = now.chosen[kept], q[kept] / q[kept].sum()
+            chosen = now.chosen[kept]
+            p = q[kept] / q[kept].sum()
             worst = self._certified(now.view, chosen, p)
             if worst <= (1.0 + self.tolerance) * bound:
                 break
@@ -278,7 +283,8 @@ class _Functions:
         both = scipy.linalg.solve_triangular(
             lower, np.concatenate([points, contrasts]).T, lower=True, check_finite=False
         )
-        white, y = both[:, : len(points)], both[:, len(points) :]
+        white = both[:, : len(points)]
+        y = both[:, len(points) :]
         cross = y.T @ white
         return cls(np.einsum("ij,ij->j", y, y), cross**2, cross, white)
 

@@ -101,7 +101,8 @@ def farthest_partners(points: Array) -> tuple[Array, Whole]:
     """
     count = len(points)
     squares = np.einsum("ij,ij->i", points, points)
-    values, partners = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
+    values = np.full(count, -np.inf)
+    partners = np.zeros(count, dtype=np.int64)
     # A partner j of point i is (j − i) mod K steps ahead: a handicap far below any tolerance decides ties.
     step = 1e-10 * squares.max() / count
     handicap = step * np.tile(np.arange(count), 2)
@@ -181,7 +182,8 @@ class Request:
 
 def contrast_set(arms: ArmSet, request: Request, allowed: Mask) -> tuple[Array, Contrasts] | None:
     """Return all arms (K, r) and the contrasts in the same coordinates, or None if all contrasts are zero."""
-    features, asked = arms.features, (request.pairs, request.vectors, request.reference)
+    features = arms.features
+    asked = (request.pairs, request.vectors, request.reference)
     if sum(one is not None for one in asked) > 1:
         raise ParameterError("give one of pairs, vectors and reference, not several")
     everywhere = bool(allowed.all())

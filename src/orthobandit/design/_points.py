@@ -93,7 +93,8 @@ class Points:
         return self.frame, everything
 
     def _scaled(self, rows: Array) -> View:
-        gram, total = np.zeros((self.rank, self.rank)), np.zeros(self.rank)
+        gram = np.zeros((self.rank, self.rank))
+        total = np.zeros(self.rank)
         height = block_rows(rows.shape[1])
         for start in range(0, len(rows), height):
             block = (rows[start : start + height] - self.frame.centre) @ self.frame.transform

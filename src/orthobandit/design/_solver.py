@@ -50,8 +50,12 @@ def d_optimal(
     progress : callable, optional
         Called at the start and after each pass with (done, total), factors of ten from a gap of 1.
     """
-    n, now, bounds = points.dimension, _begin(points, start), _Bounds(points)
-    best, inner, approach = np.inf, COARSE, Approach(progress, tolerance)
+    n = points.dimension
+    now = _begin(points, start)
+    bounds = _Bounds(points)
+    best = np.inf
+    inner = COARSE
+    approach = Approach(progress, tolerance)
     for passes in range(1, PASSES + 1):
         now = now.solved(inner)
         gap = (bounds.updated(now) - n) / points.rank
@@ -64,9 +68,11 @@ def d_optimal(
             return Weights(now.chosen, now.weights, max(gap, 0.0))
         if passes == 1 and gap > FAR:
             # Neither sample nor start knew of points this far out.
-            now, bounds = _farthest(points), _Bounds(points)
+            now = _farthest(points)
+            bounds = _Bounds(points)
             continue
-        known, now = len(now.chosen), now.extended(bounds.values)
+        known = len(now.chosen)
+        now = now.extended(bounds.values)
         # With no point to add, what is missing is missing inside the working set.
         share = 0.03 if len(now.chosen) > known else 0.001
         inner = max(min(inner, share * gap), 0.2 * tolerance)
@@ -152,7 +158,8 @@ class _WorkingSet:
     def extended(self, bounds: Array) -> "_WorkingSet":
         """Add the worst violators without weight; `bounds` (K,) are exact above the dimension n."""
         n = self.points.dimension
-        over, most = np.flatnonzero(bounds > n), 10 * n
+        over = np.flatnonzero(bounds > n)
+        most = 10 * n
         if len(over) > most:
             over = over[np.argpartition(-bounds[over], most - 1)[:most]]
         is_known = np.zeros(len(bounds), dtype=np.bool_)
@@ -162,7 +169,8 @@ class _WorkingSet:
         return replace(self, chosen=np.concatenate([self.chosen, added]), weights=weights)
 
     def _with(self, kept: Mask, weights: Array, *, is_slow: bool = False) -> "_WorkingSet":
-        chosen, weights = self.chosen[kept], weights[kept] / weights[kept].sum()
+        chosen = self.chosen[kept]
+        weights = weights[kept] / weights[kept].sum()
         view = self.points.refined(self.view, chosen, weights)
         return _WorkingSet(self.points, chosen, weights, view, is_slow)
 

@@ -58,8 +58,10 @@ def exchange(
     n(1 + tolerance) and every point with weight has at least n(1 − tolerance).
     """
     n, m = points.shape
-    along, across = np.empty(m), np.empty(m)
-    towards, away = np.empty(n), np.empty(n)
+    along = np.empty(m)
+    across = np.empty(m)
+    towards = np.empty(n)
+    away = np.empty(n)
     for step in range(most):
         high, low = 0, -1
         for i in range(m):
@@ -67,25 +69,31 @@ def exchange(
                 high = i
             if weights[i] > 0.0 and (low < 0 or leverages[i] < leverages[low]):
                 low = i
-        over, under = leverages[high] - n, n - leverages[low]
+        over = leverages[high] - n
+        under = n - leverages[low]
         if over <= n * tolerance and under <= n * tolerance:
             return step
         high_leads = over >= under
         leader = high if high_leads else low
         _image(inverse, points, leader, towards)
         _combination(points, towards, along)
-        gain, amount, partner = -1.0, 0.0, -1
+        gain = -1.0
+        amount = 0.0
+        partner = -1
         for i in range(m):
             difference = leverages[leader] - leverages[i]
             available = weights[i]
             if not high_leads:
-                difference, available = -difference, weights[leader]
+                difference = -difference
+                available = weights[leader]
             if difference > 0.0 and available > 0.0:
                 curvature = leverages[leader] * leverages[i] - along[i] * along[i]
                 alpha = _best_amount(difference, curvature, available)
                 found = alpha * (difference - alpha * curvature)
                 if found > gain:
-                    gain, amount, partner = found, alpha, i
+                    gain = found
+                    amount = alpha
+                    partner = i
         if partner < 0:
             return step
         _image(inverse, points, partner, away)
@@ -146,18 +154,21 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
         A distribution; idle points have weight zero.
     """
     m, n = points.shape
-    w, shrink = (1.0 - INTERIOR) * start + INTERIOR / m, SHRINK
+    w = (1.0 - INTERIOR) * start + INTERIOR / m
+    shrink = SHRINK
     cross = _cross(points, w)
     s = np.maximum(n - np.diagonal(cross), 0.1 * n * INTERIOR)
     for _ in range(ITERATIONS):
-        room, complementarity = n - np.diagonal(cross), float(s @ w)
+        room = n - np.diagonal(cross)
+        complementarity = float(s @ w)
         if max(float(np.abs(room - s).max()), complementarity) <= max(PRECISION * tolerance, ROUNDING) * n:
             break
         target = shrink * complementarity / m
         dw = solve_nearly_singular(cross**2 + np.diag(s / w), target / w - room)
         ds = (target - s * dw) / w - s
         length = min(1.0, MARGIN * min(_longest(w, dw), _longest(s, ds)))
-        w, s = w + length * dw, s + length * ds
+        w = w + length * dw
+        s = s + length * ds
         shrink = SHRINK_FAST if length > 0.9 else SHRINK
         cross = _cross(points, w)
     w = np.where(s > IDLE * tolerance * n, 0.0, w)
@@ -206,7 +217,8 @@ def sparsest_support(points: Array, weights: Array) -> Array:
     pivots = np.abs(np.diagonal(triangle))
     rank = int(np.count_nonzero(pivots > 1e-11 * pivots[0]))
     table = scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
-    basic, other = weights[order[:rank]], weights[order[rank:]]
+    basic = weights[order[:rank]]
+    other = weights[order[rank:]]
     rows, columns = order[:rank].copy(), order[rank:].copy()
     _walk(np.ascontiguousarray(table.T), basic, other, rows, columns)
     out = np.zeros(m)
@@ -223,13 +235,17 @@ def _walk(table: Array, basic: Array, other: Array, rows: Whole, columns: Whole)
     """
     count, rank = table.shape
     for j in range(count):
-        leaving, step, sign = -1, other[j], 1.0
+        leaving = -1
+        step = other[j]
+        sign = 1.0
         if table[j].sum() > 1.0:
-            step, sign = np.inf, -1.0
+            step = np.inf
+            sign = -1.0
         for i in range(rank):
             change = sign * table[j, i]
             if change < -1e-12 and basic[i] < -step * change:
-                leaving, step = i, basic[i] / -change
+                leaving = i
+                step = basic[i] / -change
         for i in range(rank):
             basic[i] = max(basic[i] + sign * step * table[j, i], 0.0)
         if leaving < 0:

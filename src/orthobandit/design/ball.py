@@ -103,7 +103,8 @@ def ball_into(inner: Array, among: Whole, probabilities: Array) -> float:
     n = among.size + 1
     work = _Work(np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty((n, n)), np.empty(n))
     size = _begin(inner, among, probabilities, work)
-    best, stalls = 0.0, 0
+    best = 0.0
+    stalls = 0
     while True:
         size = _settle(inner, work, size)
         farthest, squared_radius, residual = _farthest(inner, among, work, size)
@@ -134,10 +135,12 @@ def _inner_from(inner: Array, a: int, b: int, base: int) -> float:
 @compiled
 def _begin(inner: Array, among: Whole, start: Array, work: _Work) -> int:
     """Take over the support of an earlier solution, or the point farthest from the first and its opposite."""
-    size, total = 0, 0.0
+    size = 0
+    total = 0.0
     for a in among:
         if start[a] > 0.0:
-            work.support[size], work.p[size] = a, start[a]
+            work.support[size] = a
+            work.p[size] = start[a]
             total += start[a]
             size += 1
     if size and total > 1e-3:
@@ -157,11 +160,13 @@ def _begin(inner: Array, among: Whole, start: Array, work: _Work) -> int:
 
 @compiled
 def _opposite(inner: Array, among: Whole, point: int) -> int:
-    found, largest = point, 0.0
+    found = point
+    largest = 0.0
     for a in among:
         distance = squared_distance(inner, a, point)
         if distance > largest:
-            found, largest = a, distance
+            found = a
+            largest = distance
     return found
 
 
@@ -192,7 +197,8 @@ def _settle(inner: Array, work: _Work, size: int) -> int:
     On the hull the dual is concave with its maximum where all distances agree; the step towards it is cut
     at the first probability that reaches zero. Returns the size of what is left of the support.
     """
-    p, right = work.p, work.right
+    p = work.p
+    right = work.right
     while size > 1:
         if not _factor_hull(inner, work, size):
             # Rounding has made the support dependent: its last point can be let in again later.
@@ -203,12 +209,14 @@ def _settle(inner: Array, work: _Work, size: int) -> int:
         forward(work.lower, size - 1, right)
         backward(work.lower, size - 1, right)
         _affine(work, size)
-        step, blocking = 1.0, -1
+        step = 1.0
+        blocking = -1
         for k in range(size):
             if right[k] <= 0.0:
                 share = p[k] / (p[k] - right[k]) if p[k] > 0.0 else 0.0
                 if share < step or blocking < 0:
-                    step, blocking = share, k
+                    step = share
+                    blocking = k
         for k in range(size):
             p[k] += step * (right[k] - p[k])
         if blocking < 0:
@@ -221,9 +229,11 @@ def _settle(inner: Array, work: _Work, size: int) -> int:
 @compiled
 def _without(work: _Work, size: int, dropped: int) -> int:
     """Drop one point and hand its rounding-sized probability to the others."""
-    support, p = work.support, work.p
+    support = work.support
+    p = work.p
     for k in range(dropped, size - 1):
-        support[k], p[k] = support[k + 1], p[k + 1]
+        support[k] = support[k + 1]
+        p[k] = p[k + 1]
     total = 0.0
     for k in range(size - 1):
         p[k] = max(p[k], 0.0)
@@ -236,22 +246,27 @@ def _without(work: _Work, size: int, dropped: int) -> int:
 @compiled
 def _farthest(inner: Array, among: Whole, work: _Work, size: int) -> tuple[int, float, float]:
     """Return the point farthest from the centre, the squared radius, and the relative excess over it."""
-    support, p, base = work.support, work.p, work.support[0]
+    support = work.support
+    p = work.p
+    base = work.support[0]
     # Distances to the centre c: ‖y − y_0‖² − 2(y − y_0)·(c − y_0) + ‖c − y_0‖².
-    squared, radius = 0.0, 0.0
+    squared = 0.0
+    radius = 0.0
     for k in range(size):
         radius += p[k] * squared_distance(inner, support[k], base)
         for m in range(size):
             squared += p[k] * p[m] * _inner_from(inner, support[k], support[m], base)
     radius -= squared
-    found, largest = base, -np.inf
+    found = base
+    largest = -np.inf
     for a in among:
         along = 0.0
         for k in range(size):
             along += p[k] * _inner_from(inner, a, support[k], base)
         distance = squared_distance(inner, a, base) - 2.0 * along + squared
         if distance > largest:
-            found, largest = a, distance
+            found = a
+            largest = distance
     if radius <= 0.0:
         return found, 0.0, (np.inf if largest > 0.0 else 0.0)
     return found, radius, largest / radius - 1.0
@@ -264,7 +279,9 @@ def _admit(inner: Array, work: _Work, size: int, point: int) -> int:
     If the point is an affine combination Σ α_k y_k of the support, moving probability from α to the point
     leaves the centre where it is and raises the dual, until some probability reaches zero: that one leaves.
     """
-    support, p, right = work.support, work.p, work.right
+    support = work.support
+    p = work.p
+    right = work.right
     if size > 1 and not _factor_hull(inner, work, size):
         size = _without(work, size, size - 1)
     else:
@@ -278,13 +295,17 @@ def _admit(inner: Array, work: _Work, size: int, point: int) -> int:
         if apart - reached <= DEPENDENT * apart:
             backward(work.lower, size - 1, right)
             _affine(work, size)
-            leaving, step = -1, np.inf
+            leaving = -1
+            step = np.inf
             for k in range(size):
                 if right[k] > 0.0 and p[k] < step * right[k]:
-                    leaving, step = k, p[k] / right[k]
+                    leaving = k
+                    step = p[k] / right[k]
             for k in range(size):
                 p[k] -= step * right[k]
-            support[leaving], p[leaving] = point, step
+            support[leaving] = point
+            p[leaving] = step
             return size
-    support[size], p[size] = point, 0.0
+    support[size] = point
+    p[size] = 0.0
     return size + 1

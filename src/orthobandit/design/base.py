@@ -197,7 +197,9 @@ class Approach:
     """How far a solver has come from a gap of 1 to its tolerance, in factors of ten; never backwards."""
 
     def __init__(self, progress: Progress | None, tolerance: float) -> None:
-        self._progress, self._total, self._done = progress, -math.log10(tolerance), 0.0
+        self._progress = progress
+        self._total = -math.log10(tolerance)
+        self._done = 0.0
         self._tell()
 
     def reached(self, gap: float) -> None:

@@ -143,7 +143,8 @@ def anchor_design(
 
 
 # Of a pass over all pairs, by K², and how many of them a solution takes as a rule.
-SECONDS, PASSES = 4e-9, 8
+SECONDS = 4e-9
+PASSES = 8
 
 
 def contrast_design(
@@ -202,7 +203,8 @@ def contrast_design(
     if found is None:
         return point_mass(arms, "contrast", int(np.argmax(allowed)))
     rows, wanted = found
-    chosen, r = np.flatnonzero(allowed), rows.shape[1]
+    chosen = np.flatnonzero(allowed)
+    r = rows.shape[1]
     points = Points(rows[chosen], View(np.zeros(r), np.eye(r)), has_intercept=True)
     problem = ContrastProblem(points, wanted, gap, progress)
     first = None if earlier is None else earlier[chosen]

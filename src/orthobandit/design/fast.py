@@ -50,7 +50,8 @@ def contrast_weights(
     >>> contrast_weights(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(2).tolist()
     [0.5, 0.5]
     """
-    m, q = len(rows), len(contrasts)
+    m = len(rows)
+    q = len(contrasts)
     if not q or max(m, q) > LARGEST:
         return None
     lifted = np.ones((m, rows.shape[1] + 1))
@@ -63,7 +64,8 @@ def contrast_weights(
     transform = _whitening((lifted * first[:, np.newaxis]).T @ lifted)
     if transform is None:
         return None
-    points, seen = lifted @ transform, asked @ transform
+    points = lifted @ transform
+    seen = asked @ transform
     # Guards as in the general solver, here against the first plan, of which every point has at least 1/5m.
     worst = float(np.max(np.einsum("ij,ij->i", seen, seen)))
     guards = np.eye(points.shape[1]) * np.sqrt(0.04 * gap * worst / m)
@@ -153,15 +155,19 @@ def _certified(values, cross, multipliers, total, asked):  # type: ignore[no-unt
 @compiled
 def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyped-def]
     """Return a distribution (m,) and its certified gap; see :func:`._contrast_solver.solve_minmax`."""
-    m, q = len(points), len(contrasts)
-    white, cross, values = np.empty((points.shape[1], m)), np.empty((q, m)), np.empty(q)
+    m = len(points)
+    q = len(contrasts)
+    white = np.empty((points.shape[1], m))
+    cross = np.empty((q, m))
+    values = np.empty(q)
     if not _evaluate(points, contrasts, start, values, cross, white):
         return start, np.inf
     p = start * 1.1 * values.max()
     _evaluate(points, contrasts, p, values, cross, white)
     target = 0.1 * p.sum() / (m + q)
     room = 1.0 - values
-    multipliers, slack = target / room, target / p
+    multipliers = target / room
+    slack = target / p
     bound = 0.0
     for _ in range(ITERATIONS):
         missed = values + room - 1.0
@@ -187,8 +193,10 @@ def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyp
             length /= 2.0
             if length < 1e-12:
                 return p / p.sum(), np.inf
-        p, room = p + length * dp, room + length * d_room
-        multipliers, slack = multipliers + length * d_multipliers, slack + length * d_slack
+        p = p + length * dp
+        room = room + length * d_room
+        multipliers = multipliers + length * d_multipliers
+        slack = slack + length * d_slack
         reached, now = _certified(values, cross, multipliers, p.sum(), asked)
         bound = max(bound, now)
         if reached <= 0.5 * tolerance:
@@ -200,8 +208,11 @@ def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyp
 @compiled
 def _thinned(points, contrasts, p, bound, tolerance):  # type: ignore[no-untyped-def]
     """Return the distribution without points that nothing depends on, and its gap to the bound."""
-    m, q = len(points), len(contrasts)
-    white, cross, values = np.empty((points.shape[1], m)), np.empty((q, m)), np.empty(q)
+    m = len(points)
+    q = len(contrasts)
+    white = np.empty((points.shape[1], m))
+    cross = np.empty((q, m))
+    values = np.empty(q)
     thin = np.where(p > FAINT / m, p, 0.0)
     thin = thin / thin.sum()
     if _evaluate(points, contrasts, thin, values, cross, white):

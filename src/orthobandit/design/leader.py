@@ -33,7 +33,8 @@ def playable_arms(wide: Design) -> Whole:
     >>> playable_arms(centred_design(ArmSet([[0.0], [0.3], [1.0]]))).tolist()
     [0, 1, 2]
     """
-    arms, most = wide.arms, FARTHEST * (wide.arms.dimension + 1)
+    arms = wide.arms
+    most = FARTHEST * (wide.arms.dimension + 1)
     if len(arms) <= most:
         return np.arange(len(arms))
     points = Points.of(arms.features, arms.frame, has_intercept=True)
@@ -88,7 +89,8 @@ def leader_design(arms: ArmSet, request: Request, start: Array) -> Design:
     """
     problem = _Problem.of(arms, request, start)
     p, bound = _solved(problem)
-    worst, play = float(problem.values(p).max()), problem.played(p)
+    worst = float(problem.values(p).max())
+    play = problem.played(p)
     kept = play > 0
     return make_design(
         arms,
@@ -102,16 +104,19 @@ def leader_design(arms: ArmSet, request: Request, start: Array) -> Design:
 
 def leader_probabilities(arms: ArmSet, request: Request, start: Array) -> Array:
     """Return the probabilities (K,) of :func:`leader_design`, without the pass that certifies their gap."""
-    problem, out = _Problem.of(arms, request, start), np.zeros(len(arms))
+    problem = _Problem.of(arms, request, start)
+    out = np.zeros(len(arms))
     out[request.playable] = problem.played(_solved(problem)[0])
     return out
 
 
 def _solved(problem: "_Problem") -> tuple[Array, float]:
     """Return the p (m,) that was found, and what the worst of some contrasts cannot be below."""
-    p, values = problem.start, problem.values(problem.start)
+    p = problem.start
+    values = problem.values(problem.start)
     near = _largest(values, SHORT * problem.points.shape[1])
-    chosen, bound = np.zeros(0, dtype=np.int64), 0.0
+    chosen = np.zeros(0, dtype=np.int64)
+    bound = 0.0
     for _ in range(PASSES):
         found = values[near] if not bound else problem.values(p, near)
         if bound and found.max() <= (1.0 + ENOUGH) * bound:
@@ -148,13 +153,15 @@ class _Problem:
 
     @classmethod
     def of(cls, arms: ArmSet, request: Request, start: Array) -> "_Problem":
-        rows, q = arms.frame.coordinates(arms.features[request.playable]), request.guard
+        rows = arms.frame.coordinates(arms.features[request.playable])
+        q = request.guard
         centred = rows - q @ rows
         transform = inverse_root((centred.T * q) @ centred)
         points = np.column_stack([np.ones(len(rows)), centred @ transform])
         if request.costs is not None:
             points /= np.sqrt(request.costs)[:, np.newaxis]
-            start, q = start * request.costs, q * request.costs
+            start = start * request.costs
+            q = q * request.costs
         return cls(arms, request, transform, points, start / start.sum(), q / q.sum())
 
     def mixed(self, p: Array) -> Array:
@@ -169,16 +176,20 @@ class _Problem:
 
     def contrasts(self, chosen: Whole) -> Array:
         """Return (0, y) of some contrasts (q,), each times the root of its weight, (q, r + 1)."""
-        wanted, features = self.request, self.arms.features
+        wanted = self.request
+        features = self.arms.features
         y = self._mapped(features[wanted.others[chosen]], features[[wanted.leader]], self.transform)
         return np.column_stack([np.zeros(len(y)), y * np.sqrt(wanted.weights[chosen])[:, np.newaxis]])
 
     def values(self, p: Array, chosen: Whole | None = None) -> Array:
         """Return the squared norm of every contrast (n,), or of some, weights included."""
         root = inverse_root((self.points.T * self.mixed(p)) @ self.points)
-        wanted, features = self.request, self.arms.features
+        wanted = self.request
+        features = self.arms.features
         others = wanted.others if chosen is None else wanted.others[chosen]
-        matrix, leader, out = self.transform @ root[1:], features[[wanted.leader]], np.empty(len(others))
+        matrix = self.transform @ root[1:]
+        leader = features[[wanted.leader]]
+        out = np.empty(len(others))
         for start in range(0, len(out), ROWS):
             seen = self._mapped(features.take(others[start : start + ROWS], axis=0), leader, matrix)
             np.einsum("ij,ij->i", seen, seen, out=out[start : start + len(seen)])
@@ -205,7 +216,9 @@ def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, floa
     """Take multiplicative steps; return the p (m,) whose worst contrast is least, and what none is below."""
     points = problem.points
     multipliers = np.full(len(contrasts), 1.0 / len(contrasts))
-    least, found, bound = np.inf, p, 0.0
+    least = np.inf
+    found = p
+    bound = 0.0
     for _ in range(STEPS):
         root = inverse_root((points.T * problem.mixed(p)) @ points)
         wanted = contrasts @ root
@@ -214,7 +227,8 @@ def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, floa
         phi = float(multipliers @ values)
         bound = max(bound, phi**2 / float(pulls.max()))
         if values.max() < least:
-            least, found = float(values.max()), p
+            least = float(values.max())
+            found = p
         if least <= (1.0 + ENOUGH) * bound:
             break
         p = p * np.sqrt(pulls / phi)

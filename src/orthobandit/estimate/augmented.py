@@ -83,7 +83,8 @@ class PairGeometry:
 
 def with_diagonal(pairs: Array, values: ArrayLike) -> Array:
     """Return pairs (..., K, K) with other values (..., K) on the diagonal."""
-    out, every = np.array(pairs), np.arange(pairs.shape[-1])
+    out = np.array(pairs)
+    every = np.arange(pairs.shape[-1])
     out[..., every, every] = values
     return out
 
@@ -239,7 +240,8 @@ class RivalGeometry:
         Where p cannot estimate y, v is +inf and z is 0; so it is for arms that equal the rival, or differ
         from it by no more than rounding.
         """
-        features, transform = self.arms.features, self._transform
+        features = self.arms.features
+        transform = self._transform
         own = np.flatnonzero(self.support == rival)
         least = CLOSEST**2 * float(np.sum(self.white[own] ** 2)) if own.size else 0.0
         for start in range(0, len(kept), ROWS):
@@ -250,7 +252,8 @@ class RivalGeometry:
             v = np.einsum("ij,ij->i", z, z)
             unknown = ~((v > least) & (v < np.inf))
             if unknown.any():
-                v[unknown], z[unknown] = np.inf, 0.0
+                v[unknown] = np.inf
+                z[unknown] = 0.0
             yield slice(start, start + len(rows)), z, v
 
     @property
@@ -286,10 +289,13 @@ class RivalGeometry:
         """
         matrices = [(self.white.T * q) @ self.white for q in squares]
         direction = self.white.T @ (np.zeros(len(self.white)) if sums is None else sums)
-        forms, pushes = np.empty((1 + len(matrices), len(kept))), np.empty(len(kept))
-        reaches, reach = np.ones(len(kept)), Reach.of(self.white) if wants_reach else None
+        forms = np.empty((1 + len(matrices), len(kept)))
+        pushes = np.empty(len(kept))
+        reaches = np.ones(len(kept))
+        reach = Reach.of(self.white) if wants_reach else None
         for block, z, v in self.differences(kept, rival):
-            forms[0, block], pushes[block] = v, z @ direction
+            forms[0, block] = v
+            pushes[block] = z @ direction
             for place, matrix in enumerate(matrices, start=1):
                 np.einsum("ij,ij->i", z @ matrix, z, out=forms[place, block])
             if reach is not None:

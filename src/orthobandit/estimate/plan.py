@@ -87,14 +87,16 @@ class Centre:
         >>> centre.residuals(np.array([0, 1, 1]), [2.0, 2.0, 9.0], [-1.0, 1.0, 1.0]).tolist()
         [2.0, 2.0, 3.0]
         """
-        given, made = np.asarray(rewards, dtype=np.float64), np.asarray(forecasts, dtype=np.float64)
+        given = np.asarray(rewards, dtype=np.float64)
+        made = np.asarray(forecasts, dtype=np.float64)
         if made.shape != given.shape:
             if made.shape:
                 raise ParameterError(
                     f"forecasts have shape {made.shape} for rewards of shape {given.shape}; one a round"
                 )
             made = np.full(given.shape, made)
-        bounds, out = (float(self.low), float(self.high)), np.empty(given.size)
+        bounds = (float(self.low), float(self.high))
+        out = np.empty(given.size)
         flat = (given.ravel(), made.ravel(), self.values[arms].ravel())
         wrong = _fill_residuals(*flat, bounds, float(self.limit), self.rewards, out)
         if wrong >= 0:

@@ -97,7 +97,8 @@ class Tally:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise TallyError(f"arms row {row} is {played[row]}; arms are numbered 0 to {count - 1}")
-        index, largest = played.astype(np.int64), np.zeros(count)
+        index = played.astype(np.int64)
+        largest = np.zeros(count)
         np.maximum.at(largest, index, np.abs(values))
         return cls(
             np.bincount(index, minlength=count),
@@ -210,7 +211,9 @@ def _first_wrong(rewards: ArrayLike) -> str:
 
 def _checked(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> tuple[Whole, Array, Array]:
     try:
-        given, s, q = np.asarray(counts), np.array(sums), np.array(squares)
+        given = np.asarray(counts)
+        s = np.array(sums)
+        q = np.array(squares)
     except ValueError:
         raise TallyError("counts, sums or squares are ragged; all three must be (..., K)") from None
     if not given.ndim or not given.shape[-1] or given.shape != s.shape or given.shape != q.shape:
@@ -226,7 +229,8 @@ def _checked(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> tuple[Wh
         raise TallyError(f"{_where(place)} has count {n[place]}; counts must not be negative")
     if s.dtype.kind not in "iuf" or q.dtype.kind not in "iuf":
         raise RewardError(f"sums and squares have types {s.dtype}, {q.dtype}; both must be real numbers")
-    s, q = s.astype(np.float64), q.astype(np.float64)
+    s = s.astype(np.float64)
+    q = q.astype(np.float64)
     _check_possible(n, s, q)
     return n, s, q
 

@@ -52,7 +52,9 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
 
 def _claim(policy: AnytimeElimination, state: AnytimeState) -> dict[str, Any]:
     """Return the claim as the policy makes it, arms by their labels; infinite numbers as null."""
-    labels, leader, declared = state.arms.labels, int(state.leader), int(state.declared)
+    labels = state.arms.labels
+    leader = int(state.leader)
+    declared = int(state.declared)
     bounds = policy.upper_bounds(state, over=leader)
     features = state.arms.features
     others = state.active & np.any(features != features[leader], axis=1)

@@ -98,7 +98,9 @@ class Waiting:
 
     def __init__(self, metrics: int, first: int = 1) -> None:
         self.first = first  # number of the oldest proposal that is not settled
-        self._head, self._end, self._metrics = 0, 0, metrics
+        self._head = 0
+        self._end = 0
+        self._metrics = metrics
         self._arms = np.zeros(64, dtype=np.int64)
         self._distributions = np.zeros(64, dtype=np.int64)
         self._deadlines = np.zeros(64)
@@ -133,9 +135,12 @@ class Waiting:
         count = len(arms)
         self._make_room(count)
         new = slice(self._end, self._end + count)
-        self._arms[new], self._distributions[new] = arms, distribution
-        self._deadlines[new], self._held[new] = deadline, held
-        self._forecasts[:, new], self._values[:, new] = forecasts, np.nan
+        self._arms[new] = arms
+        self._distributions[new] = distribution
+        self._deadlines[new] = deadline
+        self._held[new] = held
+        self._forecasts[:, new] = forecasts
+        self._values[:, new] = np.nan
         self._informed[:, new] = informed[:, np.newaxis]
         self._end += count
 

@@ -78,7 +78,8 @@ class Block:
         limit : float
             Magnitude that no residual exceeds; what rounding adds to it is cut.
         """
-        one, n = self.lines[line], self.counts
+        one = self.lines[line]
+        n = self.counts
         shift = forecasts[self.step, np.newaxis] + values[self.step]
         sums = one.sums - n * shift
         squares = one.squares - 2.0 * shift * one.sums + n * shift**2
@@ -91,14 +92,17 @@ class Block:
 
     def ends(self, line: int, forecasts: Array, values: Array) -> tuple[float, float]:
         """Return the smallest and the largest y − forecast − value; see :meth:`tally`."""
-        one, there = self.lines[line], self.counts > 0
+        one = self.lines[line]
+        there = self.counts > 0
         shift = forecasts[self.step, np.newaxis] + values[self.step]
         low, high = one.low - shift, one.high - shift
         return float(low.min(initial=0.0, where=there)), float(high.max(initial=0.0, where=there))
 
     def squared(self, line: int, forecasts: Sequence[Array], values: Array) -> list[Array]:
         """Return, for each of some forecasts (S,), the sum (S,) of squared residuals."""
-        one, n, v = self.lines[line], self.counts, values[self.step]
+        one = self.lines[line]
+        n = self.counts
+        v = values[self.step]
         parts = (one.sums - n * v, one.squares - 2.0 * v * one.sums + n * v**2)
         sums, squares = (np.add.reduceat(part.sum(axis=1), self.first) for part in parts)
         rows = self.arms.sum(axis=1)
@@ -118,7 +122,8 @@ class Blocks:
     """
 
     def __init__(self, cells: Cells, step: Whole, series: Sequence[Series]) -> None:
-        self._cells, self._series = cells, series
+        self._cells = cells
+        self._series = series
         keys, self._place = np.unique(step * len(cells.plans) + cells.plan, return_inverse=True)
         self._plans = keys % len(cells.plans)
         owner = keys // len(cells.plans)
@@ -145,7 +150,8 @@ class Blocks:
         begin, end = self._first[start], self._first[stop]
         some = slice(self._cell[start], self._cell[stop])
         count = len(self._cells.arms)
-        at, size = (self._place[some] - begin) * count + self._cells.arm[some], (end - begin) * count
+        at = (self._place[some] - begin) * count + self._cells.arm[some]
+        size = (end - begin) * count
         shape = (int(end - begin), count)
         counts = totals_at(at, self._cells.counts[some], size).reshape(shape)
         lines = []

@@ -99,10 +99,13 @@ class Cells:
     def with_rows(self, least: int) -> "Cells":
         """Return the cells with buckets that have few rows joined to those after them."""
         rows = np.bincount(self.bucket, self.counts, minlength=len(self.times))
-        joined, first, gathered = np.arange(len(rows)), 0, 0.0
+        joined = np.arange(len(rows))
+        first = 0
+        gathered = 0.0
         for bucket, count in enumerate(rows.tolist()):
             joined[bucket] = first if gathered else bucket
-            first, gathered = int(joined[bucket]), gathered + count
+            first = int(joined[bucket])
+            gathered = gathered + count
             if gathered >= least:
                 gathered = 0.0
         return replace(self, bucket=joined[self.bucket])

@@ -44,7 +44,8 @@ class Record:
 
 def with_record(analysis: Analysis, follower: Follower) -> Analysis:
     """Return the analysis, which from now on can be saved, with what its reward was followed by."""
-    cells, measure = follower.cells, follower.measure
+    cells = follower.cells
+    measure = follower.measure
     record = Record(
         plans=cells.plans,
         offset=float(cells.offset[measure.column]),

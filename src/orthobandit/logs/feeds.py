@@ -56,7 +56,8 @@ class Feeds:
     """
 
     def __init__(self) -> None:
-        self.count, self._arms = 0, 0
+        self.count = 0
+        self._arms = 0
         self._pilot = list[tuple[Counted, Array]]()
         self._counted = list[tuple[Counted, Array]]()
 
@@ -80,7 +81,8 @@ class Feeds:
 
     def add(self, counted: Counted, begins: Array, *, is_pilot: bool = False) -> None:
         """Take in some buckets, and when each (S,) begins."""
-        self.count, self._arms = self.count + len(counted.plans), counted.steps.tally.count
+        self.count = self.count + len(counted.plans)
+        self._arms = counted.steps.tally.count
         if self.are_kept:
             (self._pilot if is_pilot else self._counted).append((counted, begins))
         else:

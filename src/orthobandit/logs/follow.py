@@ -92,14 +92,17 @@ class Follower:
     """
 
     def __init__(self, cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> None:
-        self.cells, self.measure = cells.with_rows(ROWS), measure
+        self.cells = cells.with_rows(ROWS)
+        self.measure = measure
         self.pairs = pairs_of(len(cells.arms), measure.reference)
         self.sequence: ContrastSequence | None = None
         self.scores: tuple[Score, ...] = ()
         self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
         self._plain_seen = Seen.start(len(cells.arms))
         self._aims = (Aim.level(cells.plans, measure.reference), *aims)
-        self.rows, self.snapshots, self.savings = 0, list[Snapshot](), Savings()
+        self.rows = 0
+        self.snapshots = list[Snapshot]()
+        self.savings = Savings()
         self.centres = list[Centres]()
         self.feeds = Feeds() if measure.is_recorded else None
         self._times = cells.times
@@ -132,7 +135,8 @@ class Follower:
 
     def run(self) -> "Follower":
         """Go through all buckets in the order of time."""
-        cells, measure = self.cells, self.measure
+        cells = self.cells
+        measure = self.measure
         if not cells.rows:
             return self
         timeline = Timeline(cells, measure)
@@ -165,12 +169,14 @@ class Follower:
         if not self.cells.rows:
             return self
         timeline = Timeline(self.cells, self.measure, is_once=True)
-        block, values = timeline.blocks.block(0, 1), np.zeros(len(self.cells.arms))
+        block = timeline.blocks.block(0, 1)
+        values = np.zeros(len(self.cells.arms))
         for _ in range(2):  # values of the arms are known the second time
             levels = [np.array([one]) for one in timeline.levels(0, float(block.arms[0] @ values))]
             squares = block.squared(0, levels[:1], values[np.newaxis])[0]
             pilot = Pilot(1, float(timeline.rows[0]), float(squares[0]))
-            now, self.rows = self._begin(pilot.noise, block.plans), 0
+            now = self._begin(pilot.noise, block.plans)
+            self.rows = 0
             self._plain_seen = Seen.start(len(values))
             walked = Walked(levels[0], levels[-1], np.stack([values, values]), [])
             now.learn_from(self._count(block, self._pulls_of(block.plans), walked).evidence.at(0))
@@ -185,7 +191,8 @@ class Follower:
 
     def _begin(self, noise: float, pilot: Whole) -> ArmValues:
         """Fix the boundaries, from noise and plans of the pilot; return values of the arms, all 0."""
-        measure, count = self.measure, len(self.cells.arms)
+        measure = self.measure
+        count = len(self.cells.arms)
         noise = noise or min(measure.confidence.limit / 4.0, 1.0)
         self.centres = []
         # One event for all that is said of gaps: each pair that is followed has the same part of δ. A ratio
@@ -216,7 +223,8 @@ class Follower:
 
     def _pilot_noise(self, timeline: Timeline, pilot: Pilot) -> float:
         """Return how much residuals of the pilot scatter around the means of its buckets; record them."""
-        block, p = timeline.blocks.block(0, pilot.steps), self.cells.plans
+        block = timeline.blocks.block(0, pilot.steps)
+        p = self.cells.plans
         means = np.array([timeline.levels(step, 0.0)[0] for step in range(pilot.steps)])
         values = np.zeros((pilot.steps, len(self.cells.arms)))
         steps = block.steps(p, means, values, self.measure.confidence.limit)
@@ -245,7 +253,8 @@ class Follower:
 
     def _count(self, block: Block, pulls: Pulls, walked: Walked) -> Path:
         """Add residuals of a block to the evidence."""
-        p, values = self.cells.plans, walked.values[:-1]
+        p = self.cells.plans
+        values = walked.values[:-1]
         steps = block.steps(p, walked.forecasts, values, self.measure.confidence.limit)
         path = self._begun.along(steps, pulls)
         self.sequence = path.at(-1)

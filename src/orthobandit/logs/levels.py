@@ -8,7 +8,8 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 
-DAY, WEEK = 86_400.0, 604_800.0
+DAY = 86_400.0
+WEEK = 604_800.0
 FADE = 0.5  # what the weight of a bucket is multiplied by with every later one, in "last"
 REGRESSORS = 6  # of the autoregression
 
@@ -80,9 +81,13 @@ class Levels:
     """
 
     def __init__(self, width: float, is_clock: bool) -> None:
-        self._mean, self._last = Mean(), Mean(FADE)
-        self._low, self._high, self._count = np.inf, -np.inf, 0
-        self._width, self._seasons = width or 1.0, list[Season]()
+        self._mean = Mean()
+        self._last = Mean(FADE)
+        self._low = np.inf
+        self._high = -np.inf
+        self._count = 0
+        self._width = width or 1.0
+        self._seasons = list[Season]()
         self._is_clock = is_clock
         self._day = DAY / self._width if is_clock and 0 < width <= DAY else 0.0
         if is_clock and 0 < width < DAY:
@@ -92,7 +97,8 @@ class Levels:
         days = [round(days * self._day) for days in (1, 7)] if self._day else [3, 4]
         self._lags = [1, 2, *days]
         self._past: dict[int, float] = {}
-        self._gram, self._moment = np.zeros((REGRESSORS, REGRESSORS)), np.zeros(REGRESSORS)
+        self._gram = np.zeros((REGRESSORS, REGRESSORS))
+        self._moment = np.zeros(REGRESSORS)
         self._view: _View | None = None  # of the next bucket
 
     def forecasts(self, time: float) -> dict[str, float]:
@@ -111,7 +117,8 @@ class Levels:
         """Take in the level of a bucket, of so many rows; buckets come in the order of time."""
         if self._count:
             view = self._at(time)
-            deviation, weighted = level - view.mean, weight * view.row
+            deviation = level - view.mean
+            weighted = weight * view.row
             self._gram += weighted[:, np.newaxis] * view.row
             self._moment += deviation * weighted
             for part, season in zip(view.seasons, self._seasons, strict=True):
@@ -120,12 +127,15 @@ class Levels:
         self._last.add(level, weight)
         self._low, self._high = min(self._low, level), max(self._high, level)
         self._past[self._place(time)] = level
-        self._count, self._view = self._count + 1, None
+        self._count = self._count + 1
+        self._view = None
 
     def _at(self, time: float) -> "_View":
         """Return what is seen of a bucket: recent levels, a day and a week before, the season."""
         if self._view is None or self._view.time != time:
-            mean, now, past = self._mean.shrunk(), self._place(time), self._past
+            mean = self._mean.shrunk()
+            now = self._place(time)
+            past = self._past
             usual = self._mean.weight / self._count
             seasons = [season.at(time, usual) for season in self._seasons]
             before = [past.get(now - lag, mean) - mean for lag in self._lags]
@@ -155,7 +165,9 @@ class Chooser:
     """Which baseline to use: the one asked for or, for "auto", the one that missed least so far."""
 
     def __init__(self, asked: str) -> None:
-        self._asked, self._losses, self.used = asked, dict[str, float](), dict[str, float]()
+        self._asked = asked
+        self._losses = dict[str, float]()
+        self.used = dict[str, float]()
 
     def choose(self, ahead: dict[str, float]) -> str:
         """Return the name of the forecast to use; the running mean where the one asked for is not ready."""

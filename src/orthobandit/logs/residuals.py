@@ -50,7 +50,8 @@ class Series:
 
 def _ends(low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
     """Return what cᵀv lies between (G,), for v between `low` and `high` and c, all (G, q)."""
-    one, other = low * coefficients, high * coefficients
+    one = low * coefficients
+    other = high * coefficients
     return np.minimum(one, other).sum(axis=1), np.maximum(one, other).sum(axis=1)
 
 
@@ -74,10 +75,12 @@ def slopes_before(cells: Cells, first: Whole, metric: int, covariates: Whole) ->
         0 for covariates that do not vary; the last row is of all rows.
     """
     columns = np.append(covariates, metric).astype(np.int64)
-    sums, counts = cells.sums[:, columns], cells.counts.astype(np.float64)
+    sums = cells.sums[:, columns]
+    counts = cells.counts.astype(np.float64)
     products = cells.products[:, columns[:, np.newaxis], columns]
     around = products - sums[:, :, np.newaxis] * (sums / counts[:, np.newaxis])[:, np.newaxis]
-    scatter, rows = running(around, first), running(np.maximum(counts - 1.0, 0.0), first)
+    scatter = running(around, first)
+    rows = running(np.maximum(counts - 1.0, 0.0), first)
     sizes = np.diagonal(scatter, axis1=1, axis2=2)[:, :-1]
     vary = (sizes > 0) & (rows > 0)[:, np.newaxis]
     scale = np.sqrt(np.where(vary, sizes, 1.0))

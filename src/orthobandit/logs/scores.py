@@ -53,7 +53,8 @@ class Aim:
         """Return the aim at the level of an arm, over rounds of plans that draw it."""
         p = plans[:, arm]
         known = p > 0
-        pull, mix = np.zeros_like(plans), np.zeros_like(plans)
+        pull = np.zeros_like(plans)
+        mix = np.zeros_like(plans)
         pull[:, arm] = np.divide(1.0, p, out=np.zeros_like(p), where=known)
         mix[:, arm] = known
         return cls(pull, mix, known, True)
@@ -61,7 +62,8 @@ class Aim:
     @classmethod
     def gap(cls, plans: Array, arm: int, over: int) -> "Aim":
         """Return the aim at the gap of an arm over another, over rounds of plans that draw both."""
-        one, other = cls.level_beside(plans, arm, over), cls.level_beside(plans, over, arm)
+        one = cls.level_beside(plans, arm, over)
+        other = cls.level_beside(plans, over, arm)
         return cls(one.pull - other.pull, one.mix - other.mix, one.known, False)
 
     @classmethod
@@ -114,7 +116,9 @@ class Score:
         pilot: Whole,
         is_two_valued: bool = False,
     ) -> None:
-        self._aim, self._confidence, self.alpha = aim, confidence, delta / SIDES
+        self._aim = aim
+        self._confidence = confidence
+        self.alpha = delta / SIDES
         # Where the pilot had the very probabilities that are asked for, it pulled at nothing: 1 is as good.
         self._first = float(np.abs(aim.pull[pilot]).max(initial=0.0)) or 1.0
         spread = float(np.mean(np.sum(aim.mix[pilot] * aim.pull[pilot], axis=1))) or 1.0
@@ -134,10 +138,15 @@ class Score:
         seen : Seen
             What residuals were like (S,), with those of each bucket.
         """
-        aim, plans, steps = self._aim, counted.plans, counted.steps
-        tally, step = steps.tally, steps.step
+        aim = self._aim
+        plans = counted.plans
+        steps = counted.steps
+        tally = steps.tally
+        step = steps.step
         rounds = tally.rounds[:, np.newaxis].astype(np.float64)
-        pull, mix, known = aim.pull[plans], aim.mix[plans], aim.known[plans, np.newaxis]
+        pull = aim.pull[plans]
+        mix = aim.mix[plans]
+        known = aim.known[plans, np.newaxis]
         weighted = pull**2
         p = np.divide(mix, pull, out=np.zeros_like(pull), where=pull != 0)
         shares = expected_shares(p, seen.relative[step], seen.drawn[step])
@@ -196,7 +205,8 @@ class Score:
 
     def interval(self, share: float = 1.0) -> tuple[float, float]:
         """Return the ends at a share of δ; infinite where nothing is known."""
-        alpha, scale = share * self.alpha, 1.0
+        alpha = share * self.alpha
+        scale = 1.0
         if self._confidence.is_exact:
             step = max(ceil(log(self._reach / self._first, STEP) - 1e-9), 0)
             alpha /= (step + 1) * (step + 2)

@@ -40,9 +40,12 @@ class Timeline:
         some = cells.only(cells.counts > 0)
         self.buckets, first, step = np.unique(some.bucket, return_index=True, return_inverse=True)
         if is_once:
-            self.buckets, first, step = self.buckets[:1], first[:1], np.zeros_like(step)
+            self.buckets = self.buckets[:1]
+            first = first[:1]
+            step = np.zeros_like(step)
         self.times = cells.times[self.buckets]
-        rows, sums = running(some.counts.astype(np.float64), first), running(some.sums, first)
+        rows = running(some.counts.astype(np.float64), first)
+        sums = running(some.sums, first)
         self.rows = np.diff(rows)
         means = sums / np.maximum(rows, 1.0)[:, np.newaxis]
         known = slice(1, None) if is_once else slice(-1)  # with the rows of the step, or without
@@ -68,6 +71,7 @@ def coefficients_of(cells: Cells, first: Whole, measure: Measure) -> list[Array]
         c[:, measure.denominator] -= measure.ratio
     if not measure.covariates:
         return [c]
-    adjusted, covariates = c.copy(), np.array(measure.covariates, dtype=np.int64)
+    adjusted = c.copy()
+    covariates = np.array(measure.covariates, dtype=np.int64)
     adjusted[:, covariates] -= slopes_before(cells, first, measure.column, covariates)
     return [adjusted, c]

@@ -31,11 +31,15 @@ class ArmValues:
     """
 
     def __init__(self, sequence: ContrastSequence, reference: int) -> None:
-        self._arms, self._mode, self._reference = sequence.arms, sequence.confidence, reference
+        self._arms = sequence.arms
+        self._mode = sequence.confidence
+        self._reference = reference
         count = len(self._arms)
         self._others = np.delete(np.arange(count), reference)
         self._totals, self._variances, self._pooled = (np.zeros(count - 1) for _ in range(3))
-        self._relative, self._drawn, self._weights = np.zeros(count), np.zeros(count), np.zeros(count - 1)
+        self._relative = np.zeros(count)
+        self._drawn = np.zeros(count)
+        self._weights = np.zeros(count - 1)
         self._span = float(np.subtract(*self._mode.range[::-1]))
         self._linear: Array | None = None
         if self._arms.dimension < count - 1:  # not any values are linear in the features
@@ -49,28 +53,36 @@ class ArmValues:
         How a residual of arm a pulls at a gap is w·g(a); its square counts w²g(a)² in the variance, and
         w²·max(v, Σ p·g²·loudness) times all squares of the plan in what is pooled.
         """
-        m, edges = len(self._others), np.append(block.first, len(block.plans))
+        m = len(self._others)
+        edges = np.append(block.first, len(block.plans))
         factor = np.where(pulls.known, pulls.variance, np.inf)[:, :m]
         tuned = Tuning(tuning.alpha[:m], tuning.rho[:m], tuning.scale[:m])
         weights = weights_of(factor, pulls.reach[:, :m], tuned, self._mode)
         pull = weights[..., np.newaxis] * pulls.pull[:, :m]
         self._pull = np.ascontiguousarray(np.swapaxes(pull, 1, 2))
         self._squared = self._pull**2
-        self._shares, self._least = pull**2 * probabilities[:, np.newaxis], weights**2 * pulls.variance[:, :m]
+        self._shares = pull**2 * probabilities[:, np.newaxis]
+        self._least = weights**2 * pulls.variance[:, :m]
         moved = weights * block.counts.sum(axis=1, keepdims=True)
         self._moved = np.add.reduceat(moved, block.first, axis=0)
         self._weight = self._weights + np.cumsum(self._moved, axis=0)
         drawn = self._drawn + np.cumsum(block.arms, axis=0)
-        self._weights, self._drawn = self._weight[-1], drawn[-1]
+        self._weights = self._weight[-1]
+        self._drawn = drawn[-1]
         self._undrawn = (drawn == 0).astype(np.float64)
         self._per_draw = (1.0 - self._undrawn) / np.maximum(drawn, 1.0)
         self._per_row = np.divide(1.0, block.counts, out=np.zeros_like(block.counts), where=block.counts > 0)
-        self._block, self._slices = block, [slice(*ends) for ends in pairwise(edges.tolist())]
+        self._block = block
+        self._slices = [slice(*ends) for ends in pairwise(edges.tolist())]
 
     def learn(self, step: int, forecast: float) -> None:
         """Take in the residuals of a step of the block from a forecast and the values as they are."""
-        some, line, now = self._slices[step], self._block.lines[0], self.now
-        n, s, shift = self._block.counts[some], line.sums[some], forecast + now
+        some = self._slices[step]
+        line = self._block.lines[0]
+        now = self.now
+        n = self._block.counts[some]
+        s = line.sums[some]
+        shift = forecast + now
         sums = s - n * shift
         # As in a tally, but for rounding: Σ(y − shift)² is at least what the mean alone gives.
         squares = np.maximum(line.squares[some] - shift * (s + sums), sums * sums * self._per_row[some])

@@ -70,7 +70,8 @@ class Walk:
     """
 
     def __init__(self, timeline: Timeline, measure: Measure, width: float, *, is_clock: bool) -> None:
-        self._timeline, self._confidence = timeline, measure.confidence
+        self._timeline = timeline
+        self._confidence = measure.confidence
         self._lines = [_Line(Levels(width, is_clock), Chooser(measure.baseline)) for _ in timeline.sums]
 
     @property
@@ -86,13 +87,16 @@ class Walk:
         count : int
             Number of arms; their values are 0 as yet.
         """
-        timeline, rows, left = self._timeline, 0.0, 0.0
+        timeline = self._timeline
+        rows = 0.0
+        left = 0.0
         for step in range(len(timeline.rows)):
             # Scatter must have been seen where nothing else tells of it.
             is_known = left > 0 or self._confidence.is_exact
             if is_known and rows >= max(PILOT, 5 * count):
                 return Pilot(step, rows, left)
-            levels, n = timeline.levels(step, 0.0), float(timeline.rows[step])
+            levels = timeline.levels(step, 0.0)
+            n = float(timeline.rows[step])
             m = levels[0]
             left += float(timeline.squares[step] - 2.0 * m * timeline.sums[0][step] + n * m**2)
             rows += n
@@ -101,10 +105,13 @@ class Walk:
 
     def through(self, block: Block, values: ArmValues) -> Walked:
         """Go through a block that `values` have taken up."""
-        forecasts, plain, every = list[float](), list[float](), list[dict[str, float]]()
+        forecasts = list[float]()
+        plain = list[float]()
+        every = list[dict[str, float]]()
         worth = [values.now]
         for place in range(len(block.first)):
-            step, now = block.start + place, values.now
+            step = block.start + place
+            now = values.now
             ahead = self._ahead(step)
             chosen = [line.chooser.choose(one) for line, one in zip(self._lines, ahead, strict=True)]
             self._lines[0].chooser.note(chosen[0], float(self._timeline.rows[step]))
@@ -125,7 +132,8 @@ class Walk:
 
     def _ahead(self, step: int) -> list[dict[str, float]]:
         """Return every baseline's forecast of each line."""
-        time, out = float(self._timeline.times[step]), []
+        time = float(self._timeline.times[step])
+        out = []
         for line, taken in zip(self._lines, self._timeline.taken, strict=True):
             off = float(taken[step])
             out.append({name: value + off for name, value in line.levels.forecasts(time).items()})
@@ -133,7 +141,8 @@ class Walk:
 
     def _learn(self, step: int, ahead: list[dict[str, float]], levels: list[float]) -> None:
         """Take in the level of each line."""
-        rows, time = float(self._timeline.rows[step]), float(self._timeline.times[step])
+        rows = float(self._timeline.rows[step])
+        time = float(self._timeline.times[step])
         taken = self._timeline.taken
         for line, forecasts, level, off in zip(self._lines, ahead, levels, taken, strict=True):
             line.chooser.learn(forecasts, level, rows)

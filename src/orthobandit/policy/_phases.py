@@ -169,7 +169,8 @@ class PhasedPolicy(ABC):
         """Return the state before the first round; nothing is randomised."""
         del seed, replications
         check_pairs_fit(self, arms, self.pair_bytes(arms))
-        every, none = np.ones(len(arms), dtype=np.bool_), np.zeros((self.rows(arms), len(arms)))
+        every = np.ones(len(arms), dtype=np.bool_)
+        none = np.zeros((self.rows(arms), len(arms)))
         probabilities, length, declared = self._next(Ahead(arms, 1, every, none))
         zeros = np.zeros(batch, dtype=np.int64)
         return PhasedState(
@@ -230,9 +231,11 @@ class PhasedPolicy(ABC):
             scores, active, carried = self.judge_all(ended)
             best = np.argmax(np.where(active, scores, -np.inf), axis=-1)
             probabilities, length, declared = self._plan_next(ended, active, carried)
-            new["active"][rows], new["carried"][rows] = active, carried
+            new["active"][rows] = active
+            new["carried"][rows] = carried
             new["probabilities"][rows] = probabilities
-            new["length"][rows], new["declared"][rows] = length, declared
+            new["length"][rows] = length
+            new["declared"][rows] = declared
             new["leader"][rows] = np.where(declared >= 0, declared, best)
         return replace(state, phase=state.phase + done, tally=clear(state.tally, done), **new)
 

@@ -66,7 +66,9 @@ def refresh_arms(
 ) -> None:
     """Compute P and s afresh from the sums."""
     count, size = features.shape
-    lower, theta, white = np.zeros((size, size)), np.empty(size), np.empty((size, count))
+    lower = np.zeros((size, size))
+    theta = np.empty(size)
+    white = np.empty((size, count))
     posterior_into(gram, moment, ridge, lower, theta)
     whiten_into(lower, features, white)
     scores_into(features, theta, scores)

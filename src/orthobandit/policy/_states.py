@@ -92,7 +92,8 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
     plan, tally : Plan, Tally
         As given to ``observe``.
     """
-    probabilities, left = in_force.probabilities, in_force.rounds
+    probabilities = in_force.probabilities
+    left = in_force.rounds
     _check_shapes(in_force, plan, tally)
     rounds = tally.rounds
     late = (rounds > 0) & (plan.number != in_force.number)

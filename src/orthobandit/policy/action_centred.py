@@ -40,14 +40,17 @@ class CentredMemory(NamedTuple):
 @compiled
 def plan_challenger(settings: CentredSettings, memory: CentredMemory, i: int, probabilities: Array) -> int:
     """Let the best other arm of one draw challenge the reference arm with its clipped probability."""
-    differences, (count, size) = settings.differences, settings.differences.shape
+    differences = settings.differences
+    (count, size) = settings.differences.shape
     probabilities[:] = 0.0
     probabilities[settings.reference] = 1.0
     if count == 1:
         return FOREVER
-    lower, theta = np.zeros((size, size)), np.empty(size)
+    lower = np.zeros((size, size))
+    theta = np.empty(size)
     posterior_into(memory.gram[i], memory.moment[i], 1.0, lower, theta)
-    drawn, scores = np.empty(size), np.empty(count)
+    drawn = np.empty(size)
+    scores = np.empty(count)
     fill_normals(starting_point(memory.key[i], memory.step[i]), drawn)
     backward(lower, size, drawn)
     for j in range(size):
@@ -77,7 +80,8 @@ def observe_challenge(
     for a in range(probabilities.size):
         if a != settings.reference and probabilities[a] > 0.0:
             challenger = a
-    chance, size = probabilities[challenger], settings.differences.shape[1]
+    chance = probabilities[challenger]
+    size = settings.differences.shape[1]
     push = ((1.0 if arm == challenger else 0.0) - chance) * reward
     for j in range(size):
         difference = settings.differences[challenger, j]
@@ -144,7 +148,8 @@ class ActionCentredTS(RoundPolicy):
 
     def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> CentredMemory:
         """Return the memory before the first round."""
-        size, r = len(numbers), arms.dimension
+        size = len(numbers)
+        r = arms.dimension
         return CentredMemory(
             gram=np.zeros((size, r, r)),
             moment=np.zeros((size, r)),

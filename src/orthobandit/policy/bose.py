@@ -43,8 +43,10 @@ class FilterMemory(NamedTuple):
 @compiled
 def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survives: Mask) -> int:
     """Mark the arms that no other arm beats by more than γ times their distance; return how many."""
-    inner, scores = memory.inner[i], memory.scores[i]
-    squared_width, count = settings.width**2, 0
+    inner = memory.inner[i]
+    scores = memory.scores[i]
+    squared_width = settings.width**2
+    count = 0
     for a in range(scores.size):
         survives[a] = True
         for b in range(scores.size):
@@ -81,7 +83,9 @@ def observe_contrast(
     settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array, arm: int, reward: float
 ) -> bool:
     """Add one round to the regression."""
-    inner, scores, positions = memory.inner[i], memory.scores[i], settings.positions
+    inner = memory.inner[i]
+    scores = memory.scores[i]
+    positions = settings.positions
     count, size = positions.shape
     centred = positions[arm].copy()
     pull = inner[arm].copy()
@@ -94,7 +98,8 @@ def observe_contrast(
                 pull[b] -= p * inner[a, b]
             for j in range(size):
                 centred[j] -= p * positions[a, j]
-    gram, moment = memory.gram[i], memory.moment[i]
+    gram = memory.gram[i]
+    moment = memory.moment[i]
     add_round(gram, moment, centred, reward)
     memory.step[i] += 1
     if memory.step[i] % REFRESH == 0:
@@ -137,12 +142,15 @@ class FilterPolicy(RoundPolicy):
         """Return λ = 4r·log(9T) + 8·log(4T/δ), or the `ridge` that was set."""
         if self.ridge is not None:
             return float(self.ridge)
-        r, T = max(arms.dimension, 1), self.horizon
+        r = max(arms.dimension, 1)
+        T = self.horizon
         return 4 * r * math.log(9 * T) + 8 * math.log(4 * T / self.delta)
 
     def filter_width(self, arms: ArmSet) -> float:
         """Return γ, by theory or tuned (see :class:`~orthobandit.policy.bose.BOSE`)."""
-        r, T, root = max(arms.dimension, 1), self.horizon, math.sqrt(self.regression_ridge(arms))
+        r = max(arms.dimension, 1)
+        T = self.horizon
+        root = math.sqrt(self.regression_ridge(arms))
         if self.constants == "theory":
             return root + math.sqrt(27 * r * math.log(1 + 2 * T / r) + 54 * math.log(4 * T / self.delta))
         inside = r * max(math.log(T / r), 0.0) + math.log(T / self.delta)
@@ -156,7 +164,9 @@ class FilterPolicy(RoundPolicy):
     def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> FilterMemory:
         """Return the memory before the first round; nothing is randomised."""
         del seed
-        size, count, r = len(numbers), len(arms), arms.dimension
+        size = len(numbers)
+        count = len(arms)
+        r = arms.dimension
         inner = arms.positions @ arms.positions.T / self.regression_ridge(arms)
         return FilterMemory(
             gram=np.zeros((size, r, r)),
@@ -173,14 +183,16 @@ class FilterPolicy(RoundPolicy):
         the theoretical constants, dropped arms are worse and a sole survivor is best. Nothing is known
         about the tuned constants.
         """
-        packed, settings = self.pack(state), self.settings(state.arms)
+        packed = self.pack(state)
+        settings = self.settings(state.arms)
         active = np.empty((state.rounds.size, len(state.arms)), dtype=np.bool_)
         for i in range(len(active)):
             survivors_into(settings, packed.memory, i, active[i])
         leader = np.argmax(np.where(active, packed.memory.scores, -np.inf), axis=-1)
         settled = packed.rounds == FOREVER
         leader = np.where(settled, np.argmax(packed.probabilities, axis=-1), leader)
-        is_proven, batch = self.constants == "theory", state.rounds.shape
+        is_proven = self.constants == "theory"
+        batch = state.rounds.shape
         return Decision(
             active=active.reshape((*batch, -1)),
             leader=leader.reshape(batch),
@@ -263,12 +275,17 @@ def plan_pair(settings: FilterSettings, memory: FilterMemory, i: int, probabilit
     among, are_alike = list_survivors(settings, memory, i)
     if are_alike:
         return settle_on(among[0], probabilities)
-    inner, first, second, largest = memory.inner[i], 0, 0, 0.0
+    inner = memory.inner[i]
+    first = 0
+    second = 0
+    largest = 0.0
     for j in range(among.size):
         for k in range(j):
             distance = squared_distance(inner, among[j], among[k])
             if distance > largest:
-                first, second, largest = among[k], among[j], distance
+                first = among[k]
+                second = among[j]
+                largest = distance
     probabilities[:] = 0.0
     probabilities[first] = probabilities[second] = 0.5
     return 1

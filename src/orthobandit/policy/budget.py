@@ -91,7 +91,9 @@ class FixedBudget(PhasedPolicy):
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Keep the better half of the dimension; after the last phase the best arm alone."""
-        arms, ends, survivors = ended.arms, self.phase_ends(ended.arms), ended.survivors
+        arms = ended.arms
+        ends = self.phase_ends(ended.arms)
+        survivors = ended.survivors
         gram, moment = _regressed(ended)
         scores = arms.positions @ solve_ridge(gram, moment, _ridge(gram))
         keep = 1 if ended.phase == len(ends) else math.ceil(arms.dimension / 2**ended.phase)
@@ -100,7 +102,8 @@ class FixedBudget(PhasedPolicy):
         active[order[: min(keep, int(survivors.sum()))]] = True
         carried = np.zeros_like(ended.carried)
         carried[0] = scores
-        carried[1, : arms.dimension], carried[2:, : arms.dimension] = moment, gram
+        carried[1, : arms.dimension] = moment
+        carried[2:, : arms.dimension] = gram
         return scores, active, carried
 
     def error(self, state: PhasedState) -> Array:
@@ -119,12 +122,14 @@ class FixedBudget(PhasedPolicy):
         No estimate can do better at a tie: there the declaration is a coin toss *whatever* was seen, so that
         among runs with a small value half are wrong too; but few runs have one.
         """
-        arms, r = state.arms, state.arms.dimension
+        arms = state.arms
+        r = state.arms.dimension
         shape = _covariance(arms.positions)
         normal = stream(0, "fixed-budget error").standard_normal((DRAWS, r))
         out = np.full(state.leader.shape, 1.0 - 1.0 / len(arms))
         for place in np.ndindex(out.shape):
-            moment, gram = state.carried[place][1, :r], state.carried[place][2:, :r]
+            moment = state.carried[place][1, :r]
+            gram = state.carried[place][2:, :r]
             if not r or not gram.any():
                 continue
             known = gram + shape / _spread(gram, moment, shape)
@@ -237,7 +242,8 @@ class P1RAGE(PhasedPolicy):
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the design of an epoch: G-optimal first, then half of it virtual elimination."""
-        arms, ends = ahead.arms, self.epoch_ends(ahead.arms)
+        arms = ahead.arms
+        ends = self.epoch_ends(ahead.arms)
         spread = _lifted_design(arms)
         if ahead.phase == 1:
             return spread, int(ends[0])
@@ -247,7 +253,8 @@ class P1RAGE(PhasedPolicy):
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Add the epoch; after the last, the best score alone is left."""
-        p, arms = ended.probabilities, ended.arms
+        p = ended.probabilities
+        arms = ended.arms
         white, _ = whitened(arms.positions, p)
         carried = ended.carried + white @ (ended.tally.sums @ white)
         survivors = ended.survivors

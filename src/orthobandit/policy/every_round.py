@@ -201,12 +201,16 @@ class RoundPolicy(ABC):
         played = np.flatnonzero(told).tolist()
         if not played:
             return state
-        packed, count = self.pack(state), len(state.arms)
-        counts, sums = tally.counts.reshape(-1, count), tally.sums.reshape(-1, count)
-        settings, drawn_from = self.settings(state.arms), plan.probabilities.reshape(-1, count)
+        packed = self.pack(state)
+        count = len(state.arms)
+        counts = tally.counts.reshape(-1, count)
+        sums = tally.sums.reshape(-1, count)
+        settings = self.settings(state.arms)
+        drawn_from = plan.probabilities.reshape(-1, count)
         for i in played:
             arm = int(np.argmax(counts[i]))
-            row, reward = np.array(drawn_from[i]), float(sums[i, arm])
+            row = np.array(drawn_from[i])
+            reward = float(sums[i, arm])
             if not type(self).observe_into(settings, packed.memory, i, row, arm, reward):
                 raise RewardError(f"the reward {reward:g} cannot be used by {self}; see its documentation")
         self._replan(state.arms, packed, played)

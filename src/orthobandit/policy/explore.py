@@ -269,7 +269,8 @@ class UniformAllocation:
 
     def decide(self, state: UniformState) -> Decision:
         """Return the arm of the largest mean, the first arm before any data; nothing is claimed."""
-        counts, sums = state.tally.counts, state.tally.sums
+        counts = state.tally.counts
+        sums = state.tally.sums
         mean = np.divide(sums, counts, out=np.full(sums.shape, -np.inf), where=counts > 0)
         batch = counts.shape[:-1]
         return Decision(

@@ -59,11 +59,13 @@ def plan_optimistic(settings: UCBSettings, memory: UCBMemory, i: int, probabilit
     """Play the arm of the largest upper bound, the first one on ties."""
     width = settings.noise * np.sqrt(settings.log_inverse + memory.growth[i]) + settings.offset
     width *= settings.scale
-    best, found = -np.inf, 0
+    best = -np.inf
+    found = 0
     for a in range(probabilities.size):
         bound = memory.scores[i, a] + width * np.sqrt(max(memory.inner[i, a, a], 0.0))
         if bound > best:
-            best, found = bound, a
+            best = bound
+            found = a
     return play(found, probabilities)
 
 
@@ -72,8 +74,11 @@ def observe_linear(
     settings: UCBSettings, memory: UCBMemory, i: int, _probabilities: Array, arm: int, reward: float
 ) -> bool:
     """Add one round to the regression."""
-    inner, scores, features = memory.inner[i], memory.scores[i], settings.features
-    gram, moment = memory.gram[i], memory.moment[i]
+    inner = memory.inner[i]
+    scores = memory.scores[i]
+    features = settings.features
+    gram = memory.gram[i]
+    moment = memory.moment[i]
     add_round(gram, moment, features[arm], reward)
     grown = 1.0 + inner[arm, arm]
     memory.growth[i] += np.log(grown)
@@ -143,7 +148,8 @@ class LinUCB(RoundPolicy):
     def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> UCBMemory:
         """Return the memory before the first round; nothing is randomised."""
         del seed
-        size, (count, width) = len(numbers), arms.features.shape
+        size = len(numbers)
+        (count, width) = arms.features.shape
         inner = arms.features @ arms.features.T / self.ridge
         return UCBMemory(
             gram=np.zeros((size, width, width)),
@@ -182,12 +188,14 @@ class LinTSMemory(NamedTuple):
 def plan_sampled(settings: LinTSSettings, memory: LinTSMemory, i: int, probabilities: Array) -> int:
     """Draw θ̃ ~ N(θ̂, v²V⁻¹) and play its best arm, the first one on ties."""
     count, size = settings.features.shape
-    lower, theta = np.zeros((size, size)), np.empty(size)
+    lower = np.zeros((size, size))
+    theta = np.empty(size)
     posterior_into(memory.gram[i], memory.moment[i], settings.ridge, lower, theta)
     spread = settings.spread
     if spread == 0.0:
         spread = settings.factor * np.sqrt(np.log(memory.step[i] + 1.0) + settings.log_inverse)
-    noise, scores = np.empty(size), np.empty(count)
+    noise = np.empty(size)
+    scores = np.empty(count)
     fill_normals(starting_point(memory.key[i], memory.step[i]), noise)
     backward(lower, size, noise)
     for j in range(size):
@@ -257,7 +265,8 @@ class LinTS(RoundPolicy):
 
     def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> LinTSMemory:
         """Return the memory before the first round."""
-        size, width = len(numbers), arms.features.shape[1]
+        size = len(numbers)
+        width = arms.features.shape[1]
         return LinTSMemory(
             gram=np.zeros((size, width, width)),
             moment=np.zeros((size, width)),

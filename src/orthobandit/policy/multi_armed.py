@@ -32,15 +32,18 @@ class MeansMemory(NamedTuple):
 @compiled
 def plan_ucb(settings: UCB1Settings, memory: MeansMemory, i: int, probabilities: Array) -> int:
     """Play every arm once, then the largest mean + c√(2·log t/n), the first one on ties."""
-    counts, sums = memory.counts[i], memory.sums[i]
+    counts = memory.counts[i]
+    sums = memory.sums[i]
     log_round = np.log(float(counts.sum()))
-    best, found = -np.inf, 0
+    best = -np.inf
+    found = 0
     for a in range(counts.size):
         if counts[a] == 0:
             return play(a, probabilities)
         bound = sums[a] / counts[a] + settings.scale * np.sqrt(2.0 * log_round / counts[a])
         if bound > best:
-            best, found = bound, a
+            best = bound
+            found = a
     return play(found, probabilities)
 
 
@@ -124,7 +127,8 @@ class MABMemory(NamedTuple):
 @compiled
 def plan_posterior(settings: MABSettings, memory: MABMemory, i: int, probabilities: Array) -> int:
     """Draw every arm's mean from its posterior and play the best."""
-    counts, sums = memory.counts[i], memory.sums[i]
+    counts = memory.counts[i]
+    sums = memory.sums[i]
     drawn = np.empty(counts.size)
     start = starting_point(memory.key[i], memory.step[i])
     if not settings.is_beta:
@@ -206,7 +210,8 @@ class MABThompson(RoundPolicy):
 
     def decide(self, state: RoundState) -> Decision:
         """Return the arm of the largest posterior mean; nothing is claimed."""
-        counts, sums = state.memory.counts, state.memory.sums
+        counts = state.memory.counts
+        sums = state.memory.sums
         if self.posterior == "beta":
             good = (sums - counts * self.low) / (self.high - self.low)
             return open_decision(state, (1 + good) / (2 + counts), "none")

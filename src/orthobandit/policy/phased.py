@@ -59,7 +59,9 @@ class PhasedElimination(PhasedPolicy):
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the G-optimal design of the survivors and its rounds."""
-        arms, left, phase = ahead.arms, ahead.left, ahead.phase
+        arms = ahead.arms
+        left = ahead.left
+        phase = ahead.phase
         probabilities = np.zeros(len(arms))
         probabilities[ahead.survivors] = g_optimal_design(left).probabilities
         d = max(affine_frame(left.features, through_zero=True).dimension, 1)
@@ -156,12 +158,17 @@ class RAGE(PhasedPolicy):
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return the XY design of the survivors and its rounds."""
-        arms, phase = ahead.arms, min(ahead.phase, 500)
+        arms = ahead.arms
+        phase = min(ahead.phase, 500)
         probabilities, value = xy_design(arms, ahead.survivors)
-        least, power, factor = 1, 2 * (phase + 1), 1.0
+        least = 1
+        power = 2 * (phase + 1)
+        factor = 1.0
         if self.constants == "released":
             support = int(np.count_nonzero(probabilities))
-            least, power, factor = 2 * ROUNDING * support, 2 * (phase - 1), SLACK
+            least = 2 * ROUNDING * support
+            power = 2 * (phase - 1)
+            factor = SLACK
         rounds = 8 * math.ldexp(factor, power) * self.noise**2 * value * self._log(arms, phase)
         return probabilities, FOREVER if rounds >= FOREVER else max(math.ceil(rounds), least)
 
@@ -180,7 +187,8 @@ class RAGE(PhasedPolicy):
 
     def _measured(self, ended: Ended) -> tuple[Array, Array]:
         """Return x_aᵀθ̂ (K,) by least squares on a phase, and the widths (K, K) of all differences."""
-        features, tally = ended.arms.features, ended.tally
+        features = ended.arms.features
+        tally = ended.tally
         factor = RangeFactor.of((features * tally.counts[:, np.newaxis]).T @ features)
         differences = features[:, np.newaxis] - features
         widths = np.sqrt(2 * self._log(ended.arms, ended.phase) * factor.norm_squared(differences))

@@ -146,7 +146,8 @@ def spbai_rounds(epsilon: float, share: float, dimension: int, variance: float) 
     variance : float
         V, the largest ‖x_i − x_j‖²_{Σ⁻¹} of two survivors.
     """
-    d, V = check_whole("dimension", dimension), check_positive("variance", variance)
+    d = check_whole("dimension", dimension)
+    V = check_positive("variance", variance)
     leading = R1 * V / epsilon**2 * (math.log(V) - math.log(epsilon) - math.log(share))
     lower = R2 * 32 * d * math.sqrt(V) / epsilon * (math.log(d) - math.log(share))
     return rounded(leading + lower)
@@ -210,7 +211,9 @@ class SPBAI(PhasedPolicy):
 
     def explore(self, ahead: Ahead) -> tuple[Array, int]:
         """Return p and n of a phase."""
-        arms, survivors, phase = ahead.arms, ahead.survivors, ahead.phase
+        arms = ahead.arms
+        survivors = ahead.survivors
+        phase = ahead.phase
         left = np.flatnonzero(survivors)
         local = self._local(ahead, left) / 4
         local[_anchor(ahead)] += 0.25

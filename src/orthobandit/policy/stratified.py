@@ -82,9 +82,12 @@ class StratifiedMeans(PhasedPolicy):
 
     def judge(self, ended: Ended) -> tuple[Array, Mask, Array]:
         """Add the epoch and drop arms that some survivor leads by more than the width."""
-        kept, carried, counts = ended.survivors, ended.carried.copy(), ended.tally.counts
+        kept = ended.survivors
+        carried = ended.carried.copy()
+        counts = ended.tally.counts
         if counts[kept].min() >= 2:
-            n, mean = counts[kept], ended.tally.sums[kept] / counts[kept]
+            n = counts[kept]
+            mean = ended.tally.sums[kept] / counts[kept]
             spread = np.maximum(ended.tally.squares[kept] - n * mean**2, 0.0) / (n - 1)
             carried[:, kept] += [mean, spread / n, np.ones(len(n))]
         sums, variances, epochs = carried[:, kept]

@@ -59,15 +59,25 @@ def _score(white: Singles, means: Singles, arm: int, normals: Singles, scores: S
         scores[1, k] = means[arm + 1]
     j = 0
     while j + 3 < size:
-        a, b, c, d = white[j, arm], white[j + 1, arm], white[j + 2, arm], white[j + 3, arm]
-        e, f, g, h = white[j, arm + 1], white[j + 1, arm + 1], white[j + 2, arm + 1], white[j + 3, arm + 1]
+        a = white[j, arm]
+        b = white[j + 1, arm]
+        c = white[j + 2, arm]
+        d = white[j + 3, arm]
+        e = white[j, arm + 1]
+        f = white[j + 1, arm + 1]
+        g = white[j + 2, arm + 1]
+        h = white[j + 3, arm + 1]
         for k in range(lanes):
-            p, q, r, s = normals[j, k], normals[j + 1, k], normals[j + 2, k], normals[j + 3, k]
+            p = normals[j, k]
+            q = normals[j + 1, k]
+            r = normals[j + 2, k]
+            s = normals[j + 3, k]
             scores[0, k] += (a * p + b * q) + (c * r + d * s)
             scores[1, k] += (e * p + f * q) + (g * r + h * s)
         j += 4
     while j < size:
-        a, e = white[j, arm], white[j, arm + 1]
+        a = white[j, arm]
+        e = white[j, arm + 1]
         for k in range(lanes):
             scores[0, k] += a * normals[j, k]
             scores[1, k] += e * normals[j, k]
@@ -92,8 +102,10 @@ def count_wins(start: np.uint64, white: Singles, means: Singles, draws: int, win
     size, count = white.shape
     blocks = (draws + LANES - 1) // LANES
     lanes = ((draws + blocks - 1) // blocks + 15) // 16 * 16  # whole vectors
-    normals, scores = np.empty((size, lanes), dtype=np.float32), np.empty((2, lanes), dtype=np.float32)
-    best, winner = np.empty(lanes, dtype=np.float32), np.empty(lanes, dtype=np.float32)
+    normals = np.empty((size, lanes), dtype=np.float32)
+    scores = np.empty((2, lanes), dtype=np.float32)
+    best = np.empty(lanes, dtype=np.float32)
+    winner = np.empty(lanes, dtype=np.float32)
     for first in range(0, draws, lanes):
         fill_normals(start, normals.reshape(size * lanes))
         start += GAMMA * np.uint64(size * lanes)
@@ -110,14 +122,18 @@ def count_wins(start: np.uint64, white: Singles, means: Singles, draws: int, win
 @compiled
 def plan_frequencies(settings: ThompsonSettings, memory: ThompsonMemory, i: int, probabilities: Array) -> int:
     """Play each arm with the frequency with which it is best among draws from the posterior."""
-    positions, (count, size) = settings.positions, settings.positions.shape
-    lower, theta, means = np.zeros((size, size)), np.empty(size), np.empty(count)
+    positions = settings.positions
+    (count, size) = settings.positions.shape
+    lower = np.zeros((size, size))
+    theta = np.empty(size)
+    means = np.empty(count)
     posterior_into(memory.gram[i], memory.moment[i], 1.0, lower, theta)
     scores_into(positions, theta, means)
     white = np.empty((size, count))
     whiten_into(lower, positions, white)
     even = count + count % 2
-    spread, centre = np.zeros((size, even), dtype=np.float32), np.full(even, -np.inf, dtype=np.float32)
+    spread = np.zeros((size, even), dtype=np.float32)
+    centre = np.full(even, -np.inf, dtype=np.float32)
     for a in range(count):
         centre[a] = means[a]
         for j in range(size):
@@ -135,7 +151,8 @@ def observe_centred(
     settings: ThompsonSettings, memory: ThompsonMemory, i: int, probabilities: Array, arm: int, reward: float
 ) -> bool:
     """Add w(x̃x̃ᵀ + Cov_π) to B and 2wx̃(r − level) to y, w = 1 and level 0 in the paper."""
-    positions, (count, size) = settings.positions, settings.positions.shape
+    positions = settings.positions
+    (count, size) = settings.positions.shape
     mean = np.zeros(size)
     for a in range(count):
         if probabilities[a] > 0.0:
@@ -161,7 +178,9 @@ def observe_centred(
 def _level(feature: Array, gram: Array, moment: Array, reward: float) -> float:
     """Return the intercept of the ridge regression of past rewards on (1, x), then add this round to it."""
     size = moment.size
-    lower, fitted, lifted = np.zeros((size, size)), np.empty(size), np.ones(size)
+    lower = np.zeros((size, size))
+    fitted = np.empty(size)
+    lifted = np.ones(size)
     posterior_into(gram, moment, 1.0, lower, fitted)
     lifted[1:] = feature
     add_round(gram, moment, lifted, reward)
@@ -236,7 +255,8 @@ class SemiparametricTS(RoundPolicy):
 
     def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> ThompsonMemory:
         """Return the memory before the first round."""
-        size, r = len(numbers), arms.dimension
+        size = len(numbers)
+        r = arms.dimension
         lifted = arms.features.shape[1] + 1 if self.rule == "released" else 0
         return ThompsonMemory(
             gram=np.zeros((size, r, r)),

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 # Colours of text and grid that a page replaces by its own.
-INK, FAINT = "#1b1c1f", "#c9ccd1"
+INK = "#1b1c1f"
+FAINT = "#c9ccd1"
 MARKERS = ("o", "s", "^", "D", "v", "P")
 STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,

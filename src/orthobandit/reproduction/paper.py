@@ -47,7 +47,9 @@ CONTENDERS = {
     ),
     "SBE, exact design": Contender("sbe", {"delta": 0.05, "design": "centred"}, runs=(8, 10), margin=1.2),
 }
-OURS, EXACT, G_OPT = "anytime elimination", "anytime elimination, exact", "G-Opt"
+OURS = "anytime elimination"
+EXACT = "anytime elimination, exact"
+G_OPT = "G-Opt"
 
 ERRORS = (
     "Do four times as many rounds make estimates twice as precise, whatever the level does meanwhile, and is"

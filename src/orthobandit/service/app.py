@@ -80,7 +80,8 @@ def create_app(
         app.state.preparing.begin()
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
-        app.state.looks, app.state.outbox = Looks(registry), Outbox(registry, anywhere=webhooks_anywhere)
+        app.state.looks = Looks(registry)
+        app.state.outbox = Outbox(registry, anywhere=webhooks_anywhere)
         lock = KeeperLock(registry.where)
         keeper = Keeper(lock, app.state.looks, app.state.outbox, app.state.metrics)
         keeper.start()
@@ -101,7 +102,8 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.metrics, app.state.open_metrics = Metrics(), open_metrics
+    app.state.metrics = Metrics()
+    app.state.open_metrics = open_metrics
     app.state.preparing = Preparing()
     app.add_middleware(Hot, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)

@@ -61,7 +61,8 @@ class Registry:
         file = file_of(url)
         self.where: str | Path = where if file is None else file.absolute()
         self._shown = str(file or url)  # the text of a URL hides its password
-        self._engine, self._is_closed = engine_of(address(self.where), PATIENCE), False
+        self._engine = engine_of(address(self.where), PATIENCE)
+        self._is_closed = False
         self._open: dict[str, Experiment] = {}
         self._lock = Lock()
         with self.errors():

@@ -99,7 +99,8 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, preparing: Preparing, say: Callable[[], None]) -> None:
         super().__init__(config)
-        self._preparing, self._say = preparing, say
+        self._preparing = preparing
+        self._say = say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin, and say so once all requests are answered; until then it can only be told to end."""

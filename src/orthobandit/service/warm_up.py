@@ -18,7 +18,8 @@ STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plan
 WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
 KEY = "0" * 64  # of their draws: every start does the same
 LOG = logging.getLogger("orthobandit.service")
-_LOCK, _IS_DONE = Lock(), Event()
+_LOCK = Lock()
+_IS_DONE = Event()
 
 
 def prepare(say: Callable[[str], None] | None = None) -> None:
@@ -94,7 +95,8 @@ class Preparing:
 
 def samples() -> list[CreateBody]:
     """Return an experiment of each kind: rewards with a range or without, labels or features, both goals."""
-    plain, rows = ["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    plain = ["a", "b", "c"]
+    rows = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     described = [Arm(label=str(place), features=row) for place, row in enumerate(rows)]
     metric = {"metrics": [{"name": "seconds"}], "guardrails": [{"metric": "seconds"}], "holdout": 0.1}
     chosen = (

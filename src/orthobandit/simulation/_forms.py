@@ -126,7 +126,8 @@ def _read_parquet(path: Path) -> dict[str, Any]:
 
 def tidy_tables(result: "RunResult") -> dict[str, dict[str, Any]]:
     """Return the columns of `runs`, a row a replication, and of `curves`, a row a replication and round."""
-    marks, numbers = result.checkpoints.size, result.replications
+    marks = result.checkpoints.size
+    numbers = result.replications
     runs = {
         "replication": numbers.tolist(),
         "regret": result.regret[:, -1].tolist(),

@@ -122,7 +122,8 @@ def _move_clock(r: int, clock: int, truth: Truth, memory: Memory, block: Block) 
 def play_paths(rows: Whole, truth: Truth, memory: Memory, block: Block, window: Window) -> None:
     """Draw arms and add (1, ν, ν²) to their sums; Gaussian noise is added when the plan ends."""
     for r in rows:
-        path, base = window.values[window.row[r]], window.base[r]
+        path = window.values[window.row[r]]
+        base = window.base[r]
         while memory.clock[r] < window.stop[r]:
             pause = _pause(r, truth, memory, window)
             values = path[memory.clock[r] - base : pause - base]
@@ -154,14 +155,24 @@ def play_rounds(
     Returns the replication whose shift was not a finite number, or −1. Without a step no code asks for one.
     """
     regressors = np.zeros(regressor_count(residuals.recipe))
-    means, kind, table = truth.means, truth.noise, block.table
-    counts, totals = np.empty(means.size), np.empty(means.size)
+    means = truth.means
+    kind = truth.noise
+    table = block.table
+    counts = np.empty(means.size)
+    totals = np.empty(means.size)
     for r in rows:
         # Rows are taken out here: passing whole batches to a call in every round costs more than the round.
-        path, base, sums = window.values[window.row[r]], window.base[r], block.sums[r]
-        probabilities, shares, sums_before = block.probabilities[r], block.shares[r], memory.sums[r]
-        arm_stream, noise_stream = memory.arm_stream[r], memory.noise_stream[r]
-        arm, reward, clipped = memory.last_arm[r], memory.last_reward[r], 0
+        path = window.values[window.row[r]]
+        base = window.base[r]
+        sums = block.sums[r]
+        probabilities = block.probabilities[r]
+        shares = block.shares[r]
+        sums_before = memory.sums[r]
+        arm_stream = memory.arm_stream[r]
+        noise_stream = memory.noise_stream[r]
+        arm = memory.last_arm[r]
+        reward = memory.last_reward[r]
+        clipped = 0
         if step is not None:
             counts[:] = memory.counts[r] + sums[:, 0]
             totals[:] = sums_before + sums[:, 1]
@@ -191,7 +202,8 @@ def play_rounds(
                         residuals.recipe, residuals.memory[r], regressors, reward - residuals.values[r, arm]
                     )
             _move_clock(r, pause, truth, memory, block)
-        memory.last_arm[r], memory.last_reward[r] = arm, reward
+        memory.last_arm[r] = arm
+        memory.last_reward[r] = reward
         memory.clipped[r] += clipped
     return -1
 

@@ -106,7 +106,9 @@ class Adaptive(ABC):
 
 @compiled
 def _cancel_best(settings: Array, known: Known) -> float:
-    limit, cancelled, best = float(settings[0]), float(settings[1]), int(settings[2])
+    limit = float(settings[0])
+    cancelled = float(settings[1])
+    best = int(settings[2])
     favour = known.probabilities[best] - known.shares[best]
     if favour > FAVOUR:
         return -limit
@@ -143,12 +145,14 @@ class CancelBest(Adaptive):
 def _push_leader(settings: Array, known: Known) -> float:
     if known.rounds == 0:
         return 0.0
-    leader, highest = 0, -np.inf
+    leader = 0
+    highest = -np.inf
     for i in range(known.counts.size):
         if known.counts[i] > 0:
             average = known.sums[i] / known.counts[i]
             if average > highest:
-                leader, highest = i, average
+                leader = i
+                highest = average
     is_behind = known.probabilities[leader] - known.shares[leader] < -FAVOUR
     return float(settings[0] if is_behind else -settings[0])
 
@@ -181,7 +185,8 @@ class PushLeader(Adaptive):
 
 @compiled
 def _react_to_last(settings: Array, known: Known) -> float:
-    limit, strength = settings[0], settings[1]
+    limit = settings[0]
+    strength = settings[1]
     return float(min(max(-strength * known.last_reward, -limit), limit))
 
 

@@ -54,10 +54,13 @@ def play_plans(
     count = truth.means.size
     shares = np.empty(count)
     table = DrawTable(np.zeros(1, np.int64), np.ones((1, count)), np.zeros((1, 2 * count), np.int64))
-    row, nothing = np.empty((1, count)), np.zeros((count, SUMS))
+    row = np.empty((1, count))
+    nothing = np.zeros((count, SUMS))
     for r in rows:
-        path, base = window.values[window.row[r]], window.base[r]
-        arm_stream, noise_stream = memory.arm_stream[r], memory.noise_stream[r]
+        path = window.values[window.row[r]]
+        base = window.base[r]
+        arm_stream = memory.arm_stream[r]
+        noise_stream = memory.noise_stream[r]
         chances = plans.probabilities[r]
         while memory.clock[r] < window.stop[r] and plans.rounds[r] < FOREVER:
             if np.any(chances != plans.current[r]):
@@ -76,7 +79,8 @@ def play_plans(
             reward, is_clipped = reward_of(mean, truth.noise, truth.noise_parameters, noise_stream)
             memory.counts[r, arm] += 1
             memory.sums[r, arm] += reward
-            memory.last_arm[r], memory.last_reward[r] = arm, reward
+            memory.last_arm[r] = arm
+            memory.last_reward[r] = reward
             memory.clipped[r] += is_clipped
             memory.clock[r] += 1
             place = memory.upcoming[r]
@@ -94,7 +98,8 @@ def play_plans(
 @compiled
 def _answer(r: int, truth: Truth, memory: Memory, chances: Array, shares: Array, step: ShiftStep) -> float:
     """Ask the step for ν under a plan, before its arm is drawn, and count the plan among those before."""
-    clock, total = memory.clock[r], memory.chances[r]
+    clock = memory.clock[r]
+    total = memory.chances[r]
     for i in range(chances.size):
         shares[i] = total[i] / clock if clock > 0 else 1.0 / chances.size
         total[i] += chances[i]
@@ -119,14 +124,18 @@ class Learner:
     """
 
     def __init__(self, policy: Any, arms: ArmSet) -> None:
-        self._policy, self._arms, self._steps = policy, arms, policy.compiled(arms)
+        self._policy = policy
+        self._arms = arms
+        self._steps = policy.compiled(arms)
 
     def play(self, state: Any, player: Player, rows: Whole, end: Whole, played: tuple[Array, Whole]) -> Any:
         """Play rows of a batch to their end (R,) or last plan; return the new state.
 
         `played` are the plans last played (R, K) and their number so far (R,), both brought up to date.
         """
-        packed, clock, steps = self._policy.pack(state), player.memory.clock, self._steps
+        packed = self._policy.pack(state)
+        clock = player.memory.clock
+        steps = self._steps
         before = clock.copy()
         plans = Plans(packed.probabilities, packed.rounds, packed.memory, *played)
         about = (steps.settings, packed.memory, 0, packed.probabilities[0])

@@ -62,7 +62,8 @@ def explore(
     marks = checked_checkpoints(checkpoints)
     player = Player(environment, marks, seed, np.arange(count))
     plans = np.tile(chosen, (count, 1))
-    total, seen = Tally.zeros(len(environment.arms), (count,)), []
+    total = Tally.zeros(len(environment.arms), (count,))
+    seen = []
     for rounds in np.diff(marks, prepend=0):
         total = total + player.play(plans, np.full(count, rounds))
         seen.append(total)
@@ -185,10 +186,13 @@ def misses(
     numbers = np.arange(first, first + replications)
     player = Player(environment, np.array([horizon]), seed, numbers, policy.baseline)
     state = policy.start(environment.arms, (replications,))
-    best, early, late = environment.best, np.full(replications, -1), np.full(replications, -1)
+    best = environment.best
+    early = np.full(replications, -1)
+    late = np.full(replications, -1)
     truth = environment.means[best] - environment.means
     while True:
-        plan, left = policy.plan(state), np.where(state.declared < 0, horizon - player.memory.clock, 0)
+        plan = policy.plan(state)
+        left = np.where(state.declared < 0, horizon - player.memory.clock, 0)
         rounds = np.minimum(plan.rounds, left)
         if not rounds.any():
             return Misses(early, late, player.memory.clock.copy())

@@ -207,7 +207,9 @@ def add_gaussian(state: Words, mean: float, sigma: float, sums: Array) -> None:
     along the centred ν is a Gaussian number w more than that of ν alone, and the rest is σ² times a
     chi-square number with n − 2 degrees of freedom, independent of both.
     """
-    n, total, squares = sums[0], sums[1], sums[2]
+    n = sums[0]
+    total = sums[1]
+    squares = sums[2]
     if n == 0:
         return
     level = mean + total / n + sigma * next_normal(state) / np.sqrt(n)

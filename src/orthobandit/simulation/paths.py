@@ -239,7 +239,9 @@ class PathWindows:
     """Cuts ν into chunks: made once for all replications that share a path, else one for each."""
 
     def __init__(self, shift: Oblivious, seed: int, replications: Whole) -> None:
-        self._shift, self._seed, self._replications = shift, seed, replications
+        self._shift = shift
+        self._seed = seed
+        self._replications = replications
         size = replications.size
         self._kept: OrderedDict[int, Array] = OrderedDict()
         self._own = np.empty((0 if shift.is_shared else size, CHUNK))

@@ -53,7 +53,8 @@ class Player:
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
         self._forecasters = Forecasters(baseline, replications.size, len(environment.arms))
         self._kernel: Callable[..., int] | None = None  # play_rounds, once its arguments are known
-        self._seed, self._replications = seed, replications
+        self._seed = seed
+        self._replications = replications
         self._windows = PathWindows(shift, seed, replications) if isinstance(shift, Oblivious) else None
 
     @property
@@ -77,10 +78,12 @@ class Player:
 
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
         """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
-        memory, shift = self.memory, self._shift
+        memory = self.memory
+        shift = self._shift
         residuals = self._forecasters.open(centre)
         chances = np.array(probabilities, order="C")  # writable: one compiled version serves every policy
-        rows, end = np.flatnonzero(rounds), memory.clock + rounds
+        rows = np.flatnonzero(rounds)
+        end = memory.clock + rounds
         sums = np.zeros((*chances.shape, _kernels.SUMS))
         if isinstance(shift, Oblivious):
             block = Block(DrawTable.of(chances), chances, chances, sums)
@@ -100,7 +103,8 @@ class Player:
 
     def settle(self, rows: Whole, gap: Array) -> None:
         """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
-        memory, truth = self.memory, self.truth
+        memory = self.memory
+        truth = self.truth
         nothing = np.zeros((truth.gaps.size, _kernels.SUMS))
         for r in rows:
             left = truth.checkpoints[memory.upcoming[r] :]
@@ -109,7 +113,8 @@ class Player:
             memory.upcoming[r] = truth.checkpoints.size
 
     def _play_oblivious(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
-        clock, is_fast = self.memory.clock, self.truth.noise == GAUSSIAN and not residuals.is_used
+        clock = self.memory.clock
+        is_fast = self.truth.noise == GAUSSIAN and not residuals.is_used
         left = rows
         while left.size:
             window = self._cut(self.window(left, end))
@@ -143,7 +148,8 @@ class Player:
         self._forecasters.after(residuals, rows, memory.last_arm, memory.last_reward)
 
     def _play_adaptive(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
-        clock, left = self.memory.clock, rows
+        clock = self.memory.clock
+        left = rows
         while left.size:
             self._play_rounds(left, block, self._cut(self.window(left, end)), residuals)
             left = left[clock[left] < end[left]]
@@ -151,7 +157,8 @@ class Player:
     def _play_asking(
         self, shift: Adaptive, rows: Whole, end: Whole, block: Block, residuals: Residuals
     ) -> None:
-        memory, values = self.memory, np.zeros((end.size, 1))
+        memory = self.memory
+        values = np.zeros((end.size, 1))
         left = rows
         while left.size:
             past = Past(
@@ -171,7 +178,9 @@ class Player:
 
 
 def _truth(environment: Environment, checkpoints: Whole, is_answered: bool, settings: Array) -> Truth:
-    means, gaps, noise = np.array(environment.means), np.array(environment.gaps), environment.noise
+    means = np.array(environment.means)
+    gaps = np.array(environment.gaps)
+    noise = environment.noise
     return Truth(means, gaps, noise.kind, noise.parameters, is_answered, settings, checkpoints)
 
 
@@ -257,6 +266,9 @@ class Forecasters:
     def tally(self, residuals: Residuals, sums: Array) -> Tally:
         """Return the tally of residuals, or that of the rewards in `sums` (R, K, SUMS) without a centre."""
         sums = residuals.sums if residuals.is_used else sums
-        counts, totals, squares, largest = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., -1]
+        counts = sums[..., 0]
+        totals = sums[..., 1]
+        squares = sums[..., 2]
+        largest = sums[..., -1]
         # Blocks of rewards are drawn by their sums, and no single one of them is known.
         return Tally(counts.astype(np.int64), totals, squares, largest if largest.any() else None)

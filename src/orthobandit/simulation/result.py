@@ -234,7 +234,8 @@ def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
 
 def _row(name: str, result: RunResult) -> dict[str, Any]:
     summary = result.summary((0.5, 0.95))
-    error, stop = summary.regret_error[-1], summary.stop_quantiles[0]
+    error = summary.regret_error[-1]
+    stop = summary.stop_quantiles[0]
     return {
         "policy": name,
         "settings": result.settings["policy"],

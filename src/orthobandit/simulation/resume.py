@@ -30,7 +30,8 @@ class Parts:
 
         A part that is damaged is removed, with a warning: what it held counts as not yet computed.
         """
-        missing, found = numbers, []
+        missing = numbers
+        found = []
         for path in sorted(self.folder.glob("part-*.json")):
             try:
                 part = RunResult.from_json(read_sealed(path))

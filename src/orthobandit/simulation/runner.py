@@ -184,7 +184,9 @@ def checked_checkpoints(checkpoints: ArrayLike, horizon: int | None = None) -> W
 
 def play_group(job: Job, replications: Whole) -> RunResult:
     """Play some replications of a job side by side; the grouping changes no number."""
-    policy, arms, size = job.policy, job.environment.arms, replications.size
+    policy = job.policy
+    arms = job.environment.arms
+    size = replications.size
     player = Player(job.environment, job.checkpoints, job.seed, replications, policy.baseline)
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
@@ -226,7 +228,8 @@ class _Log:
         self.elimination_times = np.full((size, count), -1, dtype=np.int64)
         self.plans = np.zeros(size, dtype=np.int64)
         self.current = np.zeros((size, count))
-        self._look, self._horizon = look, horizon
+        self._look = look
+        self._horizon = horizon
 
     def next_look(self, clock: Whole) -> Whole:
         """Return the rounds (R,) after which the replications are looked at again."""

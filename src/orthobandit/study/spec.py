@@ -94,11 +94,14 @@ class Part:
 
     def content(self, what: str) -> dict[str, Any]:
         """Return plain JSON values: all that decides what is made, the user's own code and arms included."""
-        kind, settings = self.kind, dict(self.settings)
+        kind = self.kind
+        settings = dict(self.settings)
         if what == "instance" and kind == "file":
             arms = file_instance(**settings).arms
-            features, labels = arms.features.tolist(), list(arms.labels)
-            kind, settings = "table", {"features": features, "theta": settings["theta"], "labels": labels}
+            features = arms.features.tolist()
+            labels = list(arms.labels)
+            kind = "table"
+            settings = {"features": features, "theta": settings["theta"], "labels": labels}
         own = {} if _is_ours(KINDS[what][kind]) else {"code": fingerprint(KINDS[what][kind])}
         return {"kind": kind, "settings": settings} | own
 

@@ -21,7 +21,10 @@ ARMS = ArmSet(
     labels=["plain", "video", "discount", "delivery", "both"],
 )
 THETA = (0.1, 0.08, -0.04)  # what each feature adds to the share of visitors who order
-HOURS, BEFORE, VISITORS = 14 * 24, 5 * 24, 60  # in all; until traffic is moved; in an hour
+# in all; until traffic is moved; in an hour
+HOURS = 14 * 24
+BEFORE = 5 * 24
+VISITORS = 60
 MOVED = 0.8  # share of visitors that the leader then gets
 
 STUDY = """\
@@ -124,8 +127,10 @@ def _visits() -> Iterator[tuple[object, ...]]:
     hours = np.arange(HOURS)
     path = 0.45 - 0.33 * hours / HOURS + 0.05 * np.sin(2 * np.pi * hours / 24)
     shop = Environment(ARMS, THETA, Replay(path), Bernoulli())
-    levels, random = Replay(path).values(0, HOURS), stream(SEED, "starter")
-    seen, sums = np.zeros(len(ARMS)), np.zeros(len(ARMS))
+    levels = Replay(path).values(0, HOURS)
+    random = stream(SEED, "starter")
+    seen = np.zeros(len(ARMS))
+    sums = np.zeros(len(ARMS))
     plan = Plan(np.full(len(ARMS), 1 / len(ARMS)), BEFORE * VISITORS)
     for hour in range(HOURS):
         if hour == BEFORE:

@@ -52,7 +52,8 @@ def run_cells(
     check_choice("backend", backend, BACKENDS)
     check_whole("jobs", jobs, most=MOST_JOBS)
     by_key = {cell.key: cell for cell in cells}
-    costs, found = Costs(by_key.values()), {}
+    costs = Costs(by_key.values())
+    found = {}
     for key, cell in by_key.items():
         entry = cache.entry(cell)
         if entry is not None:

@@ -113,9 +113,11 @@ def track_survivors(settings: dict[str, Any]) -> Tables:
         seed=settings["seed"],
         checkpoints=[settings["horizon"]],
     )
-    arms, out = environment.arms, result.elimination_times
+    arms = environment.arms
+    out = result.elimination_times
     excess = np.zeros(len(out))
-    end, phase = 0, 0
+    end = 0
+    phase = 0
     while True:
         phase += 1
         end += theory_phase_rounds(phase, policy.delta, arms.dimension, len(arms))
@@ -193,7 +195,8 @@ def track_moments(settings: dict[str, Any]) -> Tables:
     once = root.whiten(seen)
     values = np.linalg.eigvalsh(root.whiten(np.swapaxes(once, -1, -2)))
     constants = np.maximum(values[:, -1], 1 / values[:, 0])
-    count, scale = settings["replications"], np.sqrt(arms.dimension)
+    count = settings["replications"]
+    scale = np.sqrt(arms.dimension)
     return {
         "moments": {
             "replication": list(range(count)),

@@ -93,7 +93,8 @@ class Record:
 
 def play(policy: Policy[Any], setting: Setting, numbers: Whole) -> Iterator[Step]:
     """Follow the policy to the horizon; `numbers` () or (R,) name the replications and shape the batch."""
-    count, batch = len(setting.arms), numbers.shape
+    count = len(setting.arms)
+    batch = numbers.shape
     state = policy.start(setting.arms, batch, seed=setting.seed, replications=numbers)
     played = np.zeros(batch, dtype=np.int64)
     for _ in range(setting.steps):
@@ -125,7 +126,8 @@ def _seen(
     Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
     plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
     """
-    arms, seed = setting.arms, setting.seed
+    arms = setting.arms
+    seed = setting.seed
     theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
     drawn = draw_arms(stream(seed, "contract arms", *name), probabilities, rounds)
     noise = stream(seed, "contract noise", *name).standard_normal(rounds)

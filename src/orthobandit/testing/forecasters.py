@@ -78,10 +78,12 @@ def check_numbered_forecasts(baseline: Baseline, setting: ForecastSetting) -> No
 
 def check_forecasting_teaches_nothing(baseline: Baseline, setting: ForecastSetting) -> None:
     """Check that a forecast which is never learnt from leaves no trace, and that asking twice is the same."""
-    plain, asked = baseline.forecaster(), baseline.forecaster()
+    plain = baseline.forecaster()
+    asked = baseline.forecaster()
     for t, residual in enumerate(setting.residuals()):
         asked.forecast(t + 5, setting.given(t))
-        one, two = plain.forecast(t, setting.given(t)), asked.forecast(t, setting.given(t))
+        one = plain.forecast(t, setting.given(t))
+        two = asked.forecast(t, setting.given(t))
         require(one.value == two.value, "a forecast depends on forecasts that were never learnt from")
         plain.learn(one, float(residual))
         asked.learn(two, float(residual))
@@ -93,7 +95,8 @@ def check_forecasters_are_apart(baseline: Baseline, setting: ForecastSetting) ->
     first, second = baseline.forecaster(), baseline.forecaster()
     beside = []
     for t, residual in enumerate(setting.residuals()):
-        made, other = first.forecast(t, setting.given(t)), second.forecast(t, setting.given(t))
+        made = first.forecast(t, setting.given(t))
+        other = second.forecast(t, setting.given(t))
         beside.append(made.value)
         first.learn(made, float(residual))
         second.learn(other, -7.0 * float(residual))
@@ -102,7 +105,8 @@ def check_forecasters_are_apart(baseline: Baseline, setting: ForecastSetting) ->
 
 def check_late_residuals(baseline: Baseline, setting: ForecastSetting) -> None:
     """Check that residuals may come late, in any order or never."""
-    forecaster, residuals = baseline.forecaster(), setting.residuals()
+    forecaster = baseline.forecaster()
+    residuals = setting.residuals()
     made = [forecaster.forecast(t, setting.given(t)) for t in range(setting.rounds)]
     order = stream(setting.seed, "contract order").permutation(setting.rounds)
     for t in order[: setting.rounds // 2].tolist():
@@ -120,7 +124,8 @@ def check_refusals(baseline: Baseline, setting: ForecastSetting) -> None:
     for t, residual in enumerate(setting.residuals()[:20]):
         _ = other.forecast(t, setting.given(t))
         foreign = other.forecast(t, setting.given(t))
-        one, two = plain.forecast(t, setting.given(t)), bothered.forecast(t, setting.given(t))
+        one = plain.forecast(t, setting.given(t))
+        two = bothered.forecast(t, setting.given(t))
         require(one.value == two.value, "what was refused changes later forecasts")
         _refused(bothered, foreign, 1.0, ParameterError, "a forecast of another forecaster is learnt from")
         for wrong in (np.nan, np.inf):
@@ -135,7 +140,8 @@ def check_memory(baseline: Any, setting: ForecastSetting) -> None:
 
     One that cannot be kept must say so with :class:`ParameterError`.
     """
-    forecaster, residuals = baseline.forecaster(), setting.residuals()
+    forecaster = baseline.forecaster()
+    residuals = setting.residuals()
     half = setting.rounds // 2
     _told(forecaster, setting, residuals[:half])
     waiting = forecaster.forecast(half, setting.given(half))
@@ -161,7 +167,8 @@ def check_units(baseline: Baseline, setting: ForecastSetting) -> None:
     plain = np.array([one.value for one in _told(baseline.forecaster(), setting, setting.residuals())])
     for factor in (100.0, -1e-3):
         scaled = _told(baseline.forecaster(), setting, factor * setting.residuals())
-        got, wanted = np.array([one.value for one in scaled]), factor * plain
+        got = np.array([one.value for one in scaled])
+        wanted = factor * plain
         near = np.abs(got - wanted) <= 1e-9 * np.abs(wanted).max()
         require(bool(near.all()), "forecasts depend on the units of rewards")
 
@@ -171,7 +178,8 @@ def check_compiled_step(baseline: Baseline, setting: ForecastSetting) -> None:
     if not isinstance(baseline, CompiledBaseline):
         return
     recipe = baseline.recipe
-    memory, regressors = steps.fresh_memory(recipe), np.zeros(steps.regressor_count(recipe))
+    memory = steps.fresh_memory(recipe)
+    regressors = np.zeros(steps.regressor_count(recipe))
     forecaster = baseline.forecaster()
     for t, residual in enumerate(setting.residuals()):
         made = forecaster.forecast(t)

@@ -43,7 +43,8 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
 
 def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
     """Check that plans are proper distributions and leave out the arms that are out of the race."""
-    count, batch = len(setting.arms), (2, setting.replications)
+    count = len(setting.arms)
+    batch = (2, setting.replications)
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
     require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
     for step in _record(policy, setting, record).batch:
@@ -77,12 +78,14 @@ def check_round_trip(policy: Policy[Any], setting: Setting, record: Record | Non
     for step in _record(policy, setting, record).batch:
         midway = policy.observe(step.state, step.plan, step.parts[0])
         for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
-            text, plan = _text(policy, state), policy.plan(state)
+            text = _text(policy, state)
+            plan = policy.plan(state)
             loaded = policy.load(setting.arms, json.loads(text))
             require(_text(policy, loaded) == text, "dump(load(dump(state))) differs from dump(state)")
             _same_plan(policy.plan(loaded), plan, "a loaded state plans differently")
             _same_decision(policy.decide(loaded), policy.decide(state), "a loaded state decides differently")
-            after, resumed = policy.observe(state, plan, tally), policy.observe(loaded, plan, tally)
+            after = policy.observe(state, plan, tally)
+            resumed = policy.observe(loaded, plan, tally)
             require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
 
 
@@ -117,7 +120,8 @@ def check_parts(policy: Policy[Any], setting: Setting, record: Record | None = N
     in force.
     """
     for step in _record(policy, setting, record).single(0):
-        state, seen = step.state, 0
+        state = step.state
+        seen = 0
         for part in step.parts:
             if seen == step.plan.rounds:
                 break
@@ -162,7 +166,8 @@ def check_late(policy: Any, setting: Setting, record: Record | None = None) -> N
     earlier: Step | None = None
     for step in _record(policy, setting, record).single(0):
         if earlier is not None:
-            before, part = _text(policy, step.state), earlier.parts[0]
+            before = _text(policy, step.state)
+            part = earlier.parts[0]
             text = _text(policy, policy.late(step.state, earlier.plan, part))
             again = _text(policy, policy.load(setting.arms, json.loads(text)))
             require(again == text, "a state with late rounds does not survive JSON")

@@ -133,7 +133,8 @@ def check_compiled_shift(shift: Shift, setting: ShiftSetting) -> None:
     if isinstance(shift, Oblivious) or type(shift).step is None:
         return
     arms, theta = _arms(setting)
-    numbers, rounds = np.arange(3), np.full(3, 50)
+    numbers = np.arange(3)
+    rounds = np.full(3, 50)
     players = [
         Player(Environment(arms, theta, one), np.array([400]), setting.seed, numbers)
         for one in (shift, _Asked(shift))
@@ -215,8 +216,10 @@ def _rows(past: Past, rows: list[int]) -> Past:
 
 def _game(shift: Adaptive, setting: ShiftSetting) -> Iterator[tuple[Past, Array]]:
     """Play three replications against a shift, with plans that change; yield each past and the answer."""
-    size, (arms, theta) = 3, _arms(setting)
-    means, count = arms.features @ theta, len(arms)
+    size = 3
+    (arms, theta) = _arms(setting)
+    means = arms.features @ theta
+    count = len(arms)
     past = Past(
         rounds=np.zeros(size, dtype=np.int64),
         last_arm=np.full(size, -1, dtype=np.int64),

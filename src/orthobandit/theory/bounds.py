@@ -64,7 +64,8 @@ def error_bound(L: float, M: float, rounds: int, delta: float, dimension: int, *
     for name, value in (("L", L), ("M", M)):
         if not value >= 0:
             raise ParameterError(f"{name}={value!r} must be a number ≥ 0, the square of a norm")
-    t, d = check_whole("rounds", rounds), check_whole("dimension", dimension)
+    t = check_whole("rounds", rounds)
+    d = check_whole("dimension", dimension)
     log_inverse = -math.log(check_fraction("delta", delta))
     leading = math.sqrt(L * (math.log(t) + log_inverse) / t)
     lower_order = math.sqrt(L) * (M * (math.log(d) + log_inverse) / t) if L else 0.0
@@ -305,7 +306,8 @@ def regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: f
     >>> round(regret_bound(20_000, 0.05, dimension=20, count=30))
     19785
     """
-    T, d = check_whole("horizon", horizon), check_whole("dimension", dimension)
+    T = check_whole("horizon", horizon)
+    d = check_whole("dimension", dimension)
     K = check_whole("count", count)
     log_inverse = -math.log(check_fraction("delta", delta))
     leading = math.sqrt(d * T) * (math.sqrt(math.log(K) + log_inverse) + math.log(T))
@@ -331,7 +333,8 @@ def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C:
     >>> round(gap_regret_bound(0.5, 0.05, dimension=20, count=30))
     905
     """
-    d, K = check_whole("dimension", dimension), check_whole("count", count)
+    d = check_whole("dimension", dimension)
+    K = check_whole("count", count)
     log_inverse = -math.log(check_fraction("delta", delta))
     phases = _phase_log(1 / check_positive("gap", gap))
     factor = d / gap + float(d**1.5)
@@ -359,7 +362,8 @@ def expected_regret_bound(gap: float, horizon: int, dimension: int, count: int, 
     >>> round(expected_regret_bound(0.5, 10_000, dimension=20, count=30))
     652
     """
-    T, d = check_whole("horizon", horizon), check_whole("dimension", dimension)
+    T = check_whole("horizon", horizon)
+    d = check_whole("dimension", dimension)
     logarithm = math.log(T) + math.log(d * check_whole("count", count)) - math.log(check_positive("gap", gap))
     return check_positive("C", C) * d / gap * max(logarithm, 0.0)
 

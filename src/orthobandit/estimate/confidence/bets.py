@@ -25,7 +25,9 @@ from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate.confidence.boundaries import STEPS, TOLERANCE, Grid, flat
 from orthobandit.estimate.confidence.evidence import Tuning
 
-LOWEST, HIGHEST = 80, 40  # steps of √2 below and above 1/√ρ that bets are mixed over
+# steps of √2 below and above 1/√ρ that bets are mixed over
+LOWEST = 80
+HIGHEST = 40
 BOLDEST = 0.95  # highest bet in units of the one that a single round could ruin
 NEGLIGIBLE = 45.0  # what logarithms of parts of a sum may be below the largest
 TINY = 1e-300  # least share of a bet
@@ -60,7 +62,8 @@ def bets_boundary(spent: Spent, tuning: Tuning) -> Array:
 
 def _entries(spent: Spent, tuning: Tuning, total: ArrayLike) -> tuple[tuple[int, ...], Array]:
     """Return the shape of the answer, and rows (7, n): V, H, h, log(1/α), 1/√ρ, the highest bet, S."""
-    unit, cap = 1.0 / np.sqrt(tuning.rho), BOLDEST / np.asarray(tuning.scale)
+    unit = 1.0 / np.sqrt(tuning.rho)
+    cap = BOLDEST / np.asarray(tuning.scale)
     shape, rows = flat(*spent, -np.log(tuning.alpha), unit, cap, total)
     return shape, np.stack(rows)
 
@@ -80,12 +83,18 @@ def _lines(entry: Array, prior: Array, lines: Array) -> int:
 
     Bets above the highest are all made at the highest.
     """
-    v, third, peak, unit, cap = entry[0], entry[1], entry[2], entry[4], entry[5]
+    v = entry[0]
+    third = entry[1]
+    peak = entry[2]
+    unit = entry[4]
+    cap = entry[5]
     for k in range(prior.shape[1]):
-        bet, share = prior[0, k] * unit, prior[1, k]
+        bet = prior[0, k] * unit
+        share = prior[1, k]
         is_last = bet >= cap
         if is_last:
-            bet, share = cap, prior[2, k]
+            bet = cap
+            share = prior[2, k]
         lines[0, k] = bet
         lines[1, k] = share - bet * bet * (0.5 * v + bet * third / (3.0 * (1.0 - bet * peak)))
         if is_last:
@@ -99,7 +108,8 @@ def _mixture(total: float, lines: Array) -> tuple[float, float]:
     most = -np.inf
     for k in range(lines.shape[1]):
         most = max(most, lines[1, k] + lines[0, k] * total)
-    summed, slope = 0.0, 0.0
+    summed = 0.0
+    slope = 0.0
     for k in range(lines.shape[1]):
         far = lines[1, k] + lines[0, k] * total - most
         if far > -NEGLIGIBLE:
@@ -111,9 +121,13 @@ def _mixture(total: float, lines: Array) -> tuple[float, float]:
 
 @compiled
 def _reached(entries: Array, prior: Array) -> Mask:
-    out, lines = np.zeros(entries.shape[1], dtype=np.bool_), np.empty((2, prior.shape[1]))
+    out = np.zeros(entries.shape[1], dtype=np.bool_)
+    lines = np.empty((2, prior.shape[1]))
     for i in range(out.size):
-        v, goal, cap, total = entries[0, i], entries[3, i], entries[5, i], entries[6, i]
+        v = entries[0, i]
+        goal = entries[3, i]
+        cap = entries[5, i]
+        total = entries[6, i]
         # No bet gains more than λS − λ²V/2, which is largest at λ = S/V, or at the highest bet.
         best = min(total / v, cap) if v > 0.0 else cap
         if total > 0.0 and best * (total - 0.5 * best * v) >= goal:
@@ -129,9 +143,11 @@ def _roots(entries: Array, prior: Array) -> Array:
     They are convex in S, and at least as large as any one line: from where the first line gets there,
     Newton's method comes down to the root without passing it.
     """
-    out, lines = np.empty(entries.shape[1]), np.empty((2, prior.shape[1]))
+    out = np.empty(entries.shape[1])
+    lines = np.empty((2, prior.shape[1]))
     for i in range(out.size):
-        goal, here = entries[3, i], np.inf
+        goal = entries[3, i]
+        here = np.inf
         count = _lines(entries[:, i], prior, lines)
         for k in range(count):
             here = min(here, (goal - lines[1, k]) / lines[0, k])

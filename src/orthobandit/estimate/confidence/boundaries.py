@@ -68,7 +68,8 @@ def normal_mixture(variance: ArrayLike, alpha: ArrayLike, rho: ArrayLike) -> Arr
 
     It holds if exp(λS − λ²V/2) is a supermartingale for every λ > 0 (Howard et al. 2021, Eq. 14).
     """
-    v, r = np.asarray(variance, dtype=np.float64), np.asarray(rho, dtype=np.float64)
+    v = np.asarray(variance, dtype=np.float64)
+    r = np.asarray(rho, dtype=np.float64)
     return np.asarray(np.sqrt(2.0 * (v + r) * normal_exponent(v, alpha, r)))
 
 
@@ -107,14 +108,17 @@ def _levels(v: Array, alpha: Array, rho: Array, multiples: Array, shares: Array)
             level = 0.5 * log(a / one) - log(2.0 * alpha[i] * shares[k])
             level = level + log1p(exp(-level)) if level > 0.0 else log1p(exp(level))
             if a * level < lowest:
-                lowest, out[i] = a * level, level
+                lowest = a * level
+                out[i] = level
     return out
 
 
 @compiled
 def _mixture(total: float, v: float, rho: float, offsets: Array, multiples: Array) -> tuple[float, float]:
     """Return the logarithm of the mixture at S > 0, and its slope in S."""
-    most, summed, slope = -np.inf, 0.0, 0.0
+    most = -np.inf
+    summed = 0.0
+    slope = 0.0
     for k in range(offsets.size):
         a = v + rho * multiples[k]
         exponent = total * total / (2.0 * a)
@@ -122,7 +126,9 @@ def _mixture(total: float, v: float, rho: float, offsets: Array, multiples: Arra
         value = offsets[k] + exponent + log(inside) + 0.5 * log(rho * multiples[k] / a)
         if value > most:
             shrink = exp(most - value) if summed > 0.0 else 0.0
-            summed, slope, most = summed * shrink, slope * shrink, value
+            summed = summed * shrink
+            slope = slope * shrink
+            most = value
         share = exp(value - most)
         summed += share
         slope += share * 2.0 * total / a / inside

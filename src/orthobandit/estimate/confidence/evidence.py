@@ -18,13 +18,16 @@ from orthobandit.estimate.tally import Tally
 USUAL = 6.0
 # The asymptotic mode counts a contrast once no arms that will have been drawn less often than DRAWN, as far
 # as the plan can tell, carry more than the share HIDDEN of its variance: what they return is not known yet.
-DRAWN, HIDDEN = 10.0, 0.25  # see hardly_drawn
+# see hardly_drawn
+DRAWN = 10.0
+HIDDEN = 0.25
 # Draws, in units of log(1/α), before intervals at a level α rest on an arm: one that shows its largest values
 # in one draw of eight has then hidden them with probability α.
 PER_LEVEL = 8.0
 # Effective draws, in units of log(1/α), before the asymptotic mode of a policy claims anything on a pair: as
 # many where residuals are ordinary, and where they do not tell how large an event can be; see draws_waited.
-WAIT, QUIET_WAIT = 4.0, 50.0
+WAIT = 4.0
+QUIET_WAIT = 50.0
 PER_SQUARED_GAP = 1.5  # the same, in units of the squared gap, where arms are far apart beside their spread
 QUIET = 0.25  # mean square of an arm's residuals, in units of all arms', below which the arm is quiet
 
@@ -98,15 +101,19 @@ class Sizes:
         self, tally: Tally, added: Callable[[Any, Any], Any], larger: Callable[[Any, Any], Any]
     ) -> "Sizes":
         """Return the sizes with tallies, given what adds to a sum and what to a maximum."""
-        count, squared, largest = tally.rounds, tally.squares.sum(axis=-1), tally.largest.max(axis=-1)
+        count = tally.rounds
+        squared = tally.squares.sum(axis=-1)
+        largest = tally.largest.max(axis=-1)
         some = np.maximum(count, 1)
         scattered = added(self.scattered, np.maximum(squared - tally.sums.sum(axis=-1) ** 2 / some, 0.0))
-        rounds, total = added(self.rounds, count), added(self.squared, squared)
+        rounds = added(self.rounds, count)
+        total = added(self.squared, squared)
         seen = np.maximum(rounds, 1)
         mean = np.maximum(squared / some, total / seen)
         beyond = np.maximum(largest**2 - mean * (2.0 * np.log(seen) + USUAL), 0.0)
         excess = np.minimum(2.0 * np.sqrt(beyond), largest)
-        most, far = larger(self.largest, largest), larger(self.excess, excess)
+        most = larger(self.largest, largest)
+        far = larger(self.excess, excess)
         if np.ndim(rounds):
             return Sizes(rounds, total, scattered, most, far)
         return Sizes(int(rounds), *map(float, (total, scattered, most, far)))
@@ -127,7 +134,8 @@ def relative_squares(tally: Tally) -> Array:
     Summed over tallies and divided by the rounds of the arm, it says how much larger residuals of that arm
     are, whatever bursts all arms had in common.
     """
-    total, counts = tally.squares.sum(axis=-1, keepdims=True), np.asarray(tally.counts, dtype=np.float64)
+    total = tally.squares.sum(axis=-1, keepdims=True)
+    counts = np.asarray(tally.counts, dtype=np.float64)
     rounds = counts.sum(axis=-1, keepdims=True)
     ratio = np.divide(rounds, total, out=np.zeros_like(total), where=total > 0)
     return np.where(total > 0, tally.squares * ratio, counts)

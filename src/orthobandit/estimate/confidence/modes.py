@@ -109,7 +109,8 @@ class Asymptotic(Confidence):
         return _per_weight(evidence, np.where(may_speak(evidence, tuning.alpha), boundary, np.inf))
 
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
-        variance, total = self._variance(evidence), evidence.totals - evidence.slack
+        variance = self._variance(evidence)
+        total = evidence.totals - evidence.slack
         found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
         widened = self._for_events(evidence, variance, tuning, found)
         if np.any(widened > 0):

@@ -170,7 +170,8 @@ class ContrastSequence:
         if self.confidence.is_exact:
             _check_centre(self.confidence, plan)
         self.confidence.check_residuals(tally)
-        p, rounds = np.atleast_2d(plan.probabilities), np.atleast_1d(plan.rounds)
+        p = np.atleast_2d(plan.probabilities)
+        rounds = np.atleast_1d(plan.rounds)
         if pulls is None:
             pulls = Pulls.of(self.arms.positions, self.coefficients, p)
         steps = Steps(p, rounds, tally[np.newaxis] if tally.counts.ndim == 1 else tally, values[np.newaxis])
@@ -185,10 +186,13 @@ class ContrastSequence:
         pulls : Pulls
             Of its plans.
         """
-        tuned, seen = self.tuned_along(pulls, steps.first), self.seen.along(steps.whole)
-        step, tally = steps.step, steps.tally
+        tuned = self.tuned_along(pulls, steps.first)
+        seen = self.seen.along(steps.whole)
+        step = steps.step
+        tally = steps.tally
         shares = expected_shares(steps.probabilities, seen.relative[step], seen.drawn[step])
-        rounds, weighted = tally.rounds[:, np.newaxis].astype(np.float64), pulls.pull**2
+        rounds = tally.rounds[:, np.newaxis].astype(np.float64)
+        weighted = pulls.pull**2
         batch = Batch(
             rounds=rounds,
             largest=tally.largest.max(axis=-1, keepdims=True),
@@ -226,7 +230,8 @@ class ContrastSequence:
         fresh = pulls.known.any(axis=0) & (self.tuning.rho == 0)
         if not fresh.any():
             return self
-        known, ends = np.logical_or.reduceat(pulls.known, first, axis=0), np.append(first, len(pulls.known))
+        known = np.logical_or.reduceat(pulls.known, first, axis=0)
+        ends = np.append(first, len(pulls.known))
         out = self
         for step in np.unique(np.argmax(known[:, fresh], axis=0)):
             out = replace(out, tuning=out._tuned(pulls.of_plans(np.arange(ends[step], ends[step + 1]))))
@@ -234,7 +239,9 @@ class ContrastSequence:
 
     def _are_hidden(self, steps: Steps, pulls: Pulls) -> Mask:
         """Tell which contrasts (S, m) rest on arms that will hardly have been drawn; others stay so."""
-        p, first, rounds = steps.probabilities, steps.first, steps.rounds[:, np.newaxis].astype(np.float64)
+        p = steps.probabilities
+        first = steps.first
+        rounds = steps.rounds[:, np.newaxis].astype(np.float64)
         expected = np.add.reduceat(rounds * p, first, axis=0)
         counts = steps.whole.counts
         before = self.seen.drawn + np.cumsum(counts, axis=0) - counts
@@ -254,7 +261,8 @@ class ContrastSequence:
         ready = self.tuning.rho > 0
         tuning = replace(self.tuning, rho=np.where(ready, self.tuning.rho, 1.0))
         tuning = replace(tuning, scale=np.where(tuning.scale > 0, tuning.scale, 1.0))
-        width, estimates = self.confidence.width(self.evidence, tuning), self.evidence.estimates
+        width = self.confidence.width(self.evidence, tuning)
+        estimates = self.evidence.estimates
         high = estimates + width if self.sides == 2 else np.full(len(estimates), np.inf)
         return estimates - width, np.asarray(high)
 
@@ -285,7 +293,8 @@ class ContrastSequence:
 
     def _tuned(self, pulls: Pulls) -> Tuning:
         """Fix the boundaries of contrasts whose first counted rounds these are."""
-        old, (noise, rounds) = self.tuning, self.tightest
+        old = self.tuning
+        (noise, rounds) = self.tightest
         fresh = pulls.known.any(axis=0) & (old.rho == 0)
         variance = np.where(pulls.known, pulls.variance, np.inf).min(axis=0)
         rho = tightest_rho(rounds * noise**2 / np.where(fresh, variance, 1.0), old.alpha)
@@ -339,7 +348,8 @@ def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
     if arms.dimension == len(arms) - 1:
         return values  # any values are a linear function of features in general position
     # A common level is no matter of linearity, and must not hide what is.
-    spread, sizes = values - values.mean(), arms.positions - arms.positions.mean(axis=0)
+    spread = values - values.mean()
+    sizes = arms.positions - arms.positions.mean(axis=0)
     off = spread - sizes @ np.linalg.lstsq(sizes, spread, rcond=None)[0]
     if np.abs(off).max() > LINEAR * np.ptp(values) + ROUNDING * float(np.abs(values).max()):
         raise ParameterError(
@@ -350,7 +360,8 @@ def _linear_values(arms: ArmSet, centre: Centre | None) -> Array:
 
 def _check_centre(confidence: Confidence, plan: Plan) -> None:
     """Refuse plans whose residuals need not keep to what an exact mode was told."""
-    centre, (low, high) = plan.centre, confidence.range
+    centre = plan.centre
+    (low, high) = confidence.range
     fits = centre is not None and centre.limit == confidence.limit
     if centre is not None:
         values = centre.values[np.atleast_2d(plan.probabilities > 0).any(axis=0)]
@@ -367,7 +378,8 @@ def _check_centre(confidence: Confidence, plan: Plan) -> None:
 
 def _rows_of_pairs(arms: ArmSet, pairs: ArrayLike) -> Array:
     """Return coefficients (m, K) of the arms: 1 and −1."""
-    checked, every = check_pairs(pairs, len(arms)), np.eye(len(arms))
+    checked = check_pairs(pairs, len(arms))
+    every = np.eye(len(arms))
     return np.asarray(every[checked[:, 0]] - every[checked[:, 1]])
 
 

@@ -231,7 +231,8 @@ class OnlineRegression:
 class _OnlineForecaster(NumberedForecaster):
     def __init__(self, model: OnlineModel, lags: int) -> None:
         super().__init__()
-        self._model, self._last = model, [0.0] * lags
+        self._model = model
+        self._last = [0.0] * lags
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
         features = {"round": float(round), **(covariates or {})}
@@ -278,7 +279,8 @@ class _CovariateForecaster(RememberingForecaster):
     def __init__(self, names: tuple[str, ...], ridge: float, memory: Mapping[str, Any] | None = None) -> None:
         # As large as a regression on so many lags, but the covariates are no residuals.
         super().__init__(_recipe(steps.REGRESSION, ridge, len(names)), memory)
-        self._names, self._ridge = names, ridge
+        self._names = names
+        self._ridge = ridge
 
     def forecast(self, round: int, covariates: Covariates | None = None) -> Forecast:  # noqa: A002
         given = covariates or {}

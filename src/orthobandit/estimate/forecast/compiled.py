@@ -156,7 +156,8 @@ def learn_regressed(memory: Array, regressors: Array, residual: float, past: int
 def _note(memory: Array, residual: float) -> None:
     """Update count, mean, squared scatter, lowest and highest (Welford)."""
     if memory[SEEN] == 0.0:
-        memory[LOWEST], memory[HIGHEST] = residual, residual
+        memory[LOWEST] = residual
+        memory[HIGHEST] = residual
     memory[SEEN] += 1.0
     change = residual - memory[LEVEL]
     memory[LEVEL] += change / memory[SEEN]
@@ -167,7 +168,8 @@ def _note(memory: Array, residual: float) -> None:
 @compiled
 def _begin(memory: Array, n: int, unit: float, ridge: float) -> None:
     """Begin the regression: origin at the mean so far, and the unit given."""
-    memory[ORIGIN], memory[UNIT] = memory[LEVEL], unit
+    memory[ORIGIN] = memory[LEVEL]
+    memory[UNIT] = unit
     for i in range(n):
         memory[HEAD + i] = 0.0
         for j in range(n):
@@ -183,7 +185,8 @@ def _recursive_least_squares(memory: Array, x: Array, y: float) -> None:
     for i in range(n):
         for j in range(n):
             gain[i] += inverse[i, j] * x[j]
-    denominator, error = 1.0, y
+    denominator = 1.0
+    error = y
     for i in range(n):
         denominator += x[i] * gain[i]
         error -= coefficients[i] * x[i]

@@ -91,7 +91,8 @@ class NumberedForecaster(Forecaster):
     """Numbers its forecasts, and refuses to learn from others or twice."""
 
     def __init__(self) -> None:
-        self._made, self._open = 0, set[int]()
+        self._made = 0
+        self._open = set[int]()
 
     def _number(self) -> int:
         self._open.add(self._made)
@@ -118,7 +119,8 @@ class NumberedForecaster(Forecaster):
         return {"made": self._made, "open": sorted(self._open)}
 
     def _restore(self, kept: Mapping[str, Any]) -> None:
-        self._made, self._open = int(kept["made"]), {int(number) for number in kept["open"]}
+        self._made = int(kept["made"])
+        self._open = {int(number) for number in kept["open"]}
 
 
 class RememberingForecaster(NumberedForecaster):
@@ -126,7 +128,8 @@ class RememberingForecaster(NumberedForecaster):
 
     def __init__(self, recipe: Recipe, memory: Mapping[str, Any] | None = None) -> None:
         super().__init__()
-        self._recipe, self._memory = recipe, steps.fresh_memory(recipe)
+        self._recipe = recipe
+        self._memory = steps.fresh_memory(recipe)
         if memory is None:
             return
         kept = np.array(memory["memory"], dtype=np.float64)

@@ -208,7 +208,8 @@ class Missing:
 
     def and_all(self, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> "Missing":
         """Return the test with a bucket of rounds from several distributions: (drawn, silent) of each."""
-        total, bets = self.drawn, []
+        total = self.drawn
+        bets = []
         for drawn, silent in parts:
             rounds = _checked_counts("drawn", drawn, (np.size(drawn),))
             quiet = _checked_counts("silent", silent, rounds.shape)

@@ -61,7 +61,8 @@ def ends_of(sequence: ContrastSequence, evidence: Evidence, alpha: Array, rho: A
     """Return the ends (..., m) of intervals of the first m contrasts, by the mode of their sequence."""
     scale = sequence.tuning.scale[: len(alpha)]
     tuning = Tuning(alpha, np.where(rho > 0, rho, 1.0), np.where(scale > 0, scale, 1.0))
-    width, estimates = sequence.confidence.width(evidence, tuning), evidence.estimates
+    width = sequence.confidence.width(evidence, tuning)
+    estimates = evidence.estimates
     return estimates - width, estimates + width
 
 
@@ -180,7 +181,8 @@ class Constancy:
         return self.found is not None
 
     def _with_split(self) -> "Constancy":
-        number, evidence = len(self.splits), self.sequence.evidence
+        number = len(self.splits)
+        evidence = self.sequence.evidence
         alpha = level_of(self.alpha, number, len(evidence.totals))
         low, high = ends_of(self.sequence, evidence, alpha, self.sequence.tuning.rho)
         split = Split(
@@ -195,14 +197,16 @@ class Constancy:
 
     def after(self, number: int) -> tuple[Array, Array]:
         """Return the ends (m,) of the intervals of all gaps after a split, counted from 0."""
-        split, now = self.splits[number], self.sequence.evidence
+        split = self.splits[number]
+        now = self.sequence.evidence
         scattered = self.sequence.seen.sizes.scattered - split.scattered
         since = evidence_since(now, split.parts, events(scattered, split.largest))
         return ends_of(self.sequence, since, level_of(self.alpha, number, len(now.totals)), split.rho)
 
     def _drift(self) -> Drift | None:
         """Return the change that sticks out most, if any."""
-        worst, found = 0.0, None
+        worst = 0.0
+        found = None
         others = [arm for arm in range(len(self.sequence.arms)) if arm != self.reference]
         for number, split in enumerate(self.splits):
             low, high = self.after(number)

@@ -53,7 +53,8 @@ class Asking:
         names = [name for one in requests for name in one.names]
         given = [row for one in requests for row in one.covariates or ()]
         found = requests[0].do(turn, names, None, given or None)
-        out, done = [], 0
+        out = []
+        done = 0
         for one in requests:
             out.append(found[done : done + len(one.names)])
             done += len(one.names)

@@ -34,7 +34,9 @@ class Methods:
     """Makes requests of one experiment; arguments as those of :class:`~orthobandit.Experiment`."""
 
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
-        self._store, self._settings, self._clock = store, settings, clock
+        self._store = store
+        self._settings = settings
+        self._clock = clock
 
     def ask(
         self,

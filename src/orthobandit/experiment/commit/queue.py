@@ -67,9 +67,13 @@ class Jobs:
     """
 
     def __init__(self, commit: Callable[[list[Job]], None], rest: Callable[[], None]) -> None:
-        self._commit, self._rest = commit, rest
-        self._waiting, self._changed = deque[Job](), Condition(Lock())
-        self._is_busy, self._is_gathering, self._last = False, False, _Commit(0, 0.0)
+        self._commit = commit
+        self._rest = rest
+        self._waiting = deque[Job]()
+        self._changed = Condition(Lock())
+        self._is_busy = False
+        self._is_gathering = False
+        self._last = _Commit(0, 0.0)
         self._gathering = set[asyncio.AbstractEventLoop]()
 
     def __len__(self) -> int:

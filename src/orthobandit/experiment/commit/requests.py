@@ -23,7 +23,8 @@ def ask(
     covariates: Sequence[Covariates] | None,
 ) -> list[Proposal]:
     """Return a proposal for each name (n,): a new one, or the first of a unit that has come before."""
-    ledger, is_sticky = turn.ledger, turn.ledger.settings.sticky
+    ledger = turn.ledger
+    is_sticky = turn.ledger.settings.sticky
     found: dict[str | int, Proposal] = {}
     if is_sticky:
         found.update(known_units(turn, store, names))
@@ -89,7 +90,8 @@ def _proposals(entry: Asked, rows: slice, labels: Sequence[str], probabilities: 
 
 def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) -> None:
     """Take in values (n,) of each metric of some proposals (n,); all or none."""
-    ledger, new = turn.ledger, {}
+    ledger = turn.ledger
+    new = {}
     # The objective last: it may settle a proposal, and then nothing more can be told of it.
     for name in sorted(values, key=lambda name: name == ledger.settings.names[0]):
         left = _is_open(turn, store, name, numbers, values[name])
@@ -102,7 +104,9 @@ def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) 
 
 def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
     """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
-    settings, first, every = turn.ledger.settings, turn.ledger.waiting.first, slice(None)
+    settings = turn.ledger.settings
+    first = turn.ledger.waiting.first
+    every = slice(None)
     if numbers.min() >= first or name not in settings.names:
         return every
     is_open = (numbers >= first) | (numbers < 1)

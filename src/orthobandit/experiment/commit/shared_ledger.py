@@ -43,10 +43,12 @@ class SharedLedger:
     """
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        self.store, self.settings = store, settings
+        self.store = store
+        self.settings = settings
         self._turn: Turn | None = None
         self._jobs = Jobs(lambda jobs: self._commit(jobs), self._rest)
-        self.do, self.soon = self._jobs.do, self._jobs.soon
+        self.do = self._jobs.do
+        self.soon = self._jobs.soon
         self._keeping: Thread | None = None
 
     def _commit(self, jobs: list[Job]) -> None:
@@ -61,7 +63,8 @@ class SharedLedger:
         except BaseException as error:
             self._turn = None  # what was done is not in the store; the next request reads what is
             for job in jobs:
-                job.error, job.is_done = error, True
+                job.error = error
+                job.is_done = True
             if not isinstance(error, OrthobanditError):
                 raise
             return
@@ -156,7 +159,8 @@ class SharedLedger:
         if writer.last() > turn.seq:
             for seq, entry in writer.entries(turn.seq):
                 turn.ledger.apply(entry)
-                turn.seq, turn.logged_at = seq, entry.at
+                turn.seq = seq
+                turn.logged_at = entry.at
         self._turn = turn
         return turn
 

@@ -102,7 +102,8 @@ def replayed(
     settings: Settings, entries: Iterable[tuple[int, Entry]], seq: int, state: Mapping[str, Any]
 ) -> Replay:
     """Fold a log up to entry `seq`, and compare with a state."""
-    ledger, last = Ledger(settings), 0
+    ledger = Ledger(settings)
+    last = 0
     try:
         for place, entry in entries:
             if place > seq:

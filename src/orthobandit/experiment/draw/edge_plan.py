@@ -73,7 +73,8 @@ class EdgePlan:
         ConflictError
             If draws do not go by units; :class:`ClosedError` if the experiment takes no more proposals now.
         """
-        settings, plan = ledger.settings, ledger.book.plan
+        settings = ledger.settings
+        plan = ledger.book.plan
         check_edge(ledger)
         ledger.check_open()
         number = int(plan.number)

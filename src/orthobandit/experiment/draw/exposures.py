@@ -64,7 +64,8 @@ def batch_of(
     covariates: Sequence[Covariates] | None,
 ) -> Batch:
     """Return a batch out of what users give, or raise what is wrong with it."""
-    given, drawn = list(units), np.asarray(arms)
+    given = list(units)
+    drawn = np.asarray(arms)
     if not given or not all(isinstance(unit, str) and unit for unit in given):
         raise ParameterError("units must be texts, at least one; numbers as str(number)")
     if drawn.shape != (len(given),) or drawn.dtype.kind not in "iu":
@@ -139,7 +140,8 @@ class Exposed:
 
 def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
     """Take in exposures that are as they would have been drawn here, and their rewards."""
-    ledger, out = turn.ledger, Exposed()
+    ledger = turn.ledger
+    out = Exposed()
     check_edge(ledger)
     for name in batch.rewards:
         ledger.metric(name)  # one that is not known is nobody's
@@ -166,7 +168,8 @@ def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
 
 def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fresh: Whole) -> None:
     """Take in new exposures in the order of a hash that knows neither arms nor rewards."""
-    ledger, (arms, held) = turn.ledger, draws
+    ledger = turn.ledger
+    (arms, held) = draws
     names = [name_of(batch.units[row]) for row in fresh]
     order = fresh[np.argsort(positions(ledger.settings.key, ORDER, batch.plan, names))]
     units = [batch.units[row] for row in order]

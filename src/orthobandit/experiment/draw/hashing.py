@@ -11,7 +11,9 @@ from orthobandit._foundation.random import arms_at
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import ConflictError
 
-PLAN, HOLDOUT, ORDER = b"plan", b"holdout", b"order"
+PLAN = b"plan"
+HOLDOUT = b"holdout"
+ORDER = b"order"
 OLD = 32  # digits of the keys of older experiments, which positions are made from without a salt
 _STEP = 2.0**-53
 

@@ -48,7 +48,8 @@ class Accounts:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.arms = settings, settings.arms
+        self.settings = settings
+        self.arms = settings.arms
         self.waiting = Waiting(len(settings.metrics))
         self.book = Book(settings.policy, self.arms, self._guarded_by)
         self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
@@ -92,11 +93,14 @@ class Accounts:
 
     def _take(self, run: Settled, ready: Settled) -> None:
         """Take in settled proposals of one distribution: levels, tracks, then the policy."""
-        number, plan = int(run.distributions[0]), self.book.plans[int(run.distributions[0])]
+        number = int(run.distributions[0])
+        plan = self.book.plans[int(run.distributions[0])]
         if not run.held[0]:
             self._count(number, run)
         for place, track in enumerate(self.tracks):
-            arms, values, forecasts = run.arms, run.values[place], run.forecasts[place]
+            arms = run.arms
+            values = run.values[place]
+            forecasts = run.forecasts[place]
             kept = None
             if len(values) > 1 or values.item() != values.item():  # some may not have been told
                 told = ~np.isnan(values)
@@ -104,7 +108,9 @@ class Accounts:
                 kept = None if told.all() or self.settings.silence == "zero" else told
             self.levels[place].learn(values - self._values_of(place, plan)[arms], kept)
             if kept is not None:
-                arms, values, forecasts = arms[kept], values[kept], forecasts[kept]
+                arms = arms[kept]
+                values = values[kept]
+                forecasts = forecasts[kept]
             if run.held[0]:
                 self.holdout[place].add(arms, values)
                 continue
@@ -140,7 +146,8 @@ class Accounts:
     def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
         while len(arms):
             count = self.book.add(number, arms, residuals)
-            arms, residuals = arms[count:], residuals[count:]
+            arms = arms[count:]
+            residuals = residuals[count:]
             if self.book.is_full:
                 # Proposals still belong to these: such as wait, are being taken in, or are in the bucket.
                 in_use = {*self.waiting.distributions, *ready.distributions.tolist()}

@@ -28,12 +28,15 @@ class Level:
     def __init__(self, baseline: Baseline, kept: Mapping[str, Any] | None = None) -> None:
         self._waiting: deque[Forecast | None] = deque()
         self._rows = Rows()
-        self._mean, self.learnt, self.stood_in = 0.0, 0, 0
+        self._mean = 0.0
+        self.learnt = 0
+        self.stood_in = 0
         self._names: tuple[str, ...] = tuple(getattr(baseline, "names", ()))
         memory = None if kept is None else kept["memory"]
         self._forecaster = baseline.forecaster() if memory is None else baseline.forecaster(memory)  # type: ignore[call-arg]
         if kept is not None:
-            self._mean, self.learnt = float(kept["mean"]), int(kept["learnt"])
+            self._mean = float(kept["mean"])
+            self.learnt = int(kept["learnt"])
             self.stood_in = int(kept["stood_in"])
             self._rows = _loaded(kept["rows"])
             self._waiting = deque(None if one is None else _forecast(one) for one in kept["waiting"])

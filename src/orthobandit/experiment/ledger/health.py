@@ -13,7 +13,9 @@ from orthobandit.estimate.health.constancy import Constancy, Drift
 from orthobandit.experiment.ledger.intervals import MOST_ARMS
 
 ALPHA = 1e-3  # chance that drifting gaps are ever reported although no gap drifts
-FEWEST, SHARE = 50, 0.1  # settled proposals of a bucket: at least so many, and this share of all so far
+# settled proposals of a bucket: at least so many, and this share of all so far
+FEWEST = 50
+SHARE = 0.1
 
 
 class Watch:
@@ -32,8 +34,10 @@ class Watch:
     """
 
     def __init__(self, arms: ArmSet, reference: int, confidence: Confidence) -> None:
-        self._reference, self._confidence = reference, confidence
-        self.ratio, self.missing = SampleRatio.start(len(arms)), Missing.start(len(arms))
+        self._reference = reference
+        self._confidence = confidence
+        self.ratio = SampleRatio.start(len(arms))
+        self.missing = Missing.start(len(arms))
         self._bucket: dict[int, tuple[Whole, Whole]] = {}
         self._count = self._total = self._restarts = 0
         self.constancy: Constancy | None = None
@@ -87,7 +91,9 @@ class Watch:
             if self.constancy is not None:
                 self.constancy = self.constancy.and_of(plan, tally)
                 self.drift = self.drift or self.constancy.found
-        self._total, self._count, self._bucket = self._total + self._count, 0, {}
+        self._total = self._total + self._count
+        self._count = 0
+        self._bucket = {}
 
     def extend(self, arms: ArmSet) -> None:
         """Add arms, with an empty bucket; the test of constancy starts again, and remembers what it found."""

@@ -22,13 +22,16 @@ class Sums:
 
     def __init__(self, count: int, tally: Tally | None = None) -> None:
         start = Tally.zeros(count) if tally is None else tally
-        self.counts, self.sums = np.array(start.counts), np.array(start.sums)
-        self.squares, self.largest = np.array(start.squares), np.array(start.largest)
+        self.counts = np.array(start.counts)
+        self.sums = np.array(start.sums)
+        self.squares = np.array(start.squares)
+        self.largest = np.array(start.largest)
 
     def add(self, arms: Whole, values: Array) -> None:
         """Add rounds (n,) one after the other."""
         if len(arms) == 1:  # the same sums, by fewer steps
-            arm, value = arms.item(), values.item()
+            arm = arms.item()
+            value = values.item()
             self.counts[arm] += 1
             self.sums[arm] += value
             self.squares[arm] += value * value
@@ -73,9 +76,13 @@ class Track:
         reference: int,
         delta: float | None = None,
     ) -> None:
-        self.metric, self.confidence, self.reference = metric, confidence, reference
+        self.metric = metric
+        self.confidence = confidence
+        self.reference = reference
         self.delta = metric.delta if delta is None else delta
-        self.arms, self._sequences, self._others = arms, list[ContrastSequence](), list[list[int]]()
+        self.arms = arms
+        self._sequences = list[ContrastSequence]()
+        self._others = list[list[int]]()
         self._first_plans: list[int] = []
         self._pending: dict[int, Sums] = {}
         if 1 < len(arms) <= MOST_ARMS:
@@ -111,14 +118,16 @@ class Track:
     def flush(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
         """Take what is pending into the intervals, and return it."""
         taken = self._taken(plans)
-        self._sequences, self._pending = self._with(taken), {}
+        self._sequences = self._with(taken)
+        self._pending = {}
         return taken
 
     def _taken(self, plans: Mapping[int, Plan]) -> list[tuple[Plan, Tally]]:
         """Return what is pending, with plans whose centre is the metric's own."""
         out = []
         for number in sorted(self._pending):
-            tally, plan = self._pending[number].tally, plans[number]
+            tally = self._pending[number].tally
+            plan = plans[number]
             out.append((Plan(plan.probabilities, int(tally.rounds), self.centre, plan.number), tally))
         return out
 
@@ -135,7 +144,9 @@ class Track:
     def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
         """Return estimates, lower and upper ends (K,) of each arm's gap to the reference arm."""
         count = len(self.arms)
-        estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
+        estimate = np.zeros(count)
+        low = np.full(count, -np.inf)
+        high = np.full(count, np.inf)
         low[self.reference] = high[self.reference] = 0.0
         for sequence, others in zip(self._with(self._taken(plans)), self._others, strict=True):
             estimate[others] = sequence.evidence.estimates
@@ -170,7 +181,8 @@ class Track:
             )
             for sequence in self._sequences
         ]
-        before, self.arms = len(self.arms), arms
+        before = len(self.arms)
+        self.arms = arms
         self.__dict__.pop("centre", None)  # it has a value an arm
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)

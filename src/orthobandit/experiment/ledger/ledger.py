@@ -31,7 +31,9 @@ from orthobandit.experiment.ledger.forecasts import Given
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
 
-OPEN, PAUSED, STOPPED = "open", "paused", "stopped"
+OPEN = "open"
+PAUSED = "paused"
+STOPPED = "stopped"
 # Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic
 # mode: before that it is far off the level, and one such residual outweighs a thousand others.
 WARM_UP = 20
@@ -58,7 +60,9 @@ class Ledger(Accounts):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.at, self.status, self._is_stirred = -np.inf, OPEN, True
+        self.at = -np.inf
+        self.status = OPEN
+        self._is_stirred = True
         self.outbox: list[Entry] = []
         self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
 
@@ -94,7 +98,8 @@ class Ledger(Accounts):
         names = names_of(units, numbers, sticky=self.settings.sticky)
         # What cannot be shown cannot be held to.
         can_hold = available is None or self.settings.reference in available
-        plan, cumulative = int(self.book.plans[number].number), self.book.cumulative(number)
+        plan = int(self.book.plans[number].number)
+        cumulative = self.book.cumulative(number)
         return self.enter(number, units, self.draws(plan, cumulative, names, can_hold=can_hold), covariates)
 
     def draws(
@@ -142,7 +147,8 @@ class Ledger(Accounts):
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Take in anything else."""
         self.settle(at)
-        entry, place = Noted(self.at, kind, data), len(self.outbox)
+        entry = Noted(self.at, kind, data)
+        place = len(self.outbox)
         self.outbox.append(entry)
         try:
             self._note(entry)
@@ -156,7 +162,8 @@ class Ledger(Accounts):
         """Move the clock on, and take in every proposal that is settled by then, in the order of draws."""
         if at <= self.at and not self._is_stirred:
             return
-        self.at, self._is_stirred = max(self.at, at), False
+        self.at = max(self.at, at)
+        self._is_stirred = False
         while (ready := self.waiting.settled(self.at, self._needed)) is not None:
             self.take(ready)
         self._tell_outbox(self.at)
@@ -186,13 +193,15 @@ class Ledger(Accounts):
         return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
 
     def _register(self, entry: Asked) -> None:
-        deadline, self._is_stirred = entry.at + self.settings.window, True
+        deadline = entry.at + self.settings.window
+        self._is_stirred = True
         self.waiting.add(
             entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
         )
 
     def _tell(self, entry: Told) -> None:
-        place, self._is_stirred = self.metric(entry.metric), True
+        place = self.metric(entry.metric)
+        self._is_stirred = True
         if self.settings.metrics[place].add:
             for number, value in zip(entry.proposals, entry.values, strict=True):
                 one = np.array([number])
@@ -303,7 +312,8 @@ class Ledger(Accounts):
         """Invert :meth:`to_json`."""
         out = cls(settings)
         out.load(data)
-        out.at, out.status = -np.inf if data["at"] is None else data["at"], data["status"]
+        out.at = -np.inf if data["at"] is None else data["at"]
+        out.status = data["status"]
         return out
 
 

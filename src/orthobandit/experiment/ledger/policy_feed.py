@@ -19,7 +19,8 @@ from orthobandit.policy import FOREVER, AnytimeElimination, Policy
 
 # Share of the reference arm while guardrails have not cleared every arm in play, and once the objective has
 # nothing left to learn: then all that is open is the comparison of two arms.
-GUARDED_SHARE, COMPARED_SHARE = 0.2, 0.5
+GUARDED_SHARE = 0.2
+COMPARED_SHARE = 0.5
 
 
 class Book:
@@ -65,17 +66,22 @@ class Book:
 
     def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
         check_pairs_kept(policy, arms)
-        self.policy, self.arms, self.state = policy, arms, policy.start(arms)
-        self._reference, self._mixed = reference, 0.0
+        self.policy = policy
+        self.arms = arms
+        self.state = policy.start(arms)
+        self._reference = reference
+        self._mixed = 0.0
         self.cleared = _cleared_at_first(len(arms), reference)
         self.plans: dict[int, Plan] = {}
         self.news: list[tuple[str, dict[str, Any]]] = []
         self.record: Record | None = None
-        self.unused, self._total = 0, 0
+        self.unused = 0
+        self._total = 0
         self.retired: Mask = np.zeros(len(arms), dtype=np.bool_)
         self._pending: dict[int, Sums] = {}
         self._sums: tuple[int, Array] = (0, np.zeros(0))
-        self._numbers, self._restricted = 0, dict[tuple[int, ...], int]()
+        self._numbers = 0
+        self._restricted = dict[tuple[int, ...], int]()
         self._begin(policy.plan(self.state))
 
     def commit(self, settings: Mapping[str, Any] | None) -> None:
@@ -93,7 +99,8 @@ class Book:
     def _begin(self, plan: Plan) -> None:
         """Put a plan into force."""
         self._mixed = self._needed_share(plan)
-        self.plan, self._restricted = self._with_reference(plan), {}
+        self.plan = self._with_reference(plan)
+        self._restricted = {}
         self.current = self._add(self.plan, "plan")
         if self.record is not None:
             self.record.plan(self.policy, self.state)  # type: ignore[arg-type]
@@ -103,7 +110,8 @@ class Book:
         if self._reference is None or self.retired[self._reference] or not hasattr(self.policy, "late"):
             return 0.0
         decision = self.policy.decide(self.state)
-        declared, in_play = int(decision.declared), np.asarray(decision.active)
+        declared = int(decision.declared)
+        in_play = np.asarray(decision.active)
         if declared >= 0:
             in_play = np.arange(len(self.arms)) == declared
         elif in_play[self._reference]:
@@ -205,7 +213,8 @@ class Book:
 
     def add(self, number: int, arms: Whole, residuals: Array) -> int:
         """Take in settled rounds (n,) of one distribution, up to the end of the batch; return how many."""
-        plan, is_late = self.plans[number], number != self.current
+        plan = self.plans[number]
+        is_late = number != self.current
         if is_late and (not hasattr(self.policy, "late") or self._left >= FOREVER):
             self.unused += len(arms)
             return len(arms)
@@ -236,7 +245,8 @@ class Book:
             if self.record is not None:
                 self.record.rounds(number, tally)
             self.state = self._fed(self.state, number, tally)
-        self._pending, self._total = {}, 0
+        self._pending = {}
+        self._total = 0
 
     def _order(self) -> list[int]:
         """Return the pending distributions, the plan in force last: it completes the batch."""
@@ -320,19 +330,26 @@ class Book:
     ) -> "Book":
         """Invert :meth:`to_json`."""
         out = cls.__new__(cls)
-        out.policy, out.arms, out.state = policy, arms, policy.load(arms, data["state"])
+        out.policy = policy
+        out.arms = arms
+        out.state = policy.load(arms, data["state"])
         out.plans = {int(number): Plan.from_json(plan) for number, plan in data["plans"].items()}
-        out.current, out._numbers, out._sums = data["current"], data["numbers"], (0, np.zeros(0))
+        out.current = data["current"]
+        out._numbers = data["numbers"]
+        out._sums = (0, np.zeros(0))
         out._restricted = {tuple(key): number for key, number in data["restricted"]}
-        out._reference, out._mixed = reference, float(data.get("mixed", 0.0))
+        out._reference = reference
+        out._mixed = float(data.get("mixed", 0.0))
         out.cleared = _cleared_at_first(len(arms), reference)
         if "cleared" in data:
             out.cleared = np.array(data["cleared"], dtype=np.bool_)
         elif int(policy.decide(out.state).declared) >= 0:
             out.cleared[:] = True  # releases up to 0.2 declared arms whatever guardrails knew
-        out.plan, out.news = out._with_reference(policy.plan(out.state)), []
+        out.plan = out._with_reference(policy.plan(out.state))
+        out.news = []
         out._pending = load_pending(data["pending"], len(arms))
-        out._total, out.unused = data["total"], data["unused"]
+        out._total = data["total"]
+        out.unused = data["unused"]
         # Release 0.2 kept another kind of record, from which claims cannot be recomputed.
         kept = data.get("record")
         out.record = None if kept is None else Record.from_json(kept)
@@ -376,7 +393,8 @@ def _widened(plan: Plan, arms: ArmSet) -> Plan:
     Their values follow from those of its own arms by the features that they share: estimates of gaps to them
     are unbiased only if values are linear in the features.
     """
-    centre, before = plan.centre, plan.count
+    centre = plan.centre
+    before = plan.count
     new = len(arms) - before
     if centre is not None:
         x = arms.features - arms.features[0]

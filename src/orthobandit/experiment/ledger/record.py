@@ -102,7 +102,8 @@ class Record:
                 "declared": declared if declared >= 0 else None,
             }
         )
-        self._probabilities, self._active = probabilities, active
+        self._probabilities = probabilities
+        self._active = active
         return self.current
 
     def restrict(self, plan: Plan) -> int:
@@ -152,5 +153,6 @@ class Record:
         """Invert :meth:`to_json`."""
         out = cls(Chain.from_json(data))
         out.current = int(data["current"])
-        out._probabilities, out._active = list(data["probabilities"]), list(data["active"])
+        out._probabilities = list(data["probabilities"])
+        out._active = list(data["active"])
         return out

@@ -37,7 +37,8 @@ class Rows:
             kept = self.array
             self._kept = np.empty((max(LEAST, 2 * (len(kept) + count)), rows.shape[1]))
             self._kept[: len(kept)] = kept.reshape(len(kept), rows.shape[1])
-            self._head, self._end = 0, len(kept)
+            self._head = 0
+            self._end = len(kept)
         self._kept[self._end : self._end + count] = rows
         self._end += count
 

@@ -34,7 +34,8 @@ def write_export(path: str | Path, settings: Settings, store: Store, settled: in
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
         raise ParameterError(f"path={str(path)!r} must end in .csv or .parquet")
-    labels, rows = _labels(settings, store), _rows(settings, store, settled)
+    labels = _labels(settings, store)
+    rows = _rows(settings, store, settled)
     names = columns(settings, labels)
     with whole_file(path) as unfinished:
         if kind == ".csv":
@@ -90,7 +91,8 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
 
 def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> None:
     arrow, parquet = pyarrow()
-    whole, text = ("proposal", "plan", "distribution"), ("at", "unit", "arm")
+    whole = ("proposal", "plan", "distribution")
+    text = ("at", "unit", "arm")
     kinds = {
         name: arrow.int64()
         if name in whole

@@ -74,7 +74,8 @@ def _provisional(ledger: Ledger) -> tuple[tuple[int, float | None], ...]:
 
 
 def _checks(ledger: Ledger) -> tuple[Check, ...]:
-    watch, settled = ledger.watch, int(ledger.drawn.sum())
+    watch = ledger.watch
+    settled = int(ledger.drawn.sum())
     out = [
         Check(
             "Sample ratio",

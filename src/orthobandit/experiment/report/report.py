@@ -200,9 +200,12 @@ class Report:
 
 def report_of(ledger: Ledger) -> Report:
     """Return what a ledger knows."""
-    book, settings = ledger.book, ledger.settings
+    book = ledger.book
+    settings = ledger.settings
     decision = settings.policy.decide(book.now())
-    labels, leader, declared = ledger.arms.labels, int(decision.leader), int(decision.declared)
+    labels = ledger.arms.labels
+    leader = int(decision.leader)
+    declared = int(decision.declared)
     estimates, low, high = ledger.tracks[0].intervals(book.plans)
     coherent = _project(ledger, decision, low, high)
     shown = (coherent.clip(estimates), coherent.low, coherent.high)
@@ -285,7 +288,8 @@ def _joint(ledger: Ledger, decision: Decision) -> float:
 
 
 def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certainty: float) -> MetricReport:
-    metric, track = ledger.settings.metrics[place], ledger.tracks[place]
+    metric = ledger.settings.metrics[place]
+    track = ledger.tracks[place]
     return MetricReport(
         name=metric.name,
         mode=track.confidence.name,
@@ -346,7 +350,8 @@ def _guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -
 
 
 def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
-    label, most = ledger.arms.labels[arm], float(one.most[arm])
+    label = ledger.arms.labels[arm]
+    most = float(one.most[arm])
     if not np.isfinite(most):
         return f"{label!r} (nothing is known of it)"
     return f"{label!r} (may be worse by {most:.3g}, cleared below {one.limit:.3g})"
@@ -365,7 +370,8 @@ def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
 def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged]) -> str:
     """Say what to do now, in one sentence."""
     labels = ledger.arms.labels
-    declared, leader = int(decision.declared), labels[int(decision.leader)]
+    declared = int(decision.declared)
+    leader = labels[int(decision.leader)]
     if coherent.is_empty:
         return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
     if declared >= 0 and decision.certainty > 0:
@@ -400,7 +406,8 @@ def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: lis
 
 def _held_advice(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:
     """Say why an arm that has won on the objective is not declared."""
-    label, settings = ledger.arms.labels[declared], ledger.settings
+    label = ledger.arms.labels[declared]
+    settings = ledger.settings
     open_rails = [one for one in held_by if not one.cleared[declared]] or held_by
     names = " and ".join(dict.fromkeys(repr(one.rail.metric) for one in open_rails))
     known = f"it may be worse by {float(open_rails[0].most[declared]):.3g}"
@@ -417,7 +424,8 @@ def _held_advice(ledger: Ledger, declared: int, best: str, held_by: list[Judged]
 
 
 def _warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
-    settings, settled = ledger.settings, int(ledger.drawn.sum())
+    settings = ledger.settings
+    settled = int(ledger.drawn.sum())
     out = _alarms(ledger)
     if is_contradicted:
         out.insert(
@@ -464,7 +472,9 @@ def _named_alarms(ledger: Ledger) -> tuple[str, ...]:
 
 def _alarms(ledger: Ledger) -> list[str]:
     """Say loudly what breaks the claims, if anything does."""
-    watch, labels, out = ledger.watch, ledger.arms.labels, []
+    watch = ledger.watch
+    labels = ledger.arms.labels
+    out = []
     if watch.ratio.alarm:
         counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
         seen = ", ".join(f"{label!r} {n} for {e:.0f}" for label, n, e in counts)

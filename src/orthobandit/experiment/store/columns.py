@@ -76,7 +76,8 @@ class Column:
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return a copy of the rows from `start` up to `stop`."""
-        parts, settled = [], len(self._packed) * CHUNK
+        parts = []
+        settled = len(self._packed) * CHUNK
         for index in range(start // CHUNK, min(len(self._packed), -(-stop // CHUNK))):
             offset = index * CHUNK
             parts.append(self._packed[index][max(start - offset, 0) : stop - offset])

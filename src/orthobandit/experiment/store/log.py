@@ -14,7 +14,9 @@ from orthobandit.experiment.store.contract import Row
 from orthobandit.experiment.store.order import Head
 
 BLOCK = 1024  # entries between two marks
-ASKED, NOTED = -1, -2  # kinds of entries; others are rewards of the metric with that index
+# kinds of entries; others are rewards of the metric with that index
+ASKED = -1
+NOTED = -2
 PROPOSALS, REWARDS, NOTES = range(3)  # what marks count
 
 
@@ -32,11 +34,16 @@ class Log:
         self._units: dict[int, str] = {}
         self._covariates: dict[int, Any] = {}
         self._metrics: list[str] = []
-        self._kinds, self._times, self._counts = Column(np.int64), Column(np.float64), Column(np.int64)
-        self._arms, self._plans, self._distributions = Column(np.int64), Column(np.int64), Column(np.int64)
+        self._kinds = Column(np.int64)
+        self._times = Column(np.float64)
+        self._counts = Column(np.int64)
+        self._arms = Column(np.int64)
+        self._plans = Column(np.int64)
+        self._distributions = Column(np.int64)
         self._held = Column(np.bool_)
         self._forecasts = Column(np.float64, 0)
-        self._proposals, self._values = Column(np.int64), Column(np.float64)
+        self._proposals = Column(np.int64)
+        self._values = Column(np.float64)
         self._notes: list[tuple[str, str]] = []
         self._marks: list[tuple[int, int, int]] = []
 
@@ -126,7 +133,8 @@ class Log:
         stop = min(stop, (index + 1) * BLOCK)
         kinds, counts = (column.read(index * BLOCK, stop).tolist() for column in (self._kinds, self._counts))
         times = self._times.read(index * BLOCK, stop).tolist()
-        rows, found = list(self._marks[index]), []
+        rows = list(self._marks[index])
+        found = []
         for seq, (kind, count) in enumerate(zip(kinds, counts, strict=True), index * BLOCK):
             stream = PROPOSALS if kind == ASKED else NOTES if kind == NOTED else REWARDS
             if seq >= start:
@@ -196,15 +204,19 @@ class Log:
     def _expanded(self, stream: int, start: int, stop: int) -> tuple[Array, Whole]:
         # Time and kind of the entries that rows of a stream belong to.
         index = max(bisect_right(self._marks, start, key=lambda mark: mark[stream]) - 1, 0)
-        times, kinds, done = [], [], self._marks[index][stream] if self._marks else 0
+        times = []
+        kinds = []
+        done = self._marks[index][stream] if self._marks else 0
         first = done
         while done < stop:
             block = (index * BLOCK, min((index + 1) * BLOCK, self.head.seq))
-            kind, counts = self._kinds.read(*block), self._counts.read(*block)
+            kind = self._kinds.read(*block)
+            counts = self._counts.read(*block)
             counts = np.where(kind == ASKED if stream == PROPOSALS else kind >= 0, counts, 0)
             times.append(np.repeat(self._times.read(*block), counts))
             kinds.append(np.repeat(kind, counts))
-            done, index = done + int(counts.sum()), index + 1
+            done = done + int(counts.sum())
+            index = index + 1
         if not times:
             return np.empty(0), np.empty(0, np.int64)
         wanted = slice(start - first, stop - first)

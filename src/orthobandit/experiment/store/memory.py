@@ -110,7 +110,8 @@ class MemoryStore:
 
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
-        start, spans = 0, _Spans(self._log)
+        start = 0
+        spans = _Spans(self._log)
         while True:
             with self._lock:
                 self._ready()
@@ -185,7 +186,8 @@ class _MemoryWriter:
     ) -> None:
         self._log = log
         self.kept = kept
-        self._requests, self._added = requests, dict[str, tuple[float, str]]()
+        self._requests = requests
+        self._added = dict[str, tuple[float, str]]()
         self._before = -np.inf
         self.is_open = True
 
@@ -253,7 +255,8 @@ class _Spans:
 
     def between(self, start: int, stop: int) -> list[tuple[int, float, float, str]]:
         """Return (proposal, value, at, metric) of proposals beyond `start` up to `stop`, as told."""
-        found, log = [], self._log
+        found = []
+        log = self._log
         while (len(self._spans) + 1) * CHUNK <= log.rewarded:
             chunk = log.told(len(self._spans) * CHUNK, (len(self._spans) + 1) * CHUNK)
             self._spans.append((int(chunk.min()), int(chunk.max())))

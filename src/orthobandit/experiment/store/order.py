@@ -47,7 +47,8 @@ class Head(NamedTuple):
                     raise ParameterError(
                         f"forecasts of {len(entry.forecasts)} metrics; before there were {metrics}"
                     )
-                number, metrics = number + entry.count, len(entry.forecasts)
+                number = number + entry.count
+                metrics = len(entry.forecasts)
             elif isinstance(entry, Told):
                 told = entry.proposals
                 check_drawn(int(told.item() if told.size == 1 else told.max()), number)

@@ -75,24 +75,29 @@ def _blocks(cells: Cells, values: tuple[Whole, ...], most: int) -> Iterator[tupl
 
 def _ratio(cells: Cells, rows: Whole, most: int) -> tuple[SampleRatio, float]:
     """Return the test and its p-value."""
-    ratio, count = SampleRatio.start(len(cells.arms)), 0
+    ratio = SampleRatio.start(len(cells.arms))
+    count = 0
     for plans, (table,) in _blocks(cells, (rows,), most):
-        ratio, count = ratio.and_table(plans, table), count + 1
+        ratio = ratio.and_table(plans, table)
+        count = count + 1
     return ratio, ratio_p_value(plans, table) if count == 1 else ratio.p_value
 
 
 def _missing(cells: Cells, drawn: Whole, silent: Whole) -> float:
     """Return the p-value of silent rows, given what was drawn."""
-    missing, count = Missing.start(len(cells.arms)), 0
+    missing = Missing.start(len(cells.arms))
+    count = 0
     for _, (rounds, quiet) in _blocks(cells, (drawn, silent), BLOCKS):
-        missing, count = missing.and_table(rounds, quiet), count + 1
+        missing = missing.and_table(rounds, quiet)
+        count = count + 1
     return missing_p_value(rounds, quiet) if count == 1 else missing.p_value
 
 
 def _ratio_found(
     cells: Cells, tested: tuple[SampleRatio, float], tests: int, segment: str | None
 ) -> Diagnostic:
-    ratio, p_value = tested[0], min(1.0, tests * tested[1])
+    ratio = tested[0]
+    p_value = min(1.0, tests * tested[1])
     alarm = p_value <= ALARM
     off = np.abs(ratio.observed - ratio.expected) / np.sqrt(np.maximum(ratio.expected, 1.0))
     worst = int(np.argmax(off))
@@ -117,14 +122,16 @@ def _ratio_found(
 
 
 def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:
-    silent, drawn = cells.missing[:, column], _all_rows(cells)
+    silent = cells.missing[:, column]
+    drawn = _all_rows(cells)
     arms = len(cells.arms)
     rows = np.bincount(cells.arm, drawn, minlength=arms)
     shares = np.bincount(cells.arm, silent, minlength=arms) / np.maximum(rows, 1)
     single = _ratio(cells, silent, BLOCKS)[1] if sparse else _missing(cells, drawn, silent)
     p_value = min(1.0, tests * single)
     alarm = p_value <= ALARM
-    name, labels = cells.columns[column], cells.arms.labels
+    name = cells.columns[column]
+    labels = cells.arms.labels
     low, high = int(np.argmin(np.where(rows > 0, shares, np.inf))), int(np.argmax(shares))
     spread = (
         f"from {shares[low]:.2%} of rows with {labels[low]!r} to {shares[high]:.2%} with {labels[high]!r}"

@@ -17,7 +17,9 @@ from orthobandit.logs.when import when
 BLIND = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED = 0.01  # the same for rows that a cap has changed
 BLOCK = 2_000_000  # numbers that are tabulated at a time
-SEVERAL, MANY = 0.001, 0.01  # shares of units in several arms: worth a note, and an alarm
+# shares of units in several arms: worth a note, and an alarm
+SEVERAL = 0.001
+MANY = 0.01
 
 
 def diagnose(
@@ -52,7 +54,8 @@ def diagnose(
 
 def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:
     """Tell whether gaps of a metric that was followed drift over the reference arm."""
-    name, reference = "constant gaps", follower.measure.reference
+    name = "constant gaps"
+    reference = follower.measure.reference
     if len(cells.times) < 2:
         return Diagnostic(name, "note", "Whether gaps drift cannot be checked: all rows are in one bucket.")
     others = [arm for arm in range(len(cells.arms)) if arm != reference]
@@ -69,7 +72,8 @@ def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:
 
 
 def _drifted(cells: Cells, found: DriftFound) -> Diagnostic:
-    drift, labels = found.drift, cells.arms.labels
+    drift = found.drift
+    labels = cells.arms.labels
     split, seen = (float(cells.times[bucket]) + cells.width for bucket in (found.split, found.seen))
     (low, high), (later_low, later_high) = drift.before, drift.after
     words = (
@@ -99,7 +103,8 @@ def blind_buckets(cells: Cells, reference: int) -> Diagnostic:
     share = float(rows @ np.asarray(blind.any(axis=1))) / total
     some = np.asarray(blind.any(axis=1))
     by_cell = some[cells.plan] & (cells.counts > 0)
-    buckets, of = len(np.unique(cells.bucket[by_cell])), len(np.unique(cells.bucket))
+    buckets = len(np.unique(cells.bucket[by_cell]))
+    of = len(np.unique(cells.bucket))
     others = [label for arm, label in enumerate(cells.arms.labels) if arm != reference]
     never = [label for label, one in zip(others, shares, strict=True) if one >= 1.0]
     over = cells.arms.labels[reference]

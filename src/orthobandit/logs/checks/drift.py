@@ -57,7 +57,8 @@ def find_drift(
         if not len(hits):
             continue
         look = int(hits[0])
-        later, arm = place + 1 + look, int(np.argmax(apart[look]))
+        later = place + 1 + look
+        arm = int(np.argmax(apart[look]))
         size = float(apart[look, arm])
         if found is None or (later, -size) < (found[0], -found[1]):
             before, after = snapshots[place], snapshots[later]
@@ -75,7 +76,8 @@ def find_drift(
 
 def _splits(snapshots: Sequence[Snapshot]) -> list[int]:
     """Return the snapshots whose intervals are compared with what follows; the last has nothing after it."""
-    out, enough = list[int](), FIRST
+    out = list[int]()
+    enough = FIRST
     for place, one in enumerate(snapshots[:-1]):
         if one.rows >= enough:
             out.append(place)
@@ -115,7 +117,8 @@ class _Whole:
 
     def after(self, place: int, level: Array) -> tuple[Array, Array]:
         """Return the ends (S − place − 1, m) from a snapshot up to each later one."""
-        split, later = self.evidence.at(place), self.evidence.at(slice(place + 1, None))
+        split = self.evidence.at(place)
+        later = self.evidence.at(slice(place + 1, None))
         seen = events(self.scattered[place + 1 :] - self.scattered[place], self.largest[place + 1 :])
         since = evidence_since(later, {name: getattr(split, name) for name in SUMMED}, seen)
         return ends_of(self.sequence, since, level, tightest_rho(split.variances, level))

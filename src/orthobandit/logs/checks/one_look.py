@@ -36,8 +36,10 @@ def missing_p_value(drawn: Whole, silent: Whole) -> float:
     rounds; deviations and covariances are added up over distributions (Mantel & Haenszel).
     """
     some = drawn.sum(axis=1) > 0
-    rounds, quiet = drawn[some].astype(np.float64), silent[some].astype(np.float64)
-    total, lost = rounds.sum(axis=1), quiet.sum(axis=1)
+    rounds = drawn[some].astype(np.float64)
+    quiet = silent[some].astype(np.float64)
+    total = rounds.sum(axis=1)
+    lost = quiet.sum(axis=1)
     shares = rounds / total[:, np.newaxis]
     expected = lost @ shares
     scale = lost * (total - lost) / np.maximum(total - 1.0, 1.0)
@@ -49,7 +51,8 @@ def _p_value(off: Array, variances: Array, spread: Array, expected: Array) -> fl
     """Return the chance of deviations (K,) as large; their covariance is diag(variances) − spreadᵀspread."""
     common = expected >= RARE
     kept = int(common.sum())
-    off, variances = _grouped(off, common), _grouped(variances, common)
+    off = _grouped(off, common)
+    variances = _grouped(variances, common)
     if kept > MANY:
         some = variances > 0
         return float(chi2.sf(float(np.sum(off[some] ** 2 / variances[some])), max(int(some.sum()) - 1, 1)))

@@ -67,7 +67,8 @@ def find_change(joint: Joint, path: PairPath, ends: Measured, arms: int) -> tupl
 
 def split_steps(joint: Joint) -> list[int]:
     """Return the steps at whose ends a log is split; the last has nothing after it."""
-    out, enough = list[int](), FIRST
+    out = list[int]()
+    enough = FIRST
     for step, rows in enumerate(joint.rows[:-1].tolist()):
         if rows >= enough:
             out.append(step)
@@ -77,7 +78,9 @@ def split_steps(joint: Joint) -> list[int]:
 
 def constant_ratios(name: str, scores: RatioScores) -> Diagnostic:
     """Tell whether the difference of a ratio between arms drifts; see `find_change`."""
-    cells, reference, joint = scores.cells, scores.measure.reference, scores.joint
+    cells = scores.cells
+    reference = scores.measure.reference
+    joint = scores.joint
     reason = f"cannot be told from {cells.rows:,} rows"
     if len(cells.arms) > MOST_PAIRED:
         reason = f"is not checked with more than {MOST_PAIRED} arms"
@@ -112,7 +115,8 @@ def constant_lift(follower: Follower, label: str) -> Diagnostic | None:
     A lift that moves because the level does, while the gap is constant, is no sign of anything: this is asked
     only where the gap itself has changed.
     """
-    cells, reference = follower.cells, follower.measure.reference
+    cells = follower.cells
+    reference = follower.measure.reference
     has_features = cells.arms.dimension < len(cells.arms) - 1
     if has_features or not follower.centres:
         return None

@@ -130,7 +130,8 @@ def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
     Student's with as many degrees of freedom as the rarer arm of a gap has rows, less one, and errors that
     are so much larger: values of the arms may be fitted to the same rows.
     """
-    arms, used = sequence.arms, sequence.coefficients != 0
+    arms = sequence.arms
+    used = sequence.coefficients != 0
     rows = np.where(used, sequence.seen.drawn, np.inf).min(axis=1)
     if arms.dimension < len(arms) - 1:  # arms tell of each other
         rows = np.full(len(rows), sequence.seen.drawn.sum() - arms.dimension)
@@ -152,7 +153,8 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
     fixed : bool
         Whether the verdict rests on the interval for one look.
     """
-    labels, pair = follower.cells.arms.labels, follower.pairs[place]
+    labels = follower.cells.arms.labels
+    pair = follower.pairs[place]
     arm, over = (labels[int(one)] for one in (pair if sign > 0 else pair[::-1]))
     interval = _signed(gaps.low[place], gaps.high[place], sign)
     once = _signed(gaps.fixed_low[place], gaps.fixed_high[place], sign)
@@ -215,7 +217,8 @@ def more_rows(
         raise AssertionError("only what was counted can be undecided")
     sequence = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     gaps = gaps_of(sequence)
-    size, error = abs(float(gaps.estimates[place])), float(gaps.errors[place])
+    size = abs(float(gaps.estimates[place]))
+    error = float(gaps.errors[place])
     sizes = (size, size + error, size - error)
     if fixed:
         z = -float(ndtri(sequence.tuning.alpha[place]))
@@ -227,7 +230,8 @@ def more_rows(
 
 def _times(sequence: ContrastSequence, place: int, size: float) -> float:
     """Return how many times the evidence the width falls below a size; infinite if that takes too long."""
-    e, one = sequence.evidence, slice(place, place + 1)
+    e = sequence.evidence
+    one = slice(place, place + 1)
     tuning = Tuning(sequence.tuning.alpha[one], sequence.tuning.rho[one], sequence.tuning.scale[one])
 
     def width(times: float) -> float:

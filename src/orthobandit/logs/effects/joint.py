@@ -70,7 +70,8 @@ class CentredSeries:
 
 def series_of(follower: Follower) -> list[CentredSeries]:
     """Return the series that was followed and, if it has covariates taken off, the plain metric beside it."""
-    cells, measure = follower.cells, follower.measure
+    cells = follower.cells
+    measure = follower.measure
     some = cells.only(cells.counts > 0)
     is_whole = len(cells.times) == 1
     first = np.unique(some.bucket, return_index=True)[1]
@@ -127,7 +128,8 @@ class Joint:
     """
 
     def __init__(self, cells: Cells, series: Sequence[CentredSeries], limit: float = np.inf) -> None:
-        self.cells, self.series = cells, tuple(series)
+        self.cells = cells
+        self.series = tuple(series)
         self.offsets = np.array([cells.offset[one.column] for one in series])
         some = cells.only(cells.counts > 0)
         buckets, step = np.unique(some.bucket, return_inverse=True)
@@ -137,7 +139,8 @@ class Joint:
         self.buckets = buckets[begin:]
         is_counted = step >= begin
         self.pilot = _pilot(some.only(~is_counted), self.series, step[~is_counted])
-        some, step = some.only(is_counted), step[is_counted]
+        some = some.only(is_counted)
+        step = step[is_counted]
         sums, products, low, high = _moments(some, self.series, step)
         n = some.counts.astype(np.float64)
         shift = np.stack([one.forecasts[step] + one.values[step, some.arm] for one in series], axis=1)
@@ -156,7 +159,8 @@ class Joint:
         owner = keys // len(cells.plans) - begin
         self.first = np.searchsorted(owner, np.arange(len(self.buckets[: owner[-1] + 1])))
         self.step = owners(self.first, len(keys))
-        self._counts, self._arm = n, some.arm
+        self._counts = n
+        self._arm = some.arm
         self.rounds = self._total(n)
         self.products = self._total(self._products)
         self._sizes = [self._sizes_of(place) for place in range(len(series))]
@@ -213,12 +217,14 @@ class Joint:
         p = self.cells.plans[self.plans][:, [arm, over]]
         known = np.asarray((p > 0).all(axis=1))
         rounds = np.where(known, self.rounds, 0.0)
-        steps, size = len(self.first), len(self.series)
+        steps = len(self.first)
+        size = len(self.series)
         totals, peaks, most = (np.zeros((steps, 2 * size)) for _ in range(3))
         variances, pooled = (np.zeros((steps, 2 * size, 2 * size)) for _ in range(2))
         drawn = np.zeros((steps, 2))
         for place, one in enumerate((arm, over)):
-            at, cells = slice(place * size, place * size + size), self._cells_of(one)
+            at = slice(place * size, place * size + size)
+            cells = self._cells_of(one)
             inverse = np.divide(1.0, p[:, place], out=np.zeros(len(p)), where=known)
             counts = self._total(self._counts[cells], cells)
             drawn[:, place] = self._by_step(np.where(known, counts, 0.0))
@@ -262,7 +268,8 @@ class Joint:
         products, counts : (S, L, L) and (S,) arrays
             Of the arm, in every step.
         """
-        rows, drawn = self._by_step(self.rounds)[:, np.newaxis], counts[:, np.newaxis]
+        rows = self._by_step(self.rounds)[:, np.newaxis]
+        drawn = counts[:, np.newaxis]
         mine, whole = (np.einsum("sll->sl", one) for one in (products, self._by_step(self.products)))
         share = np.divide(mine, whole, out=np.zeros_like(whole), where=whole > 0)
         relative = np.cumsum(np.where(whole > 0, rows * share, drawn), axis=0)
@@ -345,7 +352,8 @@ class PairPath(JointSums):
 
     def since(self, split: int) -> JointSums:
         """Return the sums of all steps after one."""
-        last, before = self.at(-1), self.at(split)
+        last = self.at(-1)
+        before = self.at(split)
         parts = {name: getattr(last, name) - getattr(before, name) for name in SUMMED}
         return replace(last, **parts)
 
@@ -375,7 +383,8 @@ class Region:
         """
         n, d = (float(self.centre[place]) for place in (above, below))
         nn, nd, dd = (float(self.shape[i, j]) for i, j in ((above, above), (above, below), (below, below)))
-        square, half = d * d - dd, n * d - nd
+        square = d * d - dd
+        half = n * d - nd
         root = sqrt(max(half * half - square * (n * n - nn), 0.0))
         return (half - root) / square, (half + root) / square
 

@@ -38,7 +38,8 @@ def lifts_of(follower: Follower, *, once: bool) -> list[Interval]:
     once : bool
         Whether they are for one look.
     """
-    cells, measure = follower.cells, follower.measure
+    cells = follower.cells
+    measure = follower.measure
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
     if not follower.centres:
         return [NOTHING for _ in others]
@@ -100,12 +101,14 @@ def lift_for_one_look(sums: JointSums, delta: float) -> Interval:
 
 def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval:
     """Return the lift from the box of gap and level, each an exact interval over the same rounds."""
-    reference, confidence = follower.measure.reference, follower.measure.confidence
+    reference = follower.measure.reference
+    confidence = follower.measure.confidence
     plans = follower.cells.plans
     # All other arms as one: scores of two arms do not depend on how it is made up.
     p = np.column_stack([plans[:, arm], plans[:, reference]])
     p = np.column_stack([p, np.maximum(1.0 - p.sum(axis=1), 0.0)])
-    line, tally = joint.series[0], joint.tally(0, (arm, reference))
+    line = joint.series[0]
+    tally = joint.tally(0, (arm, reference))
     values = np.column_stack([line.values[:, [arm, reference]], np.zeros(len(line.values))])
     begin = len(values) - len(joint.first)
     steps = Steps(p[joint.plans], tally.rounds, tally, values[begin:], joint.first)

@@ -69,7 +69,8 @@ def confidence_of(
         bounds = (0.0, 1.0)
     if bounds is None or asked.denominator is not None or question.covariates or question.asymptotic:
         return Asymptotic()
-    offset, some = cells.offset[asked.column], cells.counts > 0
+    offset = cells.offset[asked.column]
+    some = cells.counts > 0
     least = float(cells.low[some, asked.column].min(initial=np.inf) + offset)
     most = float(cells.high[some, asked.column].max(initial=-np.inf) + offset)
     room = 1e-9 * (bounds[1] - bounds[0])
@@ -100,7 +101,8 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
     history : bool
         Whether to tell how it came about.
     """
-    cells, measure = follower.cells, follower.measure
+    cells = follower.cells
+    measure = follower.measure
     gaps = None if follower.sequence is None else _coherent_gaps(follower, follower.sequence, once=once)
     effects, level = _effects(follower, gaps, once=once)
     if asked.guardrail is not None:
@@ -145,7 +147,8 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
 
 def _effects(follower: Follower, gaps: Gaps | None, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
     """Return the effect of every arm over the reference arm, and the level of that."""
-    reference, labels = follower.measure.reference, follower.cells.arms.labels
+    reference = follower.measure.reference
+    labels = follower.cells.arms.labels
     itself = reference_effect(labels[reference])
     if follower.sequence is None or gaps is None:
         return tuple(
@@ -184,7 +187,8 @@ def _against_best(
 
     They hold together with the gaps over the reference arm: all are gaps of pairs, on one event.
     """
-    count, labels = len(follower.cells.arms), follower.cells.arms.labels
+    count = len(follower.cells.arms)
+    labels = follower.cells.arms.labels
     if gaps is None:
         return (), ()
     if count > MOST_PAIRED:
@@ -212,18 +216,21 @@ def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
 
 def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
     """Return what rows of each arm there are, and their plain means."""
-    count, all_rows = len(cells.arms), cells.counts + cells.dropped
+    count = len(cells.arms)
+    all_rows = cells.counts + cells.dropped
 
     def by_arm(values: Array | Whole) -> Array:
         return np.asarray(np.bincount(cells.arm, values, minlength=count))
 
-    rows, seen = by_arm(cells.counts), by_arm(all_rows)
+    rows = by_arm(cells.counts)
+    seen = by_arm(all_rows)
     planned = np.bincount(cells.plan, all_rows, minlength=len(cells.plans)) @ cells.plans
     sums = by_arm(cells.sums[:, asked.column]) + rows * cells.offset[asked.column]
     below = rows
     if asked.denominator is not None:
         below = by_arm(cells.sums[:, asked.denominator]) + rows * cells.offset[asked.denominator]
-    capped, missing = by_arm(cells.capped[:, asked.column]), by_arm(cells.missing[:, asked.column])
+    capped = by_arm(cells.capped[:, asked.column])
+    missing = by_arm(cells.missing[:, asked.column])
     return tuple(
         ArmSummary(
             arm=label,
@@ -239,8 +246,10 @@ def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
 
 
 def _history(follower: Follower) -> tuple[Moment, ...]:
-    cells, reference = follower.cells, follower.measure.reference
-    count, offset = len(cells.arms), float(cells.offset[follower.measure.column])
+    cells = follower.cells
+    reference = follower.measure.reference
+    count = len(cells.arms)
+    offset = float(cells.offset[follower.measure.column])
     out: list[Moment] = []
     for one in follower.snapshots:
         gaps = gaps_of(one.sequence)

@@ -34,7 +34,9 @@ from orthobandit.logs.results import Effect, Interval, MetricResult
 # Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
 ABOVE, BELOW, OTHER_ABOVE, OTHER_BELOW = range(4)
 POINTS = 65  # of a grid that a ratio is searched on, and of a finer one around the best point
-MOVED, DIFFER = 0.3, 0.1  # how far ratios may move, and differ, in parts of themselves; see _directions
+# how far ratios may move, and differ, in parts of themselves; see _directions
+MOVED = 0.3
+DIFFER = 0.1
 SIDES_OF_ONE = 1e-9  # tolerance of the ends of an interval, relative to the width of its box
 
 Ends = tuple[float, float]
@@ -111,7 +113,9 @@ def ratio_result(
     scores : RatioScores, optional
         If they were followed before.
     """
-    count, reference, labels = len(cells.arms), measure.reference, cells.arms.labels
+    count = len(cells.arms)
+    reference = measure.reference
+    labels = cells.arms.labels
     scores = scores or RatioScores.of(cells, measure)
     level = measure.delta / (count - 1)
     effects = _effects(scores, reference, level, once=once)
@@ -184,7 +188,8 @@ def difference_of_ratios(region: Region | None) -> Interval:
     """
     if region is None:
         return NOTHING
-    one, other = region.quotient(ABOVE, BELOW), region.quotient(OTHER_ABOVE, OTHER_BELOW)
+    one = region.quotient(ABOVE, BELOW)
+    other = region.quotient(OTHER_ABOVE, OTHER_BELOW)
     n, d, n0, d0 = region.centre.tolist()
     estimate = n / d - n0 / d0
 
@@ -214,7 +219,8 @@ def _distances(region: Region, ratios: Array, others: Array) -> Array:
     """Return squared distances of the centre from where two arms have some ratios, in units of the region."""
     rows = np.zeros((len(ratios), 2, 4))
     rows[:, 0, ABOVE] = rows[:, 1, OTHER_ABOVE] = 1.0
-    rows[:, 0, BELOW], rows[:, 1, OTHER_BELOW] = -ratios, -others
+    rows[:, 0, BELOW] = -ratios
+    rows[:, 1, OTHER_BELOW] = -others
     off = rows @ region.centre
     shape = rows @ region.shape @ np.swapaxes(rows, 1, 2)
     (a, b), (_, c) = np.moveaxis(shape[:, 0], 1, 0), np.moveaxis(shape[:, 1], 1, 0)

@@ -45,7 +45,8 @@ def by_segment(
 def _differ(found: Sequence[tuple[SegmentResult, Gaps | None]], arm: int, place: int) -> Heterogeneity:
     """Compare the gap of one arm, which is at a place among the pairs, between segments."""
     ends: list[tuple[str, Interval]] = []
-    estimates, precisions = list[float](), list[float]()
+    estimates = list[float]()
+    precisions = list[float]()
     for result, gaps in found:
         ends.append((result.segment, result.effects[arm].interval))
         if gaps is None:
@@ -57,7 +58,8 @@ def _differ(found: Sequence[tuple[SegmentResult, Gaps | None]], arm: int, place:
     apart = tuple((a, b) for (a, one), (b, two) in combinations(ends, 2) if _is_apart(one, two))
     p_value = None
     if len(estimates) > 1:
-        x, w = np.array(estimates), np.array(precisions)
+        x = np.array(estimates)
+        w = np.array(precisions)
         q = float(w @ (x - w @ x / w.sum()) ** 2)
         p_value = float(chdtrc(len(x) - 1, q))
     first = found[0][0].effects[arm]

@@ -75,8 +75,10 @@ def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Val
 
 def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
     """Say which arm is asked for where it was never drawn."""
-    plans, buckets = np.unique(cells.plan[here]), np.unique(cells.bucket[here])
-    plan, arm = int(plans[0]), int(np.argmax(blind[plans[0]]))
+    plans = np.unique(cells.plan[here])
+    buckets = np.unique(cells.bucket[here])
+    plan = int(plans[0])
+    arm = int(np.argmax(blind[plans[0]]))
     names = ", ".join(str(one) for one in plans[:5]) + (", …" if len(plans) > 5 else "")
     begin = when(cells, float(cells.times[buckets[0]]))
     return (

@@ -75,7 +75,8 @@ def compare(cells: Cells, question: Question, metric: int = 0) -> tuple[Rival, .
     tuple of Rival
         All methods of an arm, then of the next; an estimate is None where the method has none.
     """
-    strata, labels = Strata.of(cells, metric), cells.arms.labels
+    strata = Strata.of(cells, metric)
+    labels = cells.arms.labels
     reference = 0 if question.reference is None else cells.arms.index(question.reference)
     others = [arm for arm in range(len(labels)) if arm != reference]
     alpha = question.delta / max(len(others), 1)

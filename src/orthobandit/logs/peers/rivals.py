@@ -84,7 +84,9 @@ def _around(part: Part, centre: Array | float) -> tuple[Array, Array]:
 
 def naive(pair: Pair, alpha: float) -> Found | None:
     """Difference in means with Welch's interval; None with fewer than two rows of an arm."""
-    means, errors, freedoms = [], [], []
+    means = []
+    errors = []
+    freedoms = []
     for n, s, q in (pair.arm, pair.over):
         count = float(n.sum())
         if count < 2:
@@ -108,7 +110,10 @@ def stratified(pair: Pair, alpha: float) -> Found | None:
     variances = [_within(part, some) for part in (pair.arm, pair.over)]
     if variances[0] is None or variances[1] is None:
         return None
-    n, s, k, u = n[some], s[some], k[some], u[some]
+    n = n[some]
+    s = s[some]
+    k = k[some]
+    u = u[some]
     weight = n * k / (n + k)
     error = np.sum(weight**2 * (variances[0] / n + variances[1] / k)) / weight.sum() ** 2
     estimate = np.sum(weight * (s / n - u / k)) / weight.sum()
@@ -124,7 +129,8 @@ def _within(part: Part, some: Mask) -> float | None:
 
 def weighted(pair: Pair, alpha: float) -> Found | None:
     """Difference of Hájek's means, with weights 1/p; the linearised variance."""
-    means, error = [], 0.0
+    means = []
+    error = 0.0
     for (n, s, q), p in ((pair.arm, pair.p_arm), (pair.over, pair.p_over)):
         inverse = np.where(n > 0, 1.0 / np.where(p > 0, p, 1.0), 0.0)
         total = float(inverse @ n)
@@ -140,14 +146,18 @@ def apart(pair: Pair, alpha: float) -> Found | None:
 
     With S of an arm as h·(Γ − mean)/Σh, the squared error is Σ (S − S′)² over rows.
     """
-    later, sides = pair.later(), []
+    later = pair.later()
+    sides = []
     parts = ((later.arm, later.p_arm, later.plugs[0]), (later.over, later.p_over, later.plugs[1]))
     for part, p, plug in parts:
-        safe, total = np.where(p > 0, p, 1.0), float(np.sqrt(p) @ later.rows)
+        safe = np.where(p > 0, p, 1.0)
+        total = float(np.sqrt(p) @ later.rows)
         if total == 0:
             return None
         sums, squares = _around(part, plug)
-        pushed, spread, weight = sums / safe, squares / safe**2, np.sqrt(p) / total
+        pushed = sums / safe
+        spread = squares / safe**2
+        weight = np.sqrt(p) / total
         mean = float(weight @ (later.rows * plug + pushed))
         sides.append((mean, weight, plug - mean, pushed, spread))
     (mean, weight, off, pushed, spread), (other, heft, beside, pulled, extent) = sides

@@ -76,7 +76,9 @@ class Strata:
         """Return the strata with a level (B,) taken from each bucket; one whose level is NaN is left out."""
         shift = levels[self.bucket[self.stratum]]
         kept = np.isfinite(shift)
-        m, n, s = shift[kept], self.counts[kept], self.sums[kept]
+        m = shift[kept]
+        n = self.counts[kept]
+        s = self.sums[kept]
         # Squares that are left of large ones may be below 0 by their rounding.
         squares = np.maximum(self.squares[kept] - 2.0 * m * s + n * m**2, 0.0)
         return replace(

@@ -79,7 +79,8 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     """
     check_question(opened, question)
     clock = clock_of(opened, question)
-    offset, guessed = offsets(opened, question), slopes(opened, question)
+    offset = offsets(opened, question)
+    guessed = slopes(opened, question)
     groups, rows = _grouped(opened, question, clock, (offset, guessed))
     found = moments(groups, rows, question)
     _check_groups(opened, question, groups)
@@ -115,9 +116,11 @@ def _grouped(
     rows = rows_of(opened, question, clock, is_masked=is_masked)
     if question.unit is not None:
         rows = units_of(rows, question.window)
-    table, keys = rows.table, list(rows.attributes)
+    table = rows.table
+    keys = list(rows.attributes)
     if clock.column is not None:
-        table, keys = table.mutate(bucket=clock.bucket(table.when)), ["bucket", *keys]
+        table = table.mutate(bucket=clock.bucket(table.when))
+        keys = ["bucket", *keys]
     wanted = aggregates(table, rows, question, *guesses)
     return opened.fetch(table.group_by(keys).aggregate(**wanted)), rows
 
@@ -145,7 +148,8 @@ def _refuse_times(opened: Opened, name: str) -> None:
     when, is_clock = when_of(opened, name)
     bad = opened.table.filter(when.isnull())
     total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
-    count, empty = total["n"][0].as_py(), int(total["empty"][0].as_py())
+    count = total["n"][0].as_py()
+    empty = int(total["empty"][0].as_py())
     where = first_row(opened, when.isnull())
     if count == empty:
         raise InputError(f"time={name!r} is missing in {count:,} rows{where}; mend these or leave them out")
@@ -167,7 +171,8 @@ def _check_size(question: Question, found: Moments) -> None:
 def _cells(question: Question, clock: Clock, groups: Any, found: Moments, origin: Drawn) -> Cells:
     size = len(groups)
     segments, segment = _segments(question, groups)
-    buckets, bucket = np.zeros(1, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    buckets = np.zeros(1, dtype=np.int64)
+    bucket = np.zeros(size, dtype=np.int64)
     if clock.column is not None:
         buckets, bucket = np.unique(groups["bucket"].to_numpy().astype(np.int64), return_inverse=True)
     order = np.lexsort((segment, origin.arm, origin.plan, bucket))
@@ -220,7 +225,8 @@ def _unit_counts(question: Question, groups: Any, found: Moments) -> UnitCounts 
 
 def _are_binary(cells: Cells) -> Mask:
     """Return which columns hold only 0 and 1: then, and only then, Σv² = Σv with v in [0, 1]."""
-    offset, kept = cells.offset, cells.counts > 0
+    offset = cells.offset
+    kept = cells.counts > 0
     own = np.diagonal(cells.products, axis1=1, axis2=2)
     squares = own + 2 * offset * cells.sums + cells.counts[:, np.newaxis] * offset**2
     sums = cells.sums + cells.counts[:, np.newaxis] * offset

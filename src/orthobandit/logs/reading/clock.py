@@ -18,7 +18,9 @@ from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.engine import Opened, ibis
 
-HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
+HOUR = 3600.0
+DAY = 86400.0
+WEEK = 604800.0
 WIDTHS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": WEEK}
 MONDAY = -3 * DAY  # 1970 began on a Thursday
 UNITS = 5000  # buckets of numbers that are one unit long; later ones double whenever time has doubled
@@ -82,7 +84,8 @@ class Clock:
 
 def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
     """Return an expression of times that can be ordered, NULL where there is none, and if it is a clock."""
-    column, kind = opened.table[name], opened.schema[name]
+    column = opened.table[name]
+    kind = opened.schema[name]
     if kind.is_timestamp():
         return column, True
     if kind.is_date():

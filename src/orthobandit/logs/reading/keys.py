@@ -25,7 +25,8 @@ def coded(column: Any) -> Coded:
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     order = sorted(range(len(values)), key=lambda place: (str(type(values[place])), values[place]))
     rank = np.empty(len(values) + 1, dtype=np.int64)
-    rank[np.asarray(order, dtype=np.int64)], rank[-1] = np.arange(len(values)), -1
+    rank[np.asarray(order, dtype=np.int64)] = np.arange(len(values))
+    rank[-1] = -1
     return Coded(rank[codes], tuple(text_of(values[place]) for place in order))
 
 

@@ -36,7 +36,8 @@ def refuse_missing(opened: Opened, question: Question) -> None:
 
 
 def _shares(groups: Any, missing: Any) -> str:
-    keys, rows = coded(groups["arm"]), groups["n"].to_numpy()
+    keys = coded(groups["arm"])
+    rows = groups["n"].to_numpy()
     shown = [
         f"{keys.texts[keys.codes[place]]} {missing[place] / rows[place]:.2%}"
         for place in np.argsort(keys.codes)[:8]

@@ -64,7 +64,8 @@ def _offset(values: Array) -> float:
     if not values.size or np.all((values == 0) | (values == 1)):
         return 0.0
     with np.errstate(over="ignore"):
-        middle, spread = float(np.median(values)), float(values.std())
+        middle = float(np.median(values))
+        spread = float(values.std())
     if abs(middle) <= FAR * spread:
         return 0.0
     if spread == 0:
@@ -80,7 +81,8 @@ def slopes(opened: Opened, question: Question) -> Array | None:
     """
     if not question.covariates or question.unit is not None:
         return None
-    q, measured = len(question.columns), len(question.measured)
+    q = len(question.columns)
+    measured = len(question.measured)
     values = np.stack(
         [opened.sample[name].cast("float64", safe=False).to_numpy() for name in question.columns], axis=1
     )
@@ -98,7 +100,8 @@ def slopes(opened: Opened, question: Question) -> Array | None:
 def pairs_of(question: Question) -> list[tuple[int, int]]:
     """Return the pairs (i ≤ j) of columns whose products somebody needs."""
     names = question.columns
-    measured, pairs = len(question.measured), []
+    measured = len(question.measured)
+    pairs = []
     for i in range(len(names)):
         pairs += [(i, j) for j in range(i, len(names)) if i == j or j >= measured]
     for ratio in question.ratios:
@@ -111,8 +114,10 @@ def aggregates(
     table: Any, rows: Rows, question: Question, offset: Array, guessed: Array | None
 ) -> dict[str, Any]:
     """Return the expressions to aggregate, by the names under which :func:`moments` finds them."""
-    package, out = ibis(), {"n": table.count()}
-    caps, names = question.caps or {}, question.columns
+    package = ibis()
+    out = {"n": table.count()}
+    caps = question.caps or {}
+    names = question.columns
     kept: Any = None
     if rows.is_masked and question.missing == "drop":
         kept = table.m0 == 0

@@ -43,7 +43,8 @@ def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Dra
     arms, notes = arms_of(question, keys, laws)
     arm = arm_numbers(opened, question, arms, keys, counts)
     if question.split is not None:
-        plans, plan = _split(question.split, arms)[np.newaxis], np.zeros(len(arm), dtype=np.int64)
+        plans = _split(question.split, arms)[np.newaxis]
+        plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
         plans, plan = _named_plans(question, arms, coded(groups["plan"]), laws, counts)
     elif len(question.probabilities) == 1:
@@ -72,7 +73,8 @@ def _split(split: Mapping[str, float] | str, arms: ArmSet) -> Array:
 
 def _law(name: str, law: Mapping[str, float], arms: ArmSet) -> Array:
     """Return {arm: probability} as (K,); arms that are not named have 0."""
-    p, places = np.zeros(len(arms)), {label: place for place, label in enumerate(arms.labels)}
+    p = np.zeros(len(arms))
+    places = {label: place for place, label in enumerate(arms.labels)}
     for label, value in law.items():
         if str(label) not in places:
             raise LabelError(f"{name} names the arm {label!r}; {nearest(label, arms.labels)}")
@@ -167,7 +169,8 @@ def _check_played(opened: Opened, question: Question, found: Drawn, counts: Whol
     if not np.any(zero):
         return
     label = found.arms.labels[found.arm[int(np.argmax(zero))]]
-    column, where = opened.table[question.arm], ""
+    column = opened.table[question.arm]
+    where = ""
     if len(question.probabilities) > 1:
         place = columns_of_arms(question.probabilities, found.arms.labels)[found.arms.index(label)]
         p = opened.table[question.probabilities[place]]

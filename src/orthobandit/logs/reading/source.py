@@ -150,7 +150,9 @@ def _from_ibis(source: Any) -> Opened:
 
 def _from_spark(source: Any) -> Opened:
     package = ibis()
-    session, zone, opened = source.sparkSession, "spark.sql.session.timeZone", Opened(None, "the Spark frame")
+    session = source.sparkSession
+    zone = "spark.sql.session.timeZone"
+    opened = Opened(None, "the Spark frame")
     with opened.kept(), engine(opened.name):
         before = session.conf.get(zone)
         opened.closers.append(lambda: session.conf.set(zone, before))  # which Ibis makes UTC
@@ -256,7 +258,8 @@ def _only_settled(opened: Opened) -> Opened:
             "the export has no column 'settled', so draws whose rewards were still awaited count as they are:"
             " export it again with this release, or leave out draws younger than the window",
         )
-    opened.table, opened.is_ordered = table.filter(kept), False
+    opened.table = table.filter(kept)
+    opened.is_ordered = False
     opened.fields = {
         "arm": "arm",
         "time": "at",

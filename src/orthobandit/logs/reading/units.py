@@ -28,7 +28,8 @@ def units_of(rows: Rows, window: float | None) -> Rows:
     covariates. Metrics are sums over its rows within the window; one that is missing in any of these rows is
     missing (NULL).
     """
-    table, package = rows.table, ibis()
+    table = rows.table
+    package = ibis()
     order = [*(["when"] if rows.clock.column else []), *rows.attributes]
     order += [f"x{place}" for place in range(rows.measured, rows.columns)]
     own = package.window(group_by="unit")
@@ -61,7 +62,8 @@ def _fixed(rows: Rows) -> list[str]:
 
 def _totals(table: Any, rows: Rows, counted: Any) -> dict[str, Any]:
     """Return the sums of metrics over rows that count (all of them if None)."""
-    package, totals = ibis(), {}
+    package = ibis()
+    totals = {}
     for place in range(rows.measured):
         value = table[f"x{place}"]
         total = value.sum(where=counted)

@@ -10,7 +10,9 @@ import numpy as np
 from orthobandit._foundation.files import pyarrow
 from orthobandit.errors import FileFormatError, InputWarning
 
-COST, CHOSEN, PROBABILITY = "_label_cost", "_label_action", "_label_probability"
+COST = "_label_cost"
+CHOSEN = "_label_action"
+PROBABILITY = "_label_probability"
 
 
 def read_vw(path: str | Path) -> tuple[Any, dict[str, Any]]:
@@ -58,7 +60,8 @@ def read_vw(path: str | Path) -> tuple[Any, dict[str, Any]]:
 
 def _decisions(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], int]:
     """Return (line, decision) of every decision, and how many lines are none."""
-    found, others = [], 0
+    found = []
+    others = 0
     try:
         with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
@@ -86,7 +89,8 @@ def _entry(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _decision(path: Path, number: int, entry: dict[str, Any]) -> dict[str, Any]:
-    actions, p = entry.get("a") or [], entry.get("p") or []
+    actions = entry.get("a") or []
+    p = entry.get("p") or []
     try:
         if len(actions) != len(p):
             raise ValueError(f"'a' has {len(actions)} actions, 'p' {len(p)} probabilities")

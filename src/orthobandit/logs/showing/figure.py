@@ -84,10 +84,8 @@ def _over_time(axes: Any, analysis: Analysis, metric: MetricResult) -> None:
     for arm in arms:
         (drawn,) = axes.plot(times, [_or_nan(one.estimates[arm]) for one in moments])
         drawn.set_label(printable(metric.effects[arm].arm))
-        lows, highs = (
-            [_or_nan(one.lows[arm]) for one in moments],
-            [_or_nan(one.highs[arm]) for one in moments],
-        )
+        lows = [_or_nan(one.lows[arm]) for one in moments]
+        highs = [_or_nan(one.highs[arm]) for one in moments]
         axes.fill_between(times, lows, highs, color=drawn.get_color(), alpha=0.15, linewidth=0)
     axes.set_ylim(scale.low, scale.high)
     axes.axhline(0.0, color="0.3", linewidth=1)

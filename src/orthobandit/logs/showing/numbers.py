@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from orthobandit.logs.results import Interval
 from orthobandit.showing.text import is_known, places_of, span
 
-HOUR, DAY = 3600.0, 86400.0
+HOUR = 3600.0
+DAY = 86400.0
 
 
 def number(value: float | None, places: int | None = None, sign: str = "") -> str:

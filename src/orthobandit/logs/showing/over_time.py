@@ -45,7 +45,8 @@ def gaps_over_time(analysis: Analysis, metric: MetricResult) -> str:
     for arm in arms:
         effect = metric.effects[arm]
         scale = value_scale(moments, arms if len(arms) <= SHARED else [arm])
-        lows, highs = [one.lows[arm] for one in moments], [one.highs[arm] for one in moments]
+        lows = [one.lows[arm] for one in moments]
+        highs = [one.highs[arm] for one in moments]
         marks = band(places, lows, highs, scale)
         marks += line(places, [one.estimates[arm] for one in moments], scale)
         title = f"gap of {effect.arm} to {effect.over} over time; at the end {gap_words(effect)}"
@@ -146,7 +147,8 @@ def _legend(kinds: Sequence[tuple[str, str]]) -> str:
 
 
 def _panels(pictures: Sequence[str]) -> str:
-    first, rest = pictures[:PANELS], pictures[PANELS:]
+    first = pictures[:PANELS]
+    rest = pictures[PANELS:]
     seen = f'<div class="panels">{"".join(first)}</div>'
     if not rest:
         return seen

@@ -155,7 +155,8 @@ def _over_time(analysis: Analysis) -> str:
             is_first = metric is analysis.metrics[0]
             out.append(f"<h3>{shown(title)}</h3>{body}" if is_first else _folded(title, body))
     for metric in analysis.metrics[:1]:
-        level, shares = level_over_time(analysis, metric), shares_over_time(analysis, metric)
+        level = level_over_time(analysis, metric)
+        shares = shares_over_time(analysis, metric)
         out.append(f"<h3>{shown(f'Level of {metric.name}')}</h3>{level}" if level else "")
         out.append(f"<h3>Share of rows by arm, in per cent</h3>{shares}" if shares else "")
     return "".join(out)

@@ -17,7 +17,8 @@ def without(run: Run, policy: Settings, arms: ArmSet, tally: Tally, arm: int) ->
     """Return the run without an arm; arms that only it, or tests against it, had dropped come back."""
     run = _closed(run, policy, arms, tally)
     retired = run.retired | (np.arange(len(arms)) == arm)
-    active, again = ~retired, np.zeros(len(arms), dtype=np.bool_)
+    active = ~retired
+    again = np.zeros(len(arms), dtype=np.bool_)
     if run.stage == 2:
         again = run.met[:, arm]
         run = _tested_again(run, again)
@@ -34,7 +35,8 @@ def _tested_again(run: Run, again: Mask) -> Run:
     knows such rewards could begin a test just before a run of bad luck. Given all that was drawn before its
     start, a test that begins with the next draw fails wrongly with probability α, whoever chose the moment.
     """
-    diagonal, spent = np.diag(again), np.where(again, run.left / 2.0, 0.0)
+    diagonal = np.diag(again)
+    spent = np.where(again, run.left / 2.0, 0.0)
     return replace(
         run.with_evidence(lambda pairs: np.where(diagonal, 0.0, pairs)),
         alpha=np.where(diagonal, np.diag(spent), run.alpha),
@@ -47,7 +49,8 @@ def _tested_again(run: Run, again: Mask) -> Run:
 def extended(run: Run, policy: Settings, sets: tuple[ArmSet, ArmSet], tally: Tally) -> Run:
     """Return the run with the arms of the second set, which begins with those of the first."""
     old, arms = sets
-    before, count = len(old), len(arms)
+    before = len(old)
+    count = len(arms)
     run = _closed(run, policy, old, tally)
     # Differences of positions in the old basis, mapped to the new one.
     centre = arms.positions[:before].mean(axis=0)
@@ -97,7 +100,8 @@ def _reopened(run: Run, policy: Settings, arms: ArmSet) -> Run:
         return run
     length = np.maximum(np.ceil(policy.growth * run.rounds), SHORTEST).astype(np.int64)
     length = run.length - run.late if run.stage < 2 else length
-    p, none = np.array(wide_plan(arms, run.retired)), np.zeros_like(run.late)
+    p = np.array(wide_plan(arms, run.retired))
+    none = np.zeros_like(run.late)
     return replace(run, probabilities=p, length=np.asarray(length), late=none, designed=none)
 
 
@@ -110,7 +114,8 @@ def _grown(pairs: Array | Whole, count: int, fill: float) -> Array:
 def _shared(run: Run, before: int, own: tuple[float, float]) -> Run:
     """Give new pairs of old arms half of what each row has left, and new arms what all had at first."""
     count, for_arms, for_pairs = len(run.left), *own
-    alpha, spent = run.alpha.copy(), np.full(count, for_arms + for_pairs)
+    alpha = run.alpha.copy()
+    spent = np.full(count, for_arms + for_pairs)
     spent[:before] = run.left[:before] / 2.0
     alpha[:before, before:] = (spent[:before] / (count - before))[:, np.newaxis]
     alpha[before:] = for_pairs / (count - 1)

@@ -16,13 +16,16 @@ RESERVE = 0.02  # of δ that is kept for arms that come and go
 SHOWN = 0.03
 # Shares of what is left for the bounds on all pairs, the rest being for the tests of the arms. Where an ε can
 # end the experiment, bounds decide when; where it cannot, they are for the reader.
-BOUNDS_THAT_STOP, BOUNDS_TO_READ = 0.5, 0.02
+BOUNDS_THAT_STOP = 0.5
+BOUNDS_TO_READ = 0.02
 TINY = 1e-100  # stands in for a gap or a variance of zero
 SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
-EARLY, LEAST, MOST = 0.3, 3.0, 600.0
+EARLY = 0.3
+LEAST = 3.0
+MOST = 600.0
 
 
 def own_delta(policy: Settings) -> float:

@@ -91,14 +91,16 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
     Solves min_p (Σ p·cost) × max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹}. An arm costs its estimated gap, and
     every arm what the leader may lack: the largest expected improvement of another arm over it.
     """
-    leader, others = wanted.pairs[:, 0], wanted.pairs[:, 1]
+    leader = wanted.pairs[:, 0]
+    others = wanted.pairs[:, 1]
     difference = arms.positions[others] - arms.positions[leader]
     solved = solve_ridge(gram, difference, ridge)
     error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
     costs = np.full(len(arms), least_cost(wanted.gaps, error))
     costs[others] += wanted.gaps
     costs /= costs.max()
-    p, left = np.zeros(len(arms)), np.flatnonzero(active)
+    p = np.zeros(len(arms))
+    left = np.flatnonzero(active)
     found = contrast_weights(arms.positions[left], wanted.contrasts(arms), costs=costs[left], gap=GAP)
     if found is None:
         settings: dict[str, Any] = {"gap": GAP, "support": active}

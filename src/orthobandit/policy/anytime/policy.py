@@ -62,8 +62,8 @@ class AnytimeElimination:
     Rounds come in batches that grow by a constant factor. Every batch adds to unbiased estimates of all
     pairs (:mod:`orthobandit.estimate.augmented`), whose intervals hold at all times at once
     (:mod:`orthobandit.estimate.confidence.modes`). Every arm is tested against the leader of the moment: if
-    it is best, it is no worse than any rival, whichever the past suggests. Arms that fail are dropped, and the
-    next batch is planned for the pairs that are still open. The first two batches, which warm up the
+    it is best, it is no worse than any rival, whichever the past suggests. Arms that fail are dropped, and
+    the next batch is planned for the pairs that are still open. The first two batches, which warm up the
     baseline and tune the boundaries, are not counted. Beyond the paper (Kim, Kim & Oh 2025): no unknown
     constants, and no union over rivals.
 

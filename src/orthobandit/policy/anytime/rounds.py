@@ -30,7 +30,9 @@ from orthobandit.policy.anytime.settings import Settings
 
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
-EARLIER, NEWEST = 0.7, 0.3  # weights of the batches before and of the newest in the variance of a residual
+# weights of the batches before and of the newest in the variance of a residual
+EARLIER = 0.7
+NEWEST = 0.3
 # Names of the arrays of evidence, one entry a pair, and on the diagonal one a test.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
 
@@ -140,7 +142,8 @@ class Rounds:
         )
         rivals = plan.rivals
         if rivals is None or np.any(rivals < 0):
-            run, count = replace(then._regressed(arms, tally), noise=self.noise), 0
+            run = replace(then._regressed(arms, tally), noise=self.noise)
+            count = 0
         else:
             geometry = PairGeometry.of(arms.positions, plan.probabilities)
             run = then.absorbed(policy.confidence, arms, geometry, tally, rivals)
@@ -166,7 +169,8 @@ class Rounds:
         if self.phase == 0:
             most = np.where(self.rounds > tally.rounds, tally.largest.max(axis=-1), 0.0)
             return replace(self, largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
-        alone, before = Sizes().and_of(tally), self._sizes()
+        alone = Sizes().and_of(tally)
+        before = self._sizes()
         # What was large were differences between arms, before they were known: nothing that noise did.
         anew = SETTLED * alone.largest < before.largest
         anew &= before.largest <= 2.0 * np.ptp(self.values, axis=-1)
@@ -217,7 +221,8 @@ class Rounds:
             pooled=pooled,
         )
         now = self.evidence().and_of(batch, self.tuning(), confidence)
-        met, against = self.met.copy(), rivals[..., np.newaxis]
+        met = self.met.copy()
+        against = rivals[..., np.newaxis]
         before = np.take_along_axis(met, against, axis=-1)
         np.put_along_axis(met, against, before | kept[..., np.newaxis], axis=-1)
         return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})

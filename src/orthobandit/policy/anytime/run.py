@@ -31,8 +31,11 @@ class Run(Rounds):
     @classmethod
     def fresh(cls, arms: ArmSet, policy: Settings) -> "Run":
         """Return one run, without leading axes, before the first round."""
-        k, r = len(arms), arms.dimension
-        pairs, none, nothing = np.zeros((k, k)), np.zeros((), dtype=np.int64), np.zeros(())
+        k = len(arms)
+        r = arms.dimension
+        pairs = np.zeros((k, k))
+        none = np.zeros((), dtype=np.int64)
+        nothing = np.zeros(())
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),
@@ -158,7 +161,8 @@ class Run(Rounds):
 
     def _upper_bounds(self, confidence: Confidence, leader: Whole, others: Mask) -> Array:
         """Return the most that each of the others (..., K) can be better than the leader; 0 for the rest."""
-        out, index = np.zeros(others.shape), np.asarray(leader)[..., np.newaxis, np.newaxis]
+        out = np.zeros(others.shape)
+        index = np.asarray(leader)[..., np.newaxis, np.newaxis]
 
         def column(pairs: Array) -> Array:
             every = np.broadcast_to(pairs, (*others.shape, others.shape[-1]))
@@ -182,7 +186,8 @@ class Run(Rounds):
 
     def _replanned(self, policy: Settings, arms: ArmSet) -> Array:
         """Return the distribution (K,) to play next."""
-        survivors, leader = np.flatnonzero(self.active), int(self.leader)
+        survivors = np.flatnonzero(self.active)
+        leader = int(self.leader)
         others = survivors[np.any(arms.positions[survivors] != arms.positions[leader], axis=1)]
         gaps = np.maximum(self.values[leader] - self.values[others], 0.0)
         wanted = Wanted.of(leader, others, gaps, self._leads(others))
@@ -210,7 +215,8 @@ class Run(Rounds):
         same = (self.leader == before.leader) & np.all(self.active == before.active, axis=-1)
         stays = (same & (self.rounds < REDESIGN * self.designed)) | (self.declared >= 0)
         length = np.where(self.declared >= 0, self.length, run.length)
-        p, designed = np.array(self.probabilities), np.where(stays, self.designed, self.rounds)
+        p = np.array(self.probabilities)
+        designed = np.where(stays, self.designed, self.rounds)
         for place in np.argwhere(~stays):
             at = tuple(place)
             p[at] = Run.of(self, at)._replanned(policy, arms)

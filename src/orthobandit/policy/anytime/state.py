@@ -120,8 +120,10 @@ class AnytimeState:
 
 def _shapes(arms: ArmSet) -> dict[str, tuple[type, tuple[int, ...]]]:
     """Return type and shape, without the batch, of every array of a state."""
-    k, r = len(arms), arms.dimension
-    arm, pair = (k,), (k, k)
+    k = len(arms)
+    r = arms.dimension
+    arm = (k,)
+    pair = (k, k)
     numbers = ("stage", "length", "late", "rounds", "designed", "plans", "watched", "leader", "declared")
     whole: dict[str, tuple[type, tuple[int, ...]]] = dict.fromkeys(numbers, (np.int64, ()))
     real: dict[str, tuple[type, tuple[int, ...]]] = {

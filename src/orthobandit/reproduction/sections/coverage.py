@@ -62,7 +62,8 @@ class Coverage:
 
     def cells(self, scope: Scope) -> list[Cell]:
         """Return every mode under every shift, in pieces."""
-        runs, rounds = scope.pick(*RUNS), scope.pick(*ROUNDS)
+        runs = scope.pick(*RUNS)
+        rounds = scope.pick(*ROUNDS)
         shifts = QUICK if scope.is_quick else tuple(SHIFTS)
         return [
             Cell(

@@ -61,7 +61,8 @@ class ErrorFigure:
 
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return whether runs stay below the level, and what the exact design gains."""
-        found, gains = [], []
+        found = []
+        gains = []
         for d, count in distinct(data["errors"], "dimension", "count"):
             tops = [_scaled(data, d, count, design, "error")[1].max(axis=0) for design in DESIGNS]
             pairs = {design: _scaled(data, d, count, design, "pair_error")[1] for design in DESIGNS}

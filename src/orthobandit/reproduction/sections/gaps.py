@@ -13,7 +13,8 @@ from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, where
 from orthobandit.theory import bai_rounds, phases_needed
 
-DELTA, DIMENSION = 0.05, 8
+DELTA = 0.05
+DIMENSION = 8
 POWERS = ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 7, 8))  # gaps are 2 to minus these
 COUNTS = (9, 17, 33, 65)  # arms of the one-hot instances whose number varies
 SETS = (14, 20)  # arm sets of the linear instances

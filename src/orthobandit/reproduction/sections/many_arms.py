@@ -25,7 +25,8 @@ RUNS = (6, 10)  # on each set
 GIVEN_UP = 10**9
 MARGIN = 0.1
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})
-FEW, MOST = MANY[1], MANY[2]
+FEW = MANY[1]
+MOST = MANY[2]
 
 
 @dataclass(frozen=True)

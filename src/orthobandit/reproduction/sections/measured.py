@@ -72,7 +72,8 @@ class Measured:
         The error is that of the linearised logarithm. Give one pair for each thing that was drawn
         independently: means over runs on one arm set, not the runs.
         """
-        over, under = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+        over = np.asarray(top, dtype=np.float64)
+        under = np.asarray(bottom, dtype=np.float64)
         logarithm = log(over.mean() / under.mean())
         parts = over / over.mean() - under / under.mean()
         return cls.estimate(logarithm, _error(parts), parts.size - 1).exponentiated()
@@ -218,7 +219,9 @@ def schedule_worst(horizon: int, dimension: int, part: str = PARTS[0]) -> float:
     >>> schedule_worst(2**20, 8) / schedule_worst(2**18, 8)
     2.0
     """
-    d, end, worst = dimension, 0.0, 0.0
+    d = dimension
+    end = 0.0
+    worst = 0.0
     arms = log(8 * 9 * horizon) if part == PARTS[2] else log(d * (d + 1) * horizon)
     for phase in range(1, 100):
         epsilon = 2.0**-phase

@@ -60,7 +60,8 @@ class RatioTable:
 
     def setting(self, scope: Scope) -> str:
         """Return what is run."""
-        sets, runs = scope.pick(*self.sets), scope.pick(*self.runs)
+        sets = scope.pick(*self.sets)
+        runs = scope.pick(*self.runs)
         many = f"{runs} runs on each of {sets} arm sets" if sets > 1 else f"{runs} runs"
         return f"{self.about}; {many}, with the same seeds for all policies."
 

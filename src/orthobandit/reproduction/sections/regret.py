@@ -90,7 +90,8 @@ class RegretFigure:
 
     def _sweep(self, size: Size, label: str, variant: str, scale: float, scope: Scope) -> Sweep:
         contender = self.contenders[label]
-        horizon, runs = scope.pick(*size.rounds), contender.runs_at(scale, scope)
+        horizon = scope.pick(*size.rounds)
+        runs = contender.runs_at(scale, scope)
         shape = {"dimension": size.dimension, "count": size.count, "gap": 0.5}
         return Sweep(
             policies={label: Part(contender.kind, contender.settings_at(variant, scale, scope))},
@@ -113,7 +114,8 @@ class RegretFigure:
         found = []
         for (size,) in distinct(data["runs"], "size"):
             runs = where(data["runs"], size=size)
-            narrow, wide = self.tunings(runs, wide=False), self.tunings(runs, wide=True)
+            narrow = self.tunings(runs, wide=False)
+            wide = self.tunings(runs, wide=True)
             own = narrow[REFERENCE]
             for label, its in narrow.items():
                 margin = self.contenders[label].margin
@@ -156,7 +158,8 @@ class RegretFigure:
 
     def grids(self, data: Data) -> list[Grid]:
         """Return ours beside the peers in hindsight, then every tuning with the chosen one marked."""
-        every, beside = [], []
+        every = []
+        beside = []
         hindsight: dict[bool, dict[str, list[Tuned]]] = {False: {}, True: {}}
         for (size,) in distinct(data["runs"], "size"):
             runs = where(data["runs"], size=size)
@@ -164,7 +167,8 @@ class RegretFigure:
                 {label: best(its) for label, its in self.tunings(runs, wide=is_wide).items()}
                 for is_wide in (False, True)
             )
-            hindsight[False][size], hindsight[True][size] = list(narrow.values()), list(wide.values())
+            hindsight[False][size] = list(narrow.values())
+            hindsight[True][size] = list(wide.values())
             for label in wide:
                 beside.append(_beside(size, wide[label], runs))
                 if not self.contenders[label].is_untuned:
@@ -254,7 +258,8 @@ def _as_good(size: str, its: Sequence[Tuned], own: Sequence[Tuned], margin: floa
 def _flat(size: str, own: Tuned, curves: Columns) -> Verdict:
     """Return whether regret has all but stopped growing, from the runs on each arm set."""
     rows = own.rows(curves)
-    late, first = [], []
+    late = []
+    first = []
     for (instance,) in distinct(rows, "instance"):
         regret = grouped(where(rows, instance=instance), "round", "regret")[1].mean(axis=1)
         tenth = len(regret) // 10
@@ -276,7 +281,8 @@ def _flat(size: str, own: Tuned, curves: Columns) -> Verdict:
 
 
 def _beside(size: str, one: Tuned, runs: Columns) -> list[str]:
-    rows, regret = one.rows(runs), one.regret
+    rows = one.rows(runs)
+    regret = one.regret
     error = "–" if regret.error is None else f"{regret.error:,.0f}"
     declared = f"{np.mean(rows['is_correct']):.0%}"
     return [size, one.label, one.tuning, f"{regret.value:,.0f}", error, declared, str(len(rows["regret"]))]

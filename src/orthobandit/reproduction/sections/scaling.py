@@ -200,7 +200,8 @@ def _plans(data: Data) -> Verdict:
     plans = where(data["runs"], check="plans")
     most = []
     for (horizon,) in distinct(plans, "horizon"):
-        phase, begun = 0, 0
+        phase = 0
+        begun = 0
         while begun < horizon:
             phase += 1
             begun += theory_phase_rounds(phase, 1 / horizon, PLAN_ARMS - 1, PLAN_ARMS)

@@ -52,7 +52,8 @@ class Survivors:
 
     def cells(self, scope: Scope) -> list[Cell]:
         """Return every instance under every shift."""
-        runs, rounds = scope.pick(*RUNS), scope.pick(*ROUNDS)
+        runs = scope.pick(*RUNS)
+        rounds = scope.pick(*ROUNDS)
         return [
             Cell(
                 task=TASK,

@@ -71,7 +71,8 @@ def _plans(database: Database) -> Iterator[Finding]:
 def _experiment(where: str | Path, name: str) -> Iterator[str]:
     try:
         with Experiment.open(where, name=name) as experiment:
-            audit, replay = experiment.audit(), experiment.replay()
+            audit = experiment.audit()
+            replay = experiment.replay()
     except InputError as error:
         yield f"cannot be checked, but from Python: {error}"
         return

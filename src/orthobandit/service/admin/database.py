@@ -31,7 +31,8 @@ class Database(NamedTuple):
 def opened(where: str | Path) -> Iterator[Database]:
     """Open a database; errors have their names."""
     url = address(where)
-    file, engine = file_of(url), connected(url, PATIENCE)
+    file = file_of(url)
+    engine = connected(url, PATIENCE)
     name = str(file or url)
     try:
         with named_errors(name, engine.dialect.dbapi):

@@ -46,13 +46,15 @@ class Kept:
             return
         self._check()
         by_name = {table.name: table for table in TABLES}
-        table, columns = TABLES[0], list[str]()
+        table = TABLES[0]
+        columns = list[str]()
         for line in self._lines():
             data = json.loads(line)
             if isinstance(data, list):
                 yield table, dict(zip(columns, map(_value, data), strict=True))
             elif "table" in data:
-                table, columns = by_name[data["table"]], data["columns"]
+                table = by_name[data["table"]]
+                columns = data["columns"]
 
     def _is_sqlite(self) -> bool:
         with self.path.open("rb") as file:
@@ -71,7 +73,9 @@ class Kept:
 
     def _check(self) -> None:
         """Read everything once: nothing is restored of a file that is damaged."""
-        digest, last, first = sha256(), b"", b""
+        digest = sha256()
+        last = b""
+        first = b""
         for line in self._lines():
             if not first:
                 first = line
@@ -92,7 +96,10 @@ class Kept:
                 about[key] for key in ("orthobandit", "format", "version", "release")
             )
         except (ValueError, TypeError, KeyError):
-            kind, form, version, release = "", 0, "", ""
+            kind = ""
+            form = 0
+            version = ""
+            release = ""
         if kind != "backup":
             raise FileFormatError(f"{self.path} is no backup; `orthobandit db backup` makes one")
         if (form, version) != (FORMAT, NEWEST):

@@ -84,7 +84,8 @@ def _private(path: Path) -> sqlite3.Connection:
 
 
 def _write_lines(database: Database, path: Path) -> dict[str, int]:
-    digest, rows = sha256(), dict[str, int]()
+    digest = sha256()
+    rows = dict[str, int]()
     with gzip.open(path, "wb", compresslevel=6) as file, reading(database.engine) as connection:
         for line in _lines(connection, rows):
             digest.update(line)

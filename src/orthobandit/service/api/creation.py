@@ -85,7 +85,8 @@ def options_of(body: CreateBody) -> Options:
 
 def extended(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
     """Return arms with new ones after them, which are described as those so far."""
-    labels, rows = list(arms.labels), arms.features
+    labels = list(arms.labels)
+    rows = arms.features
     is_plain = rows.shape == (len(arms), len(arms)) and np.array_equal(rows, np.eye(len(arms)))
     new = [arm.features for arm in given if isinstance(arm, Arm)]
     labels += [arm.label if isinstance(arm, Arm) else arm for arm in given]

@@ -14,7 +14,8 @@ from orthobandit.service.http.etags import tagged
 from orthobandit.service.http.idempotency import Once
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
-ADMIN, READ = [Depends(needs("admin"))], [Depends(needs("read"))]
+ADMIN = [Depends(needs("admin"))]
+READ = [Depends(needs("read"))]
 
 
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)

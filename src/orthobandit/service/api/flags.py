@@ -102,7 +102,8 @@ def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
             raise UnknownProposalError(f"{body.unit!r} has no proposal in {body.experiment!r}; ask first")
         keyed.once(one, body).tell(proposal.id, {body.event: body.value})
         return TrackAnswer(told=[body.experiment], refused={})
-    told, refused = [], {}
+    told = []
+    refused = {}
     for key, one in _all(request).items():
         proposal = one.known(body.unit) if body.event in one.settings.names else None
         if proposal is None:
@@ -117,7 +118,8 @@ def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
 
 def _all(request: Request) -> dict[str, Experiment]:
     """Return the experiments that can be served, by key."""
-    registry, found = registry_of(request), {}
+    registry = registry_of(request)
+    found = {}
     for key in registry.page(MOST_FLAGS):
         try:
             found[key] = registry.get(key)

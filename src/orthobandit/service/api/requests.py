@@ -26,8 +26,10 @@ from orthobandit.experiment.settings import (
 )
 from orthobandit.policy import AnytimeElimination
 
-MOST_ARMS, MOST_FEATURES = 1_000, 1_000
-MOST_ASKED, MOST_TOLD = 10_000, 100_000
+MOST_ARMS = 1_000
+MOST_FEATURES = 1_000
+MOST_ASKED = 10_000
+MOST_TOLD = 100_000
 LARGEST_ID = 2**63 - 1
 LONGEST_NAME = 200
 

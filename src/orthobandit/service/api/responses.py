@@ -140,7 +140,8 @@ class ExperimentAnswer(BaseModel):
     @classmethod
     def of(cls, key: str, experiment: Experiment) -> "ExperimentAnswer":
         """Return what is known of an experiment now. Its draws' key is left out: it is a secret."""
-        settings, report = experiment.settings, experiment.report()
+        settings = experiment.settings
+        report = experiment.report()
         return cls(
             key=key,
             status=report.status,

@@ -46,9 +46,14 @@ class Keeper:
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._lock, self._looks, self._outbox = lock, looks, outbox
-        self._metrics, self._clock = metrics, clock
-        self._is_over, self._known, self._complaint = Event(), set[str](), ""
+        self._lock = lock
+        self._looks = looks
+        self._outbox = outbox
+        self._metrics = metrics
+        self._clock = clock
+        self._is_over = Event()
+        self._known = set[str]()
+        self._complaint = ""
         self._thread = Thread(target=self._run, name="keeper", daemon=True)
 
     def start(self) -> None:

@@ -54,7 +54,8 @@ class Looks:
     """
 
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.monotonic) -> None:
-        self._registry, self._clock = registry, clock
+        self._registry = registry
+        self._clock = clock
         self._kept: dict[str, tuple[float, Look]] = {}
         self._refused = set[str]()
         self._lock = Lock()
@@ -68,7 +69,8 @@ class Looks:
             If the database cannot be read.
         """
         with self._lock:
-            kept, now = {}, self._clock()
+            kept = {}
+            now = self._clock()
             for newest in self._newest():
                 found = self._kept.get(newest.key)
                 if found is None or self._is_old(found, newest, now):
@@ -95,7 +97,8 @@ class Looks:
             return None
 
     def _newest(self) -> list[Newest]:
-        event, other = EVENTS.c, EVENTS.alias().c
+        event = EVENTS.c
+        other = EVENTS.alias().c
         # One step into the index for each experiment, and not a walk through its log.
         newest = (
             sa.select(other.seq)

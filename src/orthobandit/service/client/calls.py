@@ -84,7 +84,8 @@ def error_of(status: int, data: Any, text: str) -> OrthobanditError:
     """Return the error of an answer, in the problem's words: the one that `Experiment` would raise."""
     if not isinstance(data, Mapping) or not str(data.get("type", "")).startswith(PREFIX):
         return ServiceError(f"the server answered {status}: {text[:200]!r}", status=status)
-    kind, detail = str(data["type"]).removeprefix(PREFIX), str(data.get("detail", ""))
+    kind = str(data["type"]).removeprefix(PREFIX)
+    detail = str(data.get("detail", ""))
     known = PLAIN.get(kind)
     if known is not None:
         return known(detail)

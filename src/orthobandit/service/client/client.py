@@ -45,7 +45,8 @@ class _Base:
     def __init__(self, address: str, token: str | None, *, retries: int, timeout: float) -> None:
         self._httpx = optional_package("httpx", "client", "a client of the service")
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._address, self._retries = address.rstrip("/"), retries
+        self._address = address.rstrip("/")
+        self._retries = retries
         self._options = {"base_url": self._address, "headers": headers, "timeout": timeout}
 
     def _pause(self, attempt: int) -> float:

@@ -73,13 +73,17 @@ class EdgeClient:
         self._client = Client(address, token, retries=retries, timeout=timeout)
         self._key = key
         self._clock = clock
-        self._most, self._every, self._stale = most, every, stale
+        self._most = most
+        self._every = every
+        self._stale = stale
         self._plan: EdgePlan | None = None
         self._until = self._last = 0.0
         self._queue: list[_Queued] = []
-        self._draws, self._since = 0, 0.0
+        self._draws = 0
+        self._since = 0.0
         self._posts: list[_Post] = []
-        self._lock, self._sending = Lock(), Lock()
+        self._lock = Lock()
+        self._sending = Lock()
         self.refused: list[dict[str, Any]] = []
 
     def draw(self, unit: str) -> Drawn:
@@ -149,7 +153,8 @@ class EdgeClient:
 
     def _current(self) -> EdgePlan:
         """Return the plan to draw from, asked for again once it has expired."""
-        plan, now = self._plan, self._clock()
+        plan = self._plan
+        now = self._clock()
         if plan is not None and now < self._until:
             return plan
         try:
@@ -158,7 +163,8 @@ class EdgeClient:
         except ServiceError:
             if plan is None or now - self._last >= self._stale:
                 raise
-        self._plan, self._until = plan, now + plan.lasts
+        self._plan = plan
+        self._until = now + plan.lasts
         return plan
 
 

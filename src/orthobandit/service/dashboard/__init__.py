@@ -29,7 +29,8 @@ class Dashboard:
     """
 
     def __init__(self, registry: Registry) -> None:
-        self.sessions, self.history = Sessions(registry), History(registry)
+        self.sessions = Sessions(registry)
+        self.history = History(registry)
         self.actions = Actions(registry)
         self.live = Live(registry, self.history, self.actions.do_due)
 

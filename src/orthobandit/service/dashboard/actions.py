@@ -50,7 +50,8 @@ class Actions:
     """
 
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.time) -> None:
-        self._registry, self._clock = registry, clock
+        self._registry = registry
+        self._clock = clock
 
     def ask(self, key: str, kind: str, by: str, *, arm: str = "", reason: str = "") -> Action:
         """Write down what is to be done once the time to undo it is over."""

@@ -102,7 +102,8 @@ def metrics_in(
 
 def _rail(fields: dict[str, str], row: int, name: str, wrong: dict[str, str]) -> list[dict[str, Any]]:
     """Return the guardrail of a row, if it has one."""
-    worse, at = fields[place(row, "worse")], place(row, "margin")
+    worse = fields[place(row, "worse")]
+    at = place(row, "margin")
     if not worse:
         if fields[at].strip():
             wrong[place(row, "worse")] = "say which side is worse, or leave the margin empty"

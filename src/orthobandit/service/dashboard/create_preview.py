@@ -11,7 +11,9 @@ from orthobandit.service.api.requests import CreateBody
 from orthobandit.service.dashboard.create_metrics import said_of
 from orthobandit.service.dashboard.form_fields import DraftError, number
 
-RUNS, LIMIT = 10, 200_000  # simulated runs, and rounds after which one is given up
+# simulated runs, and rounds after which one is given up
+RUNS = 10
+LIMIT = 200_000
 MOST_ARMS = 40  # of a simulation that takes seconds only
 _ONE = Lock()  # a simulation at a time, so that visitors are served meanwhile
 
@@ -44,7 +46,8 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
         wrong["daily"] = f"{daily:g} must be at least 0"
     if wrong:
         raise DraftError(wrong)
-    arms, policy = arms_of(body.arms), policy_of(body)
+    arms = arms_of(body.arms)
+    policy = policy_of(body)
     plan = policy.plan(policy.start(arms))
     rounds = None
     if body.epsilon > 0 and len(arms) <= MOST_ARMS:

@@ -20,7 +20,9 @@ from orthobandit.service.http.problems import Problem
 
 FORM_COOKIE = "ob_form"
 FIELD = "form_token"
-SHORTEST, LONGEST = 20, 200  # characters of a secret
+# characters of a secret
+SHORTEST = 20
+LONGEST = 200
 MOST_FIELDS = 100
 LARGEST_FIELD = 2 * 2**20  # bytes of one field
 
@@ -73,7 +75,8 @@ async def filled(request: Request) -> dict[str, str]:
 
 
 def _check_site(request: Request) -> None:
-    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    host = request.headers.get("host", "")
     is_foreign = origin is not None and origin.partition("://")[2] != host
     # "none": a form that was sent again by its reader, from no page at all.
     if is_foreign or request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):

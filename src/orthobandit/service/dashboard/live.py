@@ -40,7 +40,9 @@ class Live:
     """
 
     def __init__(self, registry: Registry, history: History, do_due: Callable[[], dict[str, str]]) -> None:
-        self._registry, self._history, self._do_due = registry, history, do_due
+        self._registry = registry
+        self._history = history
+        self._do_due = do_due
         self._waiting: dict[str, str] = {}
         self._watching: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._versions: dict[str, str] = {}
@@ -136,7 +138,8 @@ class Live:
             changed = [key for key, sight in found.items() if self._versions.get(key) != sight.version]
             for key in changed:
                 if key in self._watching:
-                    self._versions[key], self._sights[key] = found[key].version, found[key]
+                    self._versions[key] = found[key].version
+                    self._sights[key] = found[key]
             self._tell(changed)
 
     def _looked(self, watched: list[str]) -> dict[str, Sight]:
@@ -159,7 +162,8 @@ class Live:
             try:
                 sight = self.look(key)
                 self._history.keep(key, sight.glance.report)
-                found[key], self._heads[key] = sight, head
+                found[key] = sight
+                self._heads[key] = head
             except OrthobanditError as error:
                 LOG.warning("the dashboard could not look at %r: %s", key, error)
         return found

@@ -45,7 +45,8 @@ def templates() -> Environment:
     found.filters["briefly"] = lambda at: f"{datetime.fromtimestamp(at, UTC):%d %b %H:%M:%S}"
     found.filters["share"] = lambda value: f"{100 * value:.3g} %"
     found.filters["number"] = lambda value: f"{value:,}"
-    found.filters["about"], found.filters["days"] = about, days
+    found.filters["about"] = about
+    found.filters["days"] = days
     return found
 
 

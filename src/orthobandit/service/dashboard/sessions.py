@@ -39,11 +39,13 @@ class Sessions:
     """
 
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.time) -> None:
-        self._registry, self._clock = registry, clock
+        self._registry = registry
+        self._clock = clock
 
     def begin(self, token: Token) -> str:
         """Begin a session; return what its cookie holds. Sessions that are over are removed."""
-        secret, now = token_urlsafe(32), self._clock()
+        secret = token_urlsafe(32)
+        now = self._clock()
         with self._registry.writing() as connection:
             connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.until <= now))
             row = {"id": _hash(secret), "token": token.id, "until": now + LASTS}

@@ -17,7 +17,9 @@ from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS, 
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import HISTORY
 
-FEWEST, GROWTH = 10, 1.04  # settled proposals of the first point, and by how much the next has more
+# settled proposals of the first point, and by how much the next has more
+FEWEST = 10
+GROWTH = 1.04
 MOST_LINES = 8  # arms that a chart shows; tables show all
 POINTS = 160  # of the baseline
 MOST_KEPT = 100  # experiments whose charts are kept for the next who asks

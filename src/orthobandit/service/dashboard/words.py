@@ -115,11 +115,13 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
 
 def metrics_of(report: Report, guardrails: Sequence[Guardrail] = ()) -> list[dict[str, Any]]:
     """Return the tables of the metrics beside the objective, with the limits that guardrails set."""
-    out, reasons = [], dict(report.retirements)
+    out = []
+    reasons = dict(report.retirements)
     for metric in report.metrics[1:]:
         rails = [rail for rail in guardrails if rail.metric == metric.name]
         limits = [rail.margin if rail.worse == "higher" else -rail.margin for rail in rails]
-        scale, rows = _scale(metric, limits), []
+        scale = _scale(metric, limits)
+        rows = []
         for place, (arm, gap) in enumerate(zip(report.arms, metric.gaps, strict=True)):
             is_reference = arm.label == report.reference
             rows.append(

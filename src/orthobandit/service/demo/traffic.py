@@ -43,10 +43,15 @@ class Traffic:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         check_positive("rate", visitors.rate)
-        self._client, self._visitors, self._key, self._say = client, visitors, key, say
-        self._clock, self._sleep = clock, sleep
+        self._client = client
+        self._visitors = visitors
+        self._key = key
+        self._say = say
+        self._clock = clock
+        self._sleep = sleep
         self._awaited: list[tuple[float, int, float]] = []  # heap of when, proposal, reward
-        self._run, self._asked = token_hex(4), 0
+        self._run = token_hex(4)
+        self._asked = 0
         self.told = self.late = 0
 
     def play(self, seconds: float | None = None) -> str | None:

@@ -15,10 +15,18 @@ PAGES = {
     "customer stories": 0.05,
     "free month": 0.1,
 }
-LEVEL, SEASON, DAY = 0.25, 0.12, 60.0  # share that signs up; how far a day moves it; seconds of a day
-BURST, EVERY, LASTS = 0.15, 45.0, 6.0  # a newsletter goes out: how much more, how often, for how long
+# share that signs up; how far a day moves it; seconds of a day
+LEVEL = 0.25
+SEASON = 0.12
+DAY = 60.0
+# a newsletter goes out: how much more, how often, for how long
+BURST = 0.15
+EVERY = 45.0
+LASTS = 6.0
 SILENT = 0.1  # share of those who do not sign up of whom nothing is ever heard
-DELAY, WINDOW = 1.5, 10.0  # seconds until a reward is known, on average and at most
+# seconds until a reward is known, on average and at most
+DELAY = 1.5
+WINDOW = 10.0
 
 
 class Heard(NamedTuple):

@@ -53,7 +53,8 @@ class Tokens:
     """
 
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.monotonic) -> None:
-        self._registry, self._clock = registry, clock
+        self._registry = registry
+        self._clock = clock
         self._kept: dict[str, tuple[float, Token | None, bytes]] = {}
 
     def make(self, role: str, name: str = "") -> tuple[Token, str]:
@@ -71,7 +72,8 @@ class Tokens:
 
     def _made(self, connection: sa.Connection, role: str, name: str) -> tuple[Token, str]:
         check_choice("role", role, ROLES)
-        token, secret = Token(token_hex(6), name, role, time.time()), token_urlsafe(32)
+        token = Token(token_hex(6), name, role, time.time())
+        secret = token_urlsafe(32)
         connection.execute(sa.insert(TOKENS).values(**token._asdict(), hash=_hash(secret)))
         return token, f"ob_{token.id}_{secret}"
 

@@ -63,7 +63,8 @@ class Hot:
     """
 
     def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
-        self._app, self._routes = app, dict[str, _Hot]()
+        self._app = app
+        self._routes = dict[str, _Hot]()
         for router in routers:
             for route in router.routes:
                 if isinstance(route, APIRoute) and hasattr(route.endpoint, "hot"):
@@ -102,7 +103,8 @@ class Hot:
         way = self._routes.get(last)
         if way is None:
             return None
-        state, token = scope["app"].state, b""
+        state = scope["app"].state
+        token = b""
         for name, value in scope["headers"]:
             if name == b"idempotency-key":
                 return None

@@ -37,7 +37,8 @@ class Keyed:
     """
 
     def __init__(self, path: str, key: str | None) -> None:
-        self._path, self.key = path, key
+        self._path = path
+        self.key = key
 
     def once(self, experiment: Experiment, body: BaseModel | None = None) -> Experiment:
         """Return the experiment for one write, which is done once if the request has a key."""

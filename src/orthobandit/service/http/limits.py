@@ -33,7 +33,9 @@ class Limits:
     def __init__(
         self, app: ASGIApp, body_limit: int = BODY_LIMIT, hosts: Collection[str] | None = None
     ) -> None:
-        self._app, self._limit, self._hosts = app, body_limit, hosts
+        self._app = app
+        self._limit = body_limit
+        self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
@@ -81,7 +83,8 @@ class Limits:
 
     async def _read(self, receive: Receive) -> bytes | None:
         """Return the body, or None once it is too large."""
-        parts, size = [], 0
+        parts = []
+        size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":

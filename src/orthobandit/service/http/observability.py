@@ -31,16 +31,20 @@ class Observed:
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+        self._app = app
+        self._metrics = metrics
         # Random once and counted then: randomness for each would take as long as all the rest.
-        self._prefix, self._numbers = token_hex(4), count()
+        self._prefix = token_hex(4)
+        self._numbers = count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on, and note what came of it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status, seconds = perf_counter(), 0, 0.0
+        start = perf_counter()
+        status = 0
+        seconds = 0.0
         given, authorization = _headers(scope)
         is_plain = given and PLAIN.fullmatch(given)
         request = given.decode() if is_plain else f"{self._prefix}{next(self._numbers):08x}"
@@ -51,7 +55,8 @@ class Observed:
             nonlocal status, seconds
             if message["type"] == "http.response.start":
                 # Not the end: a stream of events may last for hours.
-                status, seconds = message["status"], perf_counter() - start
+                status = message["status"]
+                seconds = perf_counter() - start
                 message["headers"] = [*message.get("headers", ()), name]
             await send(message)
 

@@ -39,7 +39,8 @@ class Problem(Exception):  # noqa: N818
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
-        self.kind, self.detail = kind, detail
+        self.kind = kind
+        self.detail = detail
 
 
 def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JSONResponse:

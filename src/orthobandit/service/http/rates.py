@@ -42,7 +42,9 @@ class Pace:
     """
 
     def __init__(self, rate: float, burst: float, most: int = MOST_KEPT) -> None:
-        self._step, self._span, self._most = 1.0 / rate, burst / rate, most
+        self._step = 1.0 / rate
+        self._span = burst / rate
+        self._most = most
         self._full: dict[str | bytes, float] = {}
 
     def wait(self, key: str | bytes, now: float) -> float:
@@ -88,7 +90,9 @@ class Rates:
         with_tokens: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._app, self._with_tokens, self._clock = app, with_tokens, clock
+        self._app = app
+        self._with_tokens = with_tokens
+        self._clock = clock
         self._known = Pace(rate, max(1.0, BURST * rate))
         self._strangers = Pace(STRANGERS, BURST * STRANGERS)
         self._guesses = Pace(GUESSES, FIRST_GUESSES)
@@ -105,7 +109,8 @@ class Rates:
             wait = self._known.wait(token, now)
             send_on = send
         elif not self._with_tokens:
-            wait, send_on = self._known.wait(_address(scope), now), send
+            wait = self._known.wait(_address(scope), now)
+            send_on = send
         else:
             address = _address(scope)
             is_guess = token is not None or _is_form(scope)

@@ -66,7 +66,8 @@ def configure(style: str, where: TextIO | None = None) -> None:
     handler.setFormatter(JSONLines() if style == "json" else TextLines())
     for name in ("orthobandit", "uvicorn"):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers = [handler]
+        logger.propagate = False
         logger.setLevel(logging.WARNING)
     REQUESTS.setLevel(logging.WARNING if style == "none" else logging.INFO)
 

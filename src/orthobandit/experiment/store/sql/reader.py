@@ -37,7 +37,9 @@ class Ahead(NamedTuple):
 
         None if they are more than were asked for, or not what they should be: they are to be read again.
         """
-        records, proposals, rewards = self.events(), self.proposals(), self.rewards()
+        records = self.events()
+        proposals = self.proposals()
+        rewards = self.rewards()
         try:
             events = [event_of(record) for record in records]
             drawn = sum(event.rows for event in events if event.kind == "asked")
@@ -109,7 +111,9 @@ class Reader:
 
     def ahead(self, cursors: Sequence[Any], head: Head) -> Ahead:
         """Begin to read the few entries that may have come after `head`, by three cursors."""
-        statements, mine, most = self.statements, self.experiment, head.seq + AHEAD
+        statements = self.statements
+        mine = self.experiment
+        most = head.seq + AHEAD
         return Ahead(
             statements.events.begun(cursors[0], mine, head.seq, most),
             statements.proposals.begun(cursors[1], mine, head.number, head.number + ROWS),
@@ -150,7 +154,8 @@ class Reader:
     def known(self, cursor: Any, units: Sequence[str]) -> dict[str, int]:
         """Return the first proposal of each unit that has one."""
         found: dict[str, int] = {}
-        statements, done = self.statements, 0
+        statements = self.statements
+        done = 0
         # A few statements for every number of units: the last unit fills the places that are left.
         sizes = ((MANY, statements.known_many), (FEW, statements.known_few), (1, statements.known_one))
         while done < len(units):

@@ -39,17 +39,20 @@ def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes)
     for seq, entry in enumerate(entries, last + 1):
         before = seal(encoded(entry), before)
         if isinstance(entry, Asked):
-            kind, data = "asked", f'{{"first":{entry.first},"count":{entry.count}}}'
+            kind = "asked"
+            data = f'{{"first":{entry.first},"count":{entry.count}}}'
             rows.proposals.extend(_proposals(experiment, entry))
         elif isinstance(entry, Told):
-            kind, data = "told", f'{{"metric": {_quoted(entry.metric)}, "count": {entry.count}}}'
+            kind = "told"
+            data = f'{{"metric": {_quoted(entry.metric)}, "count": {entry.count}}}'
             pairs = zip(entry.proposals.tolist(), entry.values.tolist(), strict=True)
             rows.rewards.extend(
                 (experiment, seq, position, proposal, entry.metric, entry.at, value)
                 for position, (proposal, value) in enumerate(pairs)
             )
         else:
-            kind, data = entry.kind, json.dumps(entry.data)
+            kind = entry.kind
+            data = json.dumps(entry.data)
             if kind in NUMBERED:
                 rows.plans.append((experiment, kind, entry.data["number"], seq))
         rows.events.append((experiment, seq, kind, entry.at, data, before))
@@ -168,7 +171,8 @@ def checked(
             entry = entry_of(event, mine, values)
         except (InputError, LookupError, TypeError, ValueError) as error:
             raise damaged(f"entry {event.seq}") from error
-        asked, told = asked + len(mine), told + len(values)
+        asked = asked + len(mine)
+        told = told + len(values)
         before = seal(encoded(entry), before)
         if before != event.seal:
             raise damaged(f"entry {event.seq}")

@@ -21,7 +21,9 @@ from orthobandit.experiment.store.sql.schema import (
     SNAPSHOTS,
 )
 
-FEW, MANY = 16, 256  # units looked up by one statement
+# units looked up by one statement
+FEW = 16
+MANY = 256
 SIZES = (64, 16, 4)  # rows that are added by one statement; the rest one by one
 
 
@@ -85,7 +87,8 @@ class Insertion(Statement):
         self._raw = getattr(dialect.dbapi, "RawCursor", None)
         mark = {"qmark": "?", "format": "%s"}.get("raw" if self._raw else dialect.paramstyle)
         if mark is not None or self._raw is not None:
-            quoted, width = dialect.identifier_preparer, len(table.c)
+            quoted = dialect.identifier_preparer
+            width = len(table.c)
             names = ", ".join(quoted.quote(column.name) for column in table.c)
             begin = f"INSERT INTO {quoted.format_table(table)} ({names}) VALUES "  # noqa: S608
             for size in SIZES:
@@ -110,7 +113,9 @@ class Statements:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        event, proposal, reward = EVENTS.c, PROPOSALS.c, REWARDS.c
+        event = EVENTS.c
+        proposal = PROPOSALS.c
+        reward = REWARDS.c
         mine: sa.BindParameter[int] = sa.bindparam("experiment")
         self.find = self._query(
             sa.select(EXPERIMENTS.c.id, EXPERIMENTS.c.settings, EXPERIMENTS.c.seal),
@@ -170,7 +175,8 @@ class Statements:
 
     def _newest_of_both(self) -> Statement:
         """Return the query of the newest entry, beside the newest proposal if there is one."""
-        event, proposal = EVENTS.c, PROPOSALS.c
+        event = EVENTS.c
+        proposal = PROPOSALS.c
         parts = []
         for columns in ((event.seq, event.at, event.seal), (proposal.number, proposal.forecasts)):
             mine = columns[0].table.c.experiment == sa.bindparam("experiment")
@@ -186,7 +192,8 @@ class Statements:
         return Statement(query.order_by(column, *then), ["experiment", "above", "most"], self._dialect)
 
     def _distribution(self) -> Statement:
-        note, plan = EVENTS.c, PLANS.c
+        note = EVENTS.c
+        plan = PLANS.c
         either = sa.or_(*(plan.kind == sa.literal_column(f"'{kind}'") for kind in NUMBERED))
         query = (
             sa.select(note.data)

@@ -51,13 +51,15 @@ class SQLWriter:
         self._reader = reader
         self._errors = errors
         self._failure: StorageError | None = None
-        self._before, self._has_appended = end, False
+        self._before = end
+        self._has_appended = False
         self._ahead: Ahead | None = None
         with errors():
             self._cursor: Any = connection.connection.cursor()
             self._version = version(connection)
             if end is not None and end.version is not None and end.version == self._version:
-                self._head, self._seal = end.head, end.seal
+                self._head = end.head
+                self._seal = end.seal
             else:
                 self._begin(connection)
         self._is_shared = end is not None and end.head.seq < self._head.seq
@@ -68,7 +70,8 @@ class SQLWriter:
         All of it is sent at once, where the database takes it so: each sees what was there when it was its
         turn, which is after the lock.
         """
-        reader, statements = self._reader, self._reader.statements
+        reader = self._reader
+        statements = self._reader.statements
         cursors = [connection.connection.cursor() for _ in range(4)]
         locked = statements.lock.begun(cursors[0], reader.experiment)
         newest = statements.newest.begun(self._cursor, reader.experiment)
@@ -135,13 +138,16 @@ class SQLWriter:
             statements.add_plan.change(cursor, rows.plans)
             statements.add_proposal.change(cursor, rows.proposals)
             statements.add_reward.change(cursor, rows.rewards)
-        self._head, self._seal, self._has_appended = head, rows.seal, True
+        self._head = head
+        self._seal = rows.seal
+        self._has_appended = True
         return head.seq
 
     def keep(self, seq: int, state: Mapping[str, Any]) -> None:
         """Keep a snapshot in place of older ones."""
         check_snapshot(seq, self._head.seq)
-        text, mine = as_json("the state", state), self._reader.experiment
+        text = as_json("the state", state)
+        mine = self._reader.experiment
         with self._running() as cursor:
             self._reader.statements.drop_snapshots.change(cursor, [(mine, seq)])
             self._reader.statements.add_snapshot.change(cursor, [(mine, seq, text, seal(text.encode()))])

@@ -117,7 +117,8 @@ class Against:
         if not confidence.is_exact:
             least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
             return np.asarray(self.totals**2 > least)
-        total, cap = np.abs(self.totals), BOLDEST / self.scale
+        total = np.abs(self.totals)
+        cap = BOLDEST / self.scale
         bet = np.minimum(cap, total / np.where(self.variances > 0, self.variances, 1e-300))
         return np.asarray(bet * (total - 0.5 * bet * self.variances) >= -np.log(self.alpha) - 1e-9)
 
@@ -147,7 +148,8 @@ class Against:
             )
             promise = (self.totals[rest] + far) / self.weights[rest]
             order = np.argpartition(-promise, min(SOLVED, rest.size - 1))
-            first, rest = rest[order[:SOLVED]], rest[order[SOLVED:]]
+            first = rest[order[:SOLVED]]
+            rest = rest[order[SOLVED:]]
             bounds = self.only(first).upper_bounds(confidence, shown.only(first))
             highest = max(highest, float(bounds.max()))
             if not np.isfinite(highest):

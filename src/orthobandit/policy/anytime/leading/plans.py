@@ -15,8 +15,12 @@ from orthobandit.policy.anytime.plans import FAINT, GAP, Wanted, least_cost, wid
 ROWS = 4096  # arms that are looked at at a time
 ERRORS = 3.0  # standard errors of the regression that an arm may lead the leader by, as far as plans care
 FEW = 100  # survivors up to which plans that earn are made for all of them at once
-BEST, SAMPLE = 5, 1000  # survivors that may be played where there are more: the best, for each dimension; any
-GUARD, ROUGH = 0.02, 0.1  # share of what is spent, and tolerance, of the design that spans them
+# survivors that may be played where there are more: the best, for each dimension; any
+BEST = 5
+SAMPLE = 1000
+# share of what is spent, and tolerance, of the design that spans them
+GUARD = 0.02
+ROUGH = 0.1
 
 
 @lru_cache(maxsize=2)
@@ -29,7 +33,8 @@ def playable(arms: ArmSet) -> Whole:
 
 def linear_values(arms: ArmSet, some: Whole, coefficients: Array) -> Array:
     """Return (x − origin)ᵀθ of some arms (n,), θ (r,) in the basis of the hull."""
-    slope, out = arms.basis.T @ coefficients, np.empty(len(some))
+    slope = arms.basis.T @ coefficients
+    out = np.empty(len(some))
     for start in range(0, len(some), ROWS):
         rows = some[start : start + ROWS]
         y = arms.features.take(rows, axis=0)
@@ -61,7 +66,8 @@ class Race:
     @classmethod
     def of(cls, arms: ArmSet, leader: int, others: Whole, gaps: Array, information: Array) -> "Race":
         """Take the errors from the information (r, r) of the regression."""
-        root, errors = arms.basis.T @ inverse_root(information), np.empty(len(others))
+        root = arms.basis.T @ inverse_root(information)
+        errors = np.empty(len(others))
         for start in range(0, len(errors), ROWS):
             rows = others[start : start + ROWS]
             y = arms.features.take(rows, axis=0)
@@ -90,7 +96,8 @@ def earning(race: Race) -> Array:
 
     Of more than a hundred survivors only those may be played that seem best, and some that span the others.
     """
-    arms, others = race.arms, race.others
+    arms = race.arms
+    others = race.others
     floor = least_cost(race.gaps, race.errors)
     if len(others) <= FEW:
         kept = np.append(others, race.leader)

@@ -72,7 +72,8 @@ class LeadingRun(Rounds):
     @classmethod
     def fresh(cls, arms: ArmSet) -> "LeadingRun":
         """Return the run before the first round."""
-        k, r = len(arms), arms.dimension
+        k = len(arms)
+        r = arms.dimension
         run = cls(
             active=np.ones(k, dtype=np.bool_),
             retired=np.zeros(k, dtype=np.bool_),
@@ -112,7 +113,8 @@ class LeadingRun(Rounds):
 
     def shown(self, against: Against) -> Shown:
         """Return what residuals have shown of the survivors and of the arm that they are held against."""
-        quiet, rival = quiet_arms(self.relative, self.drawn), against.arm if against.arm >= 0 else self.leader
+        quiet = quiet_arms(self.relative, self.drawn)
+        rival = against.arm if against.arm >= 0 else self.leader
         return Shown(float(self._sizes().events), quiet[self.kept] | quiet[rival])
 
     def sequences(self) -> Iterator[Against]:
@@ -151,7 +153,8 @@ class LeadingRun(Rounds):
     def with_late(self, policy: Settings, arms: ArmSet, plan: Plan, tally: Tally) -> "LeadingRun":
         """Return the run with rounds of an earlier plan: see :meth:`Rounds.with_late`."""
         then = replace(self, probabilities=plan.probabilities, values=plan.values, length=0)
-        rivals, count = plan.rivals, 0
+        rivals = plan.rivals
+        count = 0
         if rivals is None or np.any(rivals < 0):
             run = replace(then._regressed(arms, tally), noise=self.noise)
         else:
@@ -182,14 +185,16 @@ class LeadingRun(Rounds):
         self, confidence: Confidence, arms: ArmSet, tally: Tally, rivals: Whole, number: int
     ) -> "LeadingRun":
         """Add a batch to the evidence that was begun before its plan."""
-        tests, leader = self.tests, rival_of_most(rivals)
+        tests = self.tests
+        leader = rival_of_most(rivals)
         if tests is None or number < tests.since:
             return self
         seen = Seen.of(self, confidence, RivalGeometry.of(arms, self.probabilities), tally)
         place = int(np.searchsorted(self.kept, leader))
         own = self.active[leader]
         batch = seen.against(leader, (place, int(rivals[leader])) if own else None)
-        now, led = tests.and_of(batch, confidence), list[Against]()
+        now = tests.and_of(batch, confidence)
+        led = list[Against]()
         for one in self.led:
             if number < one.since:
                 led.append(one)
@@ -209,13 +214,15 @@ class LeadingRun(Rounds):
         """Return estimates (K,) to take residuals from; of arms that are out and not played, nothing."""
         wanted = self.active.copy()
         wanted[playable(arms)] = True
-        some, values = np.flatnonzero(wanted), np.zeros(len(arms))
+        some = np.flatnonzero(wanted)
+        values = np.zeros(len(arms))
         values[some] = linear_values(arms, some, solve_ridge(self.gram, self.moment, self.ridge))
         return fitted(values, arms, confidence)
 
     def _eliminated(self, confidence: Confidence) -> "LeadingRun":
         """Drop every arm that fails its test, or that a survivor which has led is proven better than."""
-        kept, tests = self.kept, self.tests
+        kept = self.kept
+        tests = self.tests
         if tests is None:
             return self
         lost = tests.lost(confidence, self.shown(tests))
@@ -237,13 +244,15 @@ class LeadingRun(Rounds):
 
     def _led(self, arms: ArmSet, policy: Settings) -> "LeadingRun":
         """Find the leader and how far it can be from the best; declare it if that settles the matter."""
-        values, kept = self._values(arms, policy.confidence), self.kept
+        values = self._values(arms, policy.confidence)
+        kept = self.kept
         leader = int(kept[np.argmax(values[kept])])
         run = replace(self, leader=leader, values=values)
         others = different(arms, kept, leader)
         if not others.any():
             return replace(run, epsilon=0.0).settled(int(kept[0]))
-        epsilon, is_asked = np.inf, policy.epsilon > 0 or len(kept) <= SHOWN
+        epsilon = np.inf
+        is_asked = policy.epsilon > 0 or len(kept) <= SHOWN
         for one in self.led:
             if one.arm == leader and is_asked:
                 epsilon = one.highest(policy.confidence, self.shown(one), others)
@@ -296,7 +305,8 @@ class LeadingRun(Rounds):
         """
         (rival, second), kept = rivals, self.kept
         place = int(np.searchsorted(kept, rival))
-        geometry, before = RivalGeometry.of(arms, self.probabilities), RivalGeometry.of(arms, seen)
+        geometry = RivalGeometry.of(arms, self.probabilities)
+        before = RivalGeometry.of(arms, seen)
         gap = np.abs(self.values[kept] - self.values[rival])
         forms, _, reach = geometry.measured(kept, rival, wants_reach=confidence.is_exact)
         parts = [forms[0], before.variances(kept, rival)]

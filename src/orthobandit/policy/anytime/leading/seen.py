@@ -62,7 +62,8 @@ class Seen:
     @classmethod
     def of(cls, run: Rounds, confidence: Confidence, geometry: RivalGeometry, tally: Tally) -> "Seen":
         """Look at a batch under a plan; what a contrast must wait for is decided before its draws."""
-        s, p = geometry.support, geometry.probabilities
+        s = geometry.support
+        p = geometry.probabilities
         squares = [tally.squares[s]]
         if not confidence.is_exact:
             squares.append(expected_shares(p, run.relative[s], run.drawn[s]))
@@ -104,7 +105,8 @@ class Seen:
             kept, rival, self.squares, self.sums, wants_reach=self.wants_reach
         )
         estimates += self.rounds * (self.values[kept] - self.values[rival])
-        factor, pooled = forms[0], np.zeros(len(kept))
+        factor = forms[0]
+        pooled = np.zeros(len(kept))
         if len(forms) > 2:
             pooled = self.total * np.maximum(np.where(np.isfinite(factor), factor, 0.0), forms[2])
             factor = np.where(is_doubtful(factor, forms[3]), np.inf, factor)

@@ -140,7 +140,8 @@ def bounds_against_leaders(
     state: LeadingState, confidence: Confidence, of: int | None, over: int | None
 ) -> Array:
     """Return upper bounds (..., K, K), or a row or a column (..., K) of them: see the policy."""
-    k, is_whole = len(state.arms), of is None and over is None
+    k = len(state.arms)
+    is_whole = of is None and over is None
     shape = (k, k) if is_whole else (k,)
     check_fits(
         f"upper_bounds of all pairs of {k:,} arms",

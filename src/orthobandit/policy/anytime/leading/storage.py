@@ -42,7 +42,8 @@ def load(arms: ArmSet, data: Mapping[str, Any]) -> LeadingState:
     """Invert :func:`dump`."""
     if data[MARK] != VERSION:
         raise ParameterError(f"data[{MARK!r}] is {data[MARK]!r}; this version reads {VERSION}")
-    batch, count = tuple(int(size) for size in data["batch"]), len(arms)
+    batch = tuple(int(size) for size in data["batch"])
+    count = len(arms)
     runs = tuple(_loaded(arms, run) for run in data["runs"])
     kinds = (np.int64, np.float64, np.float64, np.float64)
     tallied = [
@@ -82,7 +83,8 @@ def _names() -> list[str]:
 
 
 def _loaded(arms: ArmSet, data: Mapping[str, Any]) -> LeadingRun:
-    k, r = len(arms), arms.dimension
+    k = len(arms)
+    r = arms.dimension
     shapes: dict[str, tuple[int | None, ...]] = {"gram": (r, r), "moment": (r,), "values": (k,)}
     bits = unpacked("active", data["active"], np.uint8, ((k + 7) // 8,))
     active = np.unpackbits(bits, count=k).astype(np.bool_)

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from orthobandit.service.background.watch import Look
 
-DECLARED, RETIRED = "experiment.declared", "experiment.arm_retired"
-SAMPLE_RATIO, NO_DATA = "experiment.sample_ratio", "experiment.no_data"
+DECLARED = "experiment.declared"
+RETIRED = "experiment.arm_retired"
+SAMPLE_RATIO = "experiment.sample_ratio"
+NO_DATA = "experiment.no_data"
 GUARDRAIL = "experiment.guardrail"
 KINDS = (DECLARED, RETIRED, SAMPLE_RATIO, NO_DATA, GUARDRAIL)
 QUIET = 3600.0  # seconds without a question or a reward after which an open experiment has no data

@@ -66,13 +66,15 @@ class Outbox:
     """
 
     def __init__(self, registry: Registry, *, anywhere: bool = False) -> None:
-        self._registry, self.anywhere = registry, anywhere
+        self._registry = registry
+        self.anywhere = anywhere
 
     def make(self, url: str, kinds: Iterable[str] = ()) -> tuple[Webhook, str]:
         """Make a webhook for some kinds of news, all by default; return it and its secret."""
         check_url(url, anywhere=self.anywhere)
         wanted = [check_choice("kinds", kind, KINDS) for kind in kinds] or list(KINDS)
-        made, secret = Webhook(f"wh_{token_hex(8)}", url, wanted, time.time(), False), new_secret()
+        made = Webhook(f"wh_{token_hex(8)}", url, wanted, time.time(), False)
+        secret = new_secret()
         with self._registry.writing() as connection:
             row = made._asdict() | {"kinds": json.dumps(wanted), "secret": secret}
             connection.execute(sa.insert(WEBHOOKS).values(row))

@@ -81,7 +81,8 @@ def post(url: str, headers: dict[str, str], body: bytes, *, anywhere: bool = Fal
 
 
 def _connected(parts: SplitResult, *, anywhere: bool) -> HTTPConnection:
-    host, is_secure = str(parts.hostname), parts.scheme == "https"
+    host = str(parts.hostname)
+    is_secure = parts.scheme == "https"
     port = parts.port or (443 if is_secure else 80)
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     address = str(found[0][4][0])

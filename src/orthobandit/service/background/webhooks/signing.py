@@ -65,7 +65,8 @@ def is_genuine(secret: str, given: dict[str, str], body: bytes, now: float) -> b
         Seconds since the epoch.
     """
     try:
-        name, at = given["webhook-id"], int(given["webhook-timestamp"])
+        name = given["webhook-id"]
+        at = int(given["webhook-timestamp"])
         signed = given["webhook-signature"].split(" ")
     except (KeyError, ValueError):
         return False

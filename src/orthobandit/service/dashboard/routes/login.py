@@ -44,7 +44,8 @@ async def ask(request: Request, to: Annotated[str, Query(max_length=500)] = "/da
 @router.post("/login")
 async def begin(request: Request, fields: Filled) -> Response:
     """Begin a session, if the token is known and may look."""
-    tokens, to = request.app.state.tokens, _own(fields.get("to", ""))
+    tokens = request.app.state.tokens
+    to = _own(fields.get("to", ""))
     if tokens is None:
         return see("/dashboard")
     token = await tokens.find(fields.get("token", "").strip())

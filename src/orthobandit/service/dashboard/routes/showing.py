@@ -42,7 +42,8 @@ def shown(
 
 
 def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
-    settings, dashboard = experiment_of(request, key).settings, request.app.state.dashboard
+    settings = experiment_of(request, key).settings
+    dashboard = request.app.state.dashboard
     report = sight.glance.report
     return {
         "key": key,

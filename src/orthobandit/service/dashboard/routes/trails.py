@@ -21,7 +21,8 @@ def trail(
     key: Key, request: Request, viewer: Looks, check: Annotated[str, Query(max_length=20)] = ""
 ) -> Response:
     """Show what was done and by whom; with `check=draws`, compute every draw again."""
-    sight, experiment = sight_of(request, key), experiment_of(request, key)
+    sight = sight_of(request, key)
+    experiment = experiment_of(request, key)
     audit = None
     if check == "draws":
         with _ONE:
