@@ -130,7 +130,10 @@ TOTAL, WEIGHT, VARIANCE, SLACK, POOLED, PEAK = range(6)
 ALPHA, RHO, SCALE = range(3)
 STEPS = 2.0 ** (np.arange(-80, 41) / 2)  # bets that are mixed over, in units of 1/√ρ
 BOLDEST = 0.95  # highest bet, in units of the one that a single round could ruin
-EVENTS = 10.0  # the asymptotic mode says nothing before it has seen so many; see Sizes.events
+# The asymptotic mode says nothing at a level α before it has seen so many events (see Sizes.events), or so
+# many in units of log(1/α) if that is more.
+EVENTS = 10.0
+EVENTS_PER_LEVEL = 3.0
 
 
 class Grid:
@@ -188,21 +191,32 @@ def log_normals(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
     return np.logaddexp.reduce(parts, axis=-1)
 
 
-def is_reached(total: Any, e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
-    """Tell whether totals, less their slack, have reached the boundary."""
+def may_speak(e: Any, events: Any, waited: Any, alpha: Any, factor: float = 1.0) -> Any:
+    """Tell on which contrasts the asymptotic mode has seen enough to claim something at a level α.
+
+    There must be events enough, and of each contrast variance enough that no single round could carry much of
+    it. `waited` (see Run.waited) must have come to log(1/α). `factor` exaggerates what was seen, for what may
+    be a matter of rounding.
+    """
+    level = -np.log(alpha)
+    needed = np.maximum(EVENTS, EVENTS_PER_LEVEL * level)
+    is_calm = factor * e[VARIANCE] >= needed * e[PEAK] ** 2
+    return (factor * np.asarray(events) >= needed) & is_calm & (factor * np.asarray(waited) >= level)
+
+
+def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+    """Tell where totals, less their slack, have reached the boundary, among contrasts that may speak."""
     s = total - e[SLACK]
     goal = -np.log(tuning[ALPHA])
     # No mixture is above 2·exp(S²/2V): most entries need not be looked at any closer.
-    found = (s > 0) & (s**2 >= 2 * e[VARIANCE] * (goal - log(2)))
-    if not is_exact:
-        found &= np.asarray(events) >= EVENTS
+    found = (s > 0) & (s**2 >= 2 * e[VARIANCE] * (goal - log(2))) & speaks
     mixture = log_bets if is_exact else log_normals
     found[found] = mixture(s[found], e[:, found], tuning[:, found], grid) >= goal[found]
     return found
 
 
-def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
-    """Return where the mixture reaches 1/α, by bisection; infinite while the asymptotic mode waits."""
+def boundary(e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+    """Return where the mixture reaches 1/α, by bisection; infinite for contrasts that may not speak yet."""
     mixture = log_bets if is_exact else log_normals
     goal = -np.log(tuning[ALPHA])
     low = np.zeros_like(goal)
@@ -216,7 +230,7 @@ def boundary(e: Any, events: Any, tuning: Any, is_exact: bool, grid: Grid) -> An
         middle = (low + high) / 2
         is_short = mixture(middle, e, tuning, grid) < goal
         low, high = np.where(is_short, middle, low), np.where(is_short, high, middle)
-    return high if is_exact else np.where(np.asarray(events) >= EVENTS, high, np.inf)
+    return np.where(speaks, high, np.inf)
 
 
 def tightest_rho(variance: Any, alpha: Any) -> Any:
@@ -430,10 +444,14 @@ def with_rivals(pairs: Any, rivals: Any) -> Any:
 
 # Experiments ------------------------------------------------------------------------------------------------
 # Entries are, in order: "plan" (a new plan, before its first draw), "distribution" (the plan in force
-# restricted to the arms that were available), "rounds" (what was returned under one of these), "retire" and
-# "extend". Rounds of the plan in force complete a batch; then arms are dropped and the next plan follows.
-# Rounds of any other distribution are late: they count at once, with the values and rivals that were fixed
-# when it was made.
+# restricted to the arms that were available), "rounds" (what was returned under one of these), "retire",
+# "extend" and "clear". Rounds of the plan in force complete a batch; then arms are dropped and the next plan
+# follows. Rounds of any other distribution are late: they count at once, with the values and rivals that were
+# fixed when it was made.
+#
+# While guardrails watch an arm in play, plans may be drawn from with a share of the reference arm mixed in:
+# `drawn` of a plan's entry has these probabilities. Such rounds count like late ones, for what they were
+# drawn from. A declared arm is held back until "clear" says that guardrails have nothing against it.
 
 STAGES = ("warm-up", "pilot", "evidence")
 PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
@@ -447,9 +465,11 @@ RIDGE = 0.1  # of the regression, in units of one round's information
 EARLIER = 0.7
 NEWEST = 0.3
 RESERVE = 0.02  # share of δ for arms that come and go
-# shares for the bounds of all pairs: with ε > 0, and without
+SHOWN = 0.03  # share of δ for intervals that are shown beside the claims; no claim here may spend it
+# Shares of the rest for the bounds of all pairs: with ε > 0, and without. The tests of the arms have what
+# they leave: .475 δ, and .931 δ.
 BOUNDS_THAT_STOP = 0.5
-BOUNDS_TO_READ = 0.05
+BOUNDS_TO_READ = 0.02
 SHARED = 0.2  # share of that which is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 # boundaries are tightest at EARLY of the expected decision, in these limits
@@ -458,11 +478,18 @@ LEAST = 3.0
 MOST = 600.0
 FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
+# Effective draws of a pair, in units of log(1/α), before the asymptotic mode claims anything on it: WAIT
+# where residuals are ordinary, QUIET_WAIT where they do not tell how large an event can be. In between, as
+# many as PER_SQUARED_GAP times the squared gap in units of a round's variance.
+WAIT = 4.0
+QUIET_WAIT = 50.0
+PER_SQUARED_GAP = 1.5
+QUIET = 0.25  # mean square of an arm's residuals, in units of all arms', below which the arm is quiet
 
 
 def shares_of_delta(delta: float, epsilon: float) -> tuple[float, float]:
     """Return what the row of each arm spends of δ on its test, and on its bounds."""
-    spent = (1 - RESERVE) * delta
+    spent = (1 - RESERVE - SHOWN) * delta
     part = BOUNDS_THAT_STOP if epsilon > 0 else BOUNDS_TO_READ
     return (1 - part) * spent, part * spent
 
@@ -531,14 +558,18 @@ class Run:
         self.evidence = np.zeros((6, k, k))
         self.tuning = np.ones((3, k, k))
         self.tuning[ALPHA] = 0.5
-        self.left = np.full(k, self.delta)  # what the row of each arm has left of δ
+        self.own_delta = (1 - SHOWN) * self.delta  # what the row of each arm may spend of δ in all
+        self.left = np.full(k, self.own_delta)  # what it has left
         self.met = np.zeros((k, k), dtype=bool)  # which rivals each arm was tested against
-        self.batch = Tally.zeros(k)  # rounds of the plan in force
+        self.first_plan = np.zeros((k, k), dtype=int)  # number of the first plan that each entry counts
+        self.batch = Tally.zeros(k)  # rounds of the plan in force, if it is drawn from as it was made
+        self.is_mixed = False  # whether it is drawn from with a share of another arm
         self.plan = 0
         self.second = 0
         self.where = ""
         self.current = 0  # number of the newest distribution
         self.in_force = 0  # number of the plan's own distribution
+        self.probabilities = np.zeros(k)  # of the plan in force, as it was made
         self.distributions: dict[int, dict[str, Any]] = {}
         self.geometries: dict[bytes, PairGeometry] = {}
         self.changed: tuple[str, int] | None = ("start", 0)  # what the next plan answers to
@@ -572,6 +603,11 @@ class Run:
         elif kind == "extend":
             self.close_batch()
             self.changed = ("extend", self.add_arms(entry))
+        elif kind == "clear":
+            arm = int(entry["arm"])
+            good = self.is_held and arm == self.declared
+            self.verdict.need(good, f"{self.where}: arm {arm} is not held back, so it cannot be cleared")
+            self.changed = ("clear", arm)
         else:
             raise ValueError(f"no entry is a {kind!r}")
 
@@ -593,7 +629,7 @@ class Run:
         given = self.distributions[number]
         self.check_rounds(given, tally)
         self.magnitude = max(self.magnitude, float(tally.largest.max()))
-        if number == self.in_force:
+        if number == self.in_force and not self.is_mixed:
             self.rounds += tally.rounds
             self.batch = self.batch.plus(tally)
         elif self.declared < 0 and tally.rounds:
@@ -676,8 +712,11 @@ class Run:
             v = np.where(DRAWN * doubt > v, np.inf, v)
         parts = (with_rivals(one, rivals) for one in (v, at.reach, totals, squares, pooled))
         v, reach, totals, squares, pooled = parts
+        # Rounds drawn before an entry began do not count: whoever chose that moment may have known them.
+        has_begun = self.first_plan <= given["plan"]
+        v = np.where(has_begun, v, np.inf)
         # A test against an arm that has been retired since is no matter any more.
-        lost = self.retired[rivals]
+        lost = self.retired[rivals] | ~np.diagonal(has_begun)
         v[np.flatnonzero(lost), np.flatnonzero(lost)] = np.inf
         w = np.where(np.isfinite(v), 1 / v, 0.0)
         if mode.is_exact:
@@ -744,7 +783,7 @@ class Run:
     def begin_plan(self, entry: dict[str, Any]) -> None:
         """End a batch, or follow a change of arms; check what the entry of the next plan says."""
         p = entry["probabilities"]
-        p = self.distributions[self.in_force]["p"] if p is None else np.array(p, dtype=float)
+        p = self.probabilities if p is None else np.array(p, dtype=float)
         change, about = self.changed or ("batch", 0)
         self.changed = None
         self.plan += 1
@@ -757,7 +796,7 @@ class Run:
                 self.declared = 0
         elif change == "batch":
             gaps = self.end_batch(entry)
-        else:
+        elif change != "clear":
             fresh = self.retire(about) if change == "retire" else self.extend(about)
             self.reopen(entry, change)
             if self.stage == 2 and self.declared < 0:
@@ -790,7 +829,7 @@ class Run:
                 is_over = entry["stage"] == STAGES[2]
             self.length = max(ceil(LONGER * self.rounds), SHORTEST)
             if is_over:
-                gaps = self.end_pilot(entry, before["p"])
+                gaps = self.end_pilot(entry, self.probabilities)
         else:
             self.eliminate(entry)
             self.lead(entry)
@@ -828,10 +867,33 @@ class Run:
     def proven(self, factor: float) -> Any:
         """Tell in entry (i, j) if j is proven better than i; on the diagonal, if i fails its test.
 
-        `factor` exaggerates the totals, for what may be a matter of rounding.
+        `factor` exaggerates the evidence, for what may be a matter of rounding.
         """
         e = self.evidence
-        return is_reached(-e[TOTAL] * factor, e, self.sizes.events, self.tuning, self.mode.is_exact, WIDE)
+        return is_reached(-e[TOTAL] * factor, e, self.speaks(factor), self.tuning, self.mode.is_exact, WIDE)
+
+    def speaks(self, factor: float = 1.0) -> Any:
+        """Tell which entries (K, K) may say anything; in exact modes, all."""
+        if self.mode.is_exact:
+            return np.ones(self.met.shape, dtype=bool)
+        waited = self.waited(factor)
+        return may_speak(self.evidence, self.sizes.events, waited, self.tuning[ALPHA], factor)
+
+    def waited(self, factor: float = 1.0) -> Any:
+        """Return how far entries (K, K) have waited: they may speak at a level α once this is log(1/α).
+
+        c·log(1/α) draws hide an event that comes once in c draws with probability at most α, whatever its
+        size. c is larger where spread tells little of that: of quiet arms, and where gaps dwarf the spread.
+        """
+        e = self.evidence
+        quiet = (self.sizes.drawn > 0) & (self.sizes.relative * factor < QUIET * self.sizes.drawn)
+        is_quiet = quiet[:, np.newaxis] | quiet
+        # A test rests on the arm and on all rivals that it has met.
+        np.fill_diagonal(is_quiet, quiet | np.any(self.met & quiet, axis=1))
+        spread = e[VARIANCE] * e[WEIGHT]
+        squared_gap = np.where(spread > 0, e[TOTAL] ** 2 / np.where(spread > 0, spread, 1.0), np.inf)
+        draws = np.where(is_quiet, QUIET_WAIT, np.clip(PER_SQUARED_GAP * squared_gap, WAIT, QUIET_WAIT))
+        return e[WEIGHT] / draws
 
     def eliminate(self, entry: dict[str, Any]) -> None:
         """Drop every arm that fails its test, or that some survivor is proven better than."""
@@ -875,17 +937,15 @@ class Run:
         column = (slice(None), others, self.leader)
         e = self.evidence[column]
         tuning = self.tuning[column]
-        events = self.sizes.events
         total = self.epsilon * e[WEIGHT] - e[TOTAL]
-        surely, perhaps = (
-            bool(
-                np.all(
-                    (e[WEIGHT] > 0) & is_reached(total * factor, e, events, tuning, self.mode.is_exact, WIDE)
-                )
-            )
-            for factor in (1 - CLOSE, 1 + CLOSE)
-        )
-        if surely or (perhaps and entry["declared"] is not None):
+
+        def is_settled(factor: float) -> bool:
+            speaks = self.speaks(factor)[column[1:]]
+            is_near = is_reached(total * factor, e, speaks, tuning, self.mode.is_exact, WIDE)
+            return bool(np.all((e[WEIGHT] > 0) & is_near))
+
+        # Rounding may decide: then the entry does.
+        if is_settled(1 - CLOSE) or (is_settled(1 + CLOSE) and entry["declared"] is not None):
             self.declared = self.leader
 
     def take_best(self, claimed: Any, among: Any, values: Any, what: str) -> int:
@@ -969,16 +1029,26 @@ class Run:
         # was declared.
         is_evidence = self.declared < 0 and (self.mode.is_exact or self.stage > 0)
         rivals = self.rivals() if is_evidence else None
-        self.add_distribution(entry, {"p": p, "values": values, "rivals": rivals, "played": p > 0})
+        self.probabilities = p
+        self.is_mixed = entry["drawn"] is not None
+        drawn = np.array(entry["drawn"], dtype=float) if self.is_mixed else p
+        need(not drawn[self.retired].any(), f"{where}: an arm is drawn that was retired")
+        given = {"p": drawn, "values": values, "rivals": rivals, "played": drawn > 0, "plan": self.plan}
+        self.add_distribution(entry, given)
         self.in_force = self.current
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the declared arm is held back, since guardrails still compare it with the reference arm."""
+        return self.declared >= 0 and self.is_mixed
 
     # Arms that come and go
 
     def retire(self, arm: int) -> Any:
         """Take an arm out; return which entries start anew, at half of what their row has left of δ.
 
-        Tests that met the arm as a rival are void. Arms that only these, or the arm itself, had dropped come
-        back.
+        Tests that met the arm as a rival are void, and begin again with the plan that begins now. Arms that
+        only these, or the arm itself, had dropped come back.
         """
         self.retired[arm] = True
         again = self.met[:, arm] & (self.stage == 2)
@@ -987,6 +1057,7 @@ class Run:
         self.tuning[ALPHA, each, each] = self.left[each] / 2
         self.left[each] /= 2
         self.met[each] = False
+        self.first_plan[each, each] = self.plan
         return np.diag(again)
 
     def reopen(self, entry: dict[str, Any], change: str) -> None:
@@ -1032,8 +1103,13 @@ class Run:
         tuning[ALPHA] = 0.5
         tuning[:, :before, :before] = self.tuning
         self.tuning = tuning
-        self.left = np.append(self.left, np.full(more, self.delta))
+        self.left = np.append(self.left, np.full(more, self.own_delta))
         self.batch = Tally.zeros(len(features))
+        # The new arms are played by the plan that is due, and evidence on them counts from that one on.
+        first_plan = np.full((len(features), len(features)), self.plan + 1)
+        first_plan[:before, :before] = self.first_plan
+        self.first_plan = first_plan
+        self.probabilities = np.pad(self.probabilities, (0, more))
         # Earlier plans never play new arms; values of these follow from the features that they share.
         x = features - features[0]
         for given in self.distributions.values():
@@ -1069,7 +1145,8 @@ class Run:
         """Return how much better than the leader each arm (K,) may be at most, and the widths of that."""
         e = self.evidence[:, :, self.leader]
         tuning = self.tuning[:, :, self.leader]
-        width = (boundary(e, self.sizes.events, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / e[WEIGHT]
+        speaks = self.speaks()[:, self.leader]
+        width = (boundary(e, speaks, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / e[WEIGHT]
         width = np.where(e[WEIGHT] > 0, width, np.inf)
         return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
 
@@ -1083,7 +1160,7 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     is_over = run.declared < 0 and run.batch.rounds + run.late >= run.length
     verdict.need(run.changed is None and not is_over, "the log ends where the next plan is due")
     alpha = run.tuning[ALPHA]
-    spent = (run.delta - run.left) * (1 + 1e-9)
+    spent = (run.own_delta - run.left) * (1 + 1e-9)
     verdict.need(run.stage < 2 or np.all(alpha.sum(axis=1) <= spent), "a row spends more than its share of δ")
     verdict.need(np.all(run.left >= -1e-9 * run.delta), "a row spends more than δ")
 
@@ -1096,7 +1173,8 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
         "dropped": named(~run.active & ~run.retired),
         "retired": named(run.retired),
         "leader": leader,
-        "declared": None if run.declared < 0 else run.labels[run.declared],
+        "declared": None if run.declared < 0 or run.is_held else run.labels[run.declared],
+        "held": run.labels[run.declared] if run.is_held else None,
     }
     for name, right in found.items():
         verdict.need(
@@ -1114,9 +1192,11 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     verdict.same("ε", claim["epsilon"], epsilon, room)
     near = np.inf if claim["epsilon"] is None else claim["epsilon"]
     what = f"within {near:.6g} of the best" if near else "the best"
-    sure = f"with probability {1 - run.delta:.12g} ({run.mode.words})"
+    sure = f"false winners in at most {100 * run.delta:.12g} % of experiments"
     out = f"; retired: {', '.join(map(repr, found['retired']))}" if run.retired.any() else ""
-    verdict.claim = f"{leader!r} is {what} of {int(np.sum(~run.retired))} arms, {sure}{out}"
+    held = "; guardrails have not cleared it: held back" if run.is_held else ""
+    arms = int(np.sum(~run.retired))
+    verdict.claim = f"{leader!r} is {what} of {arms} arms ({run.mode.words}; {sure}){held}{out}"
     check_names("the claim", claim, {*found, "bounds", "epsilon", "sentence"}, verdict)
 
 
@@ -1128,6 +1208,7 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
 
 PILOT_ROWS = 20  # that a pilot has at least, or PER_ARM for each arm
 PER_ARM = 5
+MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
 GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they hold at any number
 PER_LEVEL = (
     8.0  # draws of an arm, in units of log(1/α), before the asymptotic mode rests on it; at least DRAWN
@@ -1135,6 +1216,40 @@ PER_LEVEL = (
 HIDDEN = 0.25  # share of the variance of a gap that may rest on arms with fewer draws
 NAMED = 12  # gaps that the sentence names
 TIMES = "gmk,gk->gm"  # matrices (G, m, K) times one vector (G, K) each
+
+
+class BucketRule:
+    """Where buckets of a log may begin: fixed before any row counts, so that nobody chose it by the result.
+
+    Bucket k begins k widths after the origin. If buckets double, then from n·2^(L − 1) to n·2^L widths after
+    the origin each is 2^L widths long, n being `doubles_after`. Buckets with few rows are joined to the next:
+    then the first one's beginning is theirs.
+    """
+
+    def __init__(self, given: dict[str, Any], verdict: Verdict) -> None:
+        check_names(
+            "the rule of buckets", given, {"width", "origin", "doubles_after", "fewest_rows"}, verdict
+        )
+        self.width = given["width"]  # None for cells that were not cut by a rule
+        self.origin = given["origin"]
+        self.doubles_after = given["doubles_after"]
+        if self.width is not None:
+            good = 0 < self.width < np.inf and abs(self.origin) < np.inf
+            verdict.need(good, f"no buckets are {self.width} wide from {self.origin} on")
+        if self.doubles_after is not None and not self.doubles_after >= 1:
+            raise ValueError(f"buckets cannot double after {self.doubles_after} widths")
+
+    def at(self, begins: float) -> bool:
+        """Tell whether a bucket may begin at a time."""
+        if self.width is None:
+            return True
+        widths = round((begins - self.origin) / self.width)
+        length = 1
+        while self.doubles_after is not None and widths >= self.doubles_after * length:
+            length *= 2
+        # Times are computed as this is; they differ by rounding at most.
+        is_near = abs(self.origin + widths * self.width - begins) <= 1e-9 * max(self.width, abs(begins))
+        return is_near and widths % length == 0
 
 
 class Log:
@@ -1155,11 +1270,14 @@ class Log:
         differ = np.any(self.features[self.others] != self.features[self.reference], axis=1, keepdims=True)
         self.contrasts = np.where(differ, self.hull[self.others] - self.hull[self.reference], 0.0)
         self.delta = float(settings["delta"])
-        self.width = float(settings["buckets"]["width"])
+        self.buckets_begin = BucketRule(settings["buckets"], verdict)
         verdict.need(0 < self.delta < 1, f"δ = {self.delta}")
-        # Each of the K − 1 gaps has two sides, and all hold together with probability 1 − δ.
+        # All gaps that are followed hold together with probability 1 − δ, and each has two sides: those of
+        # all pairs, of which a certificate has the K − 1 with the reference arm, or these alone if arms are
+        # many.
+        pairs = k * (k - 1) // 2 if k <= MOST_PAIRED else k - 1
         self.tuning = np.zeros((3, k - 1))
-        self.tuning[ALPHA] = self.delta / (2 * (k - 1))
+        self.tuning[ALPHA] = self.delta / (2 * pairs)
         self.least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
         self.evidence = np.zeros((6, k - 1))
         self.sizes = Sizes(k)
@@ -1200,6 +1318,7 @@ class Log:
         need(entry["bucket"] == self.buckets, f"{where}: bucket {entry['bucket']} is number {self.buckets}")
         begins = float(entry["begins"])
         need(begins > self.begins, f"{where}: it begins at {begins}, the one before at {self.begins}")
+        need(self.buckets_begin.at(begins), f"{where}: by the rule of buckets, none begins at {begins}")
         self.begins = begins
         plans = entry["plans"]
         numbers = [int(plan["distribution"]) for plan in plans]
@@ -1340,7 +1459,9 @@ class Log:
         limit = self.mode.high - self.mode.low
         tuning = np.where(is_known, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         middle = np.where(is_known, e[TOTAL] / e[WEIGHT], np.inf)
-        width = boundary(e, self.events, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
+        # Gaps of a log have waited by another rule, which is in their events.
+        speaks = self.mode.is_exact | may_speak(e, self.events, np.inf, tuning[ALPHA])
+        width = boundary(e, speaks, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
         width = np.where(is_known, width, np.inf)
         low = np.where(is_known, np.maximum(middle - width, -limit), -limit)
         high = np.where(is_known, np.minimum(middle + width, limit), limit)
@@ -1395,7 +1516,7 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
     for name, right in {"metric": now.metric, "over": reference}.items():
         verdict.need(claim[name] == right, f"{name} is claimed to be {claim[name]!r}; it is {right!r}")
     more = [f"and {len(said) - NAMED} more"] if len(said) > NAMED else []
-    sure = f"all with probability {1 - now.delta:.12g} ({now.mode.words})"
+    sure = f"a wrong interval in at most {100 * now.delta:.12g} % of logs ({now.mode.words})"
     alarms = [f"alarms were raised: {', '.join(claim['alarms'])}"] if claim["alarms"] else []
     verdict.claim = (
         f"gaps of {now.metric!r} over {reference!r}: {'; '.join([*said[:NAMED], *more, sure, *alarms])}"

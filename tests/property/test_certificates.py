@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from mutants import KINDS, mutants, survivors
-from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, Experiment, SubGaussian
+from orthobandit import (
+    AnytimeElimination,
+    ArmSet,
+    Asymptotic,
+    Bounded,
+    Experiment,
+    Guardrail,
+    Metric,
+    SubGaussian,
+)
 from orthobandit.verify import verify
 
 FAST = ("bounded", "sub-Gaussian", "exact log", "asymptotic log")
@@ -35,6 +44,7 @@ def live(seed):
     """Return a random experiment, and a head that it had on the way.
 
     Arms may share features or be the same, come and go, and be unavailable; rewards come late or never.
+    Guardrails may keep the reference arm in plans, hold winners back and retire arms.
     """
     rng = np.random.default_rng(seed)
     count = int(rng.choice([2, 3, 4, 6]))
@@ -43,8 +53,9 @@ def live(seed):
     kind = str(rng.choice(list(kinds)))
     unit = 10.0 ** rng.uniform(-6, 6) if rng.random() < 0.3 else 1.0
     modes = (Bounded(0.0, unit), SubGaussian(-unit, 2 * unit, 0.5 * unit), Asymptotic())
+    mode = modes[int(rng.integers(3))]
     policy = AnytimeElimination(
-        confidence=modes[int(rng.integers(3))],
+        confidence=mode,
         goal=str(rng.choice(["identify", "earn"])),
         epsilon=float(rng.choice([0.0, 0.1 * unit])),
         pilot=None if rng.random() < 0.7 else int(rng.integers(4, 60)),
@@ -55,19 +66,30 @@ def live(seed):
         "holdout": float(rng.choice([0.0, 0.1])),
         "silence": str(rng.choice(["zero", "missing"])),
     }
+    if not mode.is_exact:
+        settings["rewards"] = "unknown"
+    crashes = rng.choice([0.02, 0.02, 0.5], 40) if rng.random() < 0.4 else None
+    if crashes is not None:
+        settings["metrics"] = [Metric("crash", rewards=(0, 1))]
+        settings["guardrails"] = [Guardrail("crash", harm=0.3)]
     experiment = Experiment.memory(ArmSet(kinds[kind]), policy, clock=lambda: now[0], **settings)
     scatter = float(rng.choice([0.0, 0.1]))
     for _ in range(int(rng.integers(5, 50))):
         now[0] += 1.0
         arms = experiment.arms
         some = sorted(rng.choice(len(arms), int(rng.integers(1, len(arms) + 1)), replace=False).tolist())
-        asked = experiment.ask(int(rng.integers(1, 60)), available=some if rng.random() < 0.15 else None)
+        asked = experiment.ask_many(int(rng.integers(1, 60)), available=some if rng.random() < 0.15 else None)
         waiting += [(now[0], one) for one in asked]
         rng.shuffle(waiting)
         told = [waiting.pop() for _ in range(int(len(waiting) * rng.uniform(0.3, 1.0)))]
         told = [one for since, one in told if since > now[0] - 49.0]  # the others' window is over
-        rewards = np.clip(means[[one.arm for one in told]] + scatter * rng.normal(size=len(told)), 0.0, 1.0)
-        experiment.tell_many([one.id for one in told], rewards * unit)
+        shown = [one.arm for one in told]
+        rewards = unit * np.clip(means[shown] + scatter * rng.normal(size=len(told)), 0.0, 1.0)
+        if crashes is None:
+            experiment.tell_many([one.id for one in told], rewards)
+        else:
+            crashed = (rng.random(len(told)) < crashes[shown]).astype(float)
+            experiment.tell_many([one.id for one in told], {"reward": rewards, "crash": crashed})
         left = np.flatnonzero(~experiment._now().book.retired)
         if rng.random() < 0.03 and len(left) > 1:
             experiment.retire(int(rng.choice(left)))

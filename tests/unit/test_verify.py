@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,17 @@ from tests.unit.experiment.fed import MODES, PLANE, fed
 import orthobandit.verify as alone
 from certified_logs import certified
 from mutants import reseal
-from orthobandit.estimate import Evidence, PairGeometry, Tuning
+from orthobandit.estimate import Evidence, PairGeometry, Tuning, augmented
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
+from orthobandit.estimate.confidence import evidence, modes
 from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
+from orthobandit.logs import follow
 from orthobandit.policy.anytime import delta, rounds, run, settings
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+OTHER_MEANINGS = {("LEAST", augmented)}  # words that stand for something else there
 LOGS = {"exact log": "exact with plans that change", "asymptotic log": "plans that change"}
 
 
@@ -104,17 +108,61 @@ def test_boundaries_agree_with_the_library(mode, grids):
     if confidence.is_exact:
         e[4], e[5] = 0.3 * tuning[2] * e[2], 0.8 * tuning[2]  # no round is larger than the scale
     ours, grid = Tuning(*tuning, grid=grids[1]), grids[0]
-    evidence = Evidence(*e, np.full(300, 11.0))
-    width = confidence.width(evidence, ours)
+    width = confidence.width(Evidence(*e, np.full(300, 99.0)), ours)
+    speaks = np.ones(300, dtype=bool)
     with np.errstate(all="ignore"):
-        bound = alone.boundary(e, 11.0, tuning, confidence.is_exact, grid)
+        if not confidence.is_exact:
+            speaks = alone.may_speak(e, 99.0, np.inf, tuning[0])
+        bound = alone.boundary(e, speaks, tuning, confidence.is_exact, grid)
         totals = np.where(np.arange(300) % 2, 1.001, 0.999) * (bound + e[3])
-        reached = alone.is_reached(totals, e, 11.0, tuning, confidence.is_exact, grid)
+        reached = alone.is_reached(totals, e, speaks, tuning, confidence.is_exact, grid)
+        silent = alone.is_reached(totals, e, np.zeros(300, dtype=bool), tuning, confidence.is_exact, grid)
+    assert np.count_nonzero(speaks) > 100
+    assert np.array_equal(np.isfinite(bound), speaks)
     assert np.allclose((bound + e[3]) / e[1], width, rtol=1e-7)
-    assert reached.tolist() == (np.arange(300) % 2 == 1).tolist()
-    if not confidence.is_exact:
-        assert np.all(alone.boundary(e, 9.9, tuning, False, grid) == np.inf)
-        assert not alone.is_reached(totals, e, 9.9, tuning, False, grid).any()
+    assert reached.tolist() == (speaks & (np.arange(300) % 2 == 1)).tolist()
+    assert not silent.any()
+
+
+def test_the_asymptotic_mode_may_speak_where_the_library_says():
+    rng = np.random.default_rng(8)
+    e = np.abs(rng.standard_normal((6, 500))) * 10.0 ** rng.uniform(-2, 2, 500)
+    e[5] = np.sqrt(e[2] / rng.uniform(1, 200, 500))
+    events = rng.uniform(1, 200, 500)
+    waited = rng.uniform(0, 40, 500)
+    alpha = 10.0 ** rng.uniform(-9, -1, 500)
+    ours = modes.may_speak(Evidence(*e, events, waited), alpha)
+    assert alone.may_speak(e, events, waited, alpha).tolist() == ours.tolist()
+    assert 50 < np.count_nonzero(ours) < 450
+    # Each of the three conditions silences by itself.
+    enough = (1e9 * np.ones((6, 1)), 1e9, 1e9, np.array([0.01]))
+    enough[0][5] = 1.0
+    assert alone.may_speak(*enough).all()
+    assert not alone.may_speak(enough[0], 3 * np.log(100) - 0.1, *enough[2:]).any()
+    assert not alone.may_speak(*enough[:2], np.log(100) - 0.1, enough[3]).any()
+    enough[0][5] = 1e4
+    assert not alone.may_speak(*enough).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_wait_as_long_as_in_the_library(seed):
+    # One arm is quiet, and gaps are of all sizes.
+    rng = np.random.default_rng(seed)
+    played = fed("asymptotic", rounds=400, late=3, seed=seed)
+    assert int(played.state.stage) == 2
+    state = replace(
+        played.state,
+        relative=played.state.drawn * rng.permutation([0.1, 0.9, 1.1, 2.0]),
+        totals=played.state.totals * 10.0 ** rng.uniform(0, 2, (4, 4)),
+    )
+    replay = alone.Run(played.record.chain.settings, alone.Verdict())
+    replay.evidence = np.stack([getattr(state, name) for name in rounds.EVIDENCE])
+    replay.met = state.met
+    replay.sizes.drawn = state.drawn
+    replay.sizes.relative = state.relative
+    ours = run.Run.of(state, ()).evidence().waited
+    assert np.allclose(replay.waited(), ours, rtol=1e-12)
+    assert len({round(one, 6) for one in (state.weights / ours).ravel()}) > 2
 
 
 @pytest.mark.parametrize("p", [[0.2] * 5, [0.5, 0.5, 0, 0, 0], [0.98, 0.005, 0.005, 0.005, 0.005]])
@@ -142,7 +190,7 @@ def test_geometry_of_gaps_agrees_with_the_library(p, reference):
     given |= {
         "reference": PLANE.labels[reference],
         "confidence": {"name": "asymptotic"},
-        "buckets": {"width": 1},
+        "buckets": {"width": 1, "origin": 0, "doubles_after": None, "fewest_rows": 4},
     }
     log = alone.Log(given, alone.Verdict())
     g, v = log.geometry(np.array([p]))
@@ -153,10 +201,25 @@ def test_geometry_of_gaps_agrees_with_the_library(p, reference):
 
 
 def test_constants_are_those_of_the_policy():
-    for module in (delta, rounds, run, settings):
+    compared = set()
+    for module in (delta, rounds, run, settings, modes, evidence, augmented):
         for name, value in vars(alone).items():
             if name.isupper() and isinstance(value, int | float | dict) and hasattr(module, name):
+                if (name, module) in OTHER_MEANINGS:
+                    continue
                 assert getattr(module, name) == value, name
+                compared.add(name)
+    assert compared >= {
+        "SHOWN",
+        "RESERVE",
+        "BOUNDS_TO_READ",
+        "BOUNDS_THAT_STOP",
+        "EVENTS",
+        "EVENTS_PER_LEVEL",
+    }
+    assert compared >= {"WAIT", "QUIET_WAIT", "PER_SQUARED_GAP", "QUIET", "DRAWN", "HIDDEN", "PER_LEVEL"}
+    for name, value in {"MOST_PAIRED": 40, "GUESSED_ROUNDS": 10_000}.items():
+        assert getattr(alone, name) == getattr(follow, name) == value
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
@@ -475,7 +538,7 @@ def test_certificates_of_earlier_releases_are_told_who_reads_them(name, tmp_path
 
 
 def test_a_problem_names_the_claimed_and_the_recomputed_number():
-    document = fed("asymptotic", means=(0.4, 0.4), rounds=400).certificate().to_json()
+    document = fed("asymptotic", means=(0.4, 0.4), rounds=900).certificate().to_json()
     leader = document["claim"]["leader"]
     other = "1" if leader == "0" else "0"
     right = document["claim"]["bounds"][other]

@@ -11,7 +11,9 @@ from orthobandit.experiment.ledger.record import Record
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 
 
-def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> Certificate:
+def certify(
+    policy: AnytimeElimination, state: AnytimeState, record: Record, *, is_held: bool = False
+) -> Certificate:
     """Write down what is claimed now.
 
     Parameters
@@ -21,6 +23,8 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
         Of one replication.
     record : Record
         All plans and rounds that led to it.
+    is_held : bool
+        Whether guardrails hold the declared arm back, so that it is not declared to be shown.
 
     Raises
     ------
@@ -43,18 +47,18 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
     if state.stage.shape:
         raise ParameterError(f"state has replications {state.stage.shape}; give one of them")
     try:
-        return Certificate.make(record.chain, _claim(policy, state))
+        return Certificate.make(record.chain, _claim(policy, state, is_held=is_held))
     except CertificateError as error:
         raise ParameterError(
             f"{error}; record all that the policy was fed, in order, with one release"
         ) from None
 
 
-def _claim(policy: AnytimeElimination, state: AnytimeState) -> dict[str, Any]:
+def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) -> dict[str, Any]:
     """Return the claim as the policy makes it, arms by their labels; infinite numbers as null."""
     labels = state.arms.labels
     leader = int(state.leader)
-    declared = int(state.declared)
+    winner = labels[int(state.declared)] if int(state.declared) >= 0 else None
     bounds = policy.upper_bounds(state, over=leader)
     features = state.arms.features
     others = state.active & np.any(features != features[leader], axis=1)
@@ -69,16 +73,26 @@ def _claim(policy: AnytimeElimination, state: AnytimeState) -> dict[str, Any]:
         "dropped": named(~state.active & ~state.retired),
         "retired": named(state.retired),
         "leader": labels[leader],
-        "declared": labels[declared] if declared >= 0 else None,
+        "declared": None if is_held else winner,
+        "held": winner if is_held else None,
         "epsilon": finite(epsilon),
         "bounds": {label: finite(bound) for label, bound in zip(labels, bounds.tolist(), strict=True)},
     }
 
 
 def certify_book(book: Book) -> Certificate:
-    """Return the certificate of what the policy of a book has claimed."""
+    """Return the certificate of what the policy of a book has claimed.
+
+    A winner that guardrails have not cleared is claimed as held, not as declared.
+    """
     record = _record_of(book)
-    return certify(book.policy, book.state, record)  # type: ignore[arg-type]
+    if book.is_held and not book.is_compared:
+        # The record tells that a winner is held back by what is drawn beside it, and nothing is here.
+        raise ParameterError(
+            "guardrails hold the winner back, and the reference arm that they compare it with was retired, so"
+            " it can neither be cleared nor certified; `report()` says what is known"
+        )
+    return certify(book.policy, book.state, record, is_held=book.is_held)  # type: ignore[arg-type]
 
 
 def head_of(book: Book) -> str:

@@ -9,11 +9,15 @@ from orthobandit._foundation.types import Array
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.certificate import Certificate, Chain, describe_mode
+from orthobandit.logs.effects.effects import finite, gaps_of, verdict_of
 from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
 from orthobandit.logs.follow import ROWS, Follower
 from orthobandit.logs.measure import Measure
 from orthobandit.logs.results import Analysis
 from orthobandit.verify import STAGES
+
+# Where buckets begin, of cells that were not cut out of a log by a rule.
+NO_RULE = {"width": None, "origin": None, "doubles_after": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +29,6 @@ class Record:
     plans : (P, K) array
     offset : float
         What was taken from the reward before it was followed.
-    width : float
-        Length of a bucket.
     measure : Measure
     sequence : ContrastSequence or None
         As it was in the end; None if no bucket counted.
@@ -36,7 +38,6 @@ class Record:
 
     plans: Array
     offset: float
-    width: float
     measure: Measure
     sequence: ContrastSequence | None
     feeds: Feeds | None
@@ -49,7 +50,6 @@ def with_record(analysis: Analysis, follower: Follower) -> Analysis:
     record = Record(
         plans=cells.plans,
         offset=float(cells.offset[measure.column]),
-        width=float(cells.width),
         measure=measure,
         sequence=follower.sequence,
         feeds=follower.feeds,
@@ -98,7 +98,7 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
     for entry in _entries(record.plans, record.feeds):
         chain.add(entry)
     try:
-        return Certificate.make(chain, _claim(analysis))
+        return Certificate.make(chain, _claim(analysis, record.sequence))
     except CertificateError as error:
         raise CertificateError(f"the certificate would not be valid: {error}; please report it") from None
 
@@ -117,7 +117,7 @@ def _settings(analysis: Analysis, record: Record, sequence: ContrastSequence) ->
         "reference": sequence.arms.labels[record.measure.reference],
         "confidence": mode,
         "delta": record.measure.delta,
-        "buckets": {"width": record.width, "fewest_rows": ROWS},
+        "buckets": {**NO_RULE, **analysis.bucket_rule, "fewest_rows": ROWS},
     }
 
 
@@ -154,22 +154,28 @@ def _plans(bucket: Bucket, numbers: dict[int, int]) -> list[dict[str, Any]]:
     return [{"distribution": numbers[plan], **dict(zip(columns, row, strict=True))} for plan, *row in rows]
 
 
-def _claim(analysis: Analysis) -> dict[str, Any]:
-    """Return what the analysis says of the reward's gaps over the reference arm; unknown ends as null."""
-    reward = analysis.metrics[0]
-    return {
-        "metric": reward.name,
-        "over": analysis.reference,
-        "gaps": [
+def _claim(analysis: Analysis, sequence: ContrastSequence) -> dict[str, Any]:
+    """Return the reward's gaps over the reference arm, each by its own evidence; unknown ends as null.
+
+    What an analysis shows is narrower where other pairs of arms tell more; these are not in a certificate.
+    """
+    gaps = gaps_of(sequence)
+    others = [label for label in analysis.labels if label != analysis.reference]
+    claimed = []
+    for place, label in enumerate(others):
+        ends = (finite(float(gaps.low[place])), finite(float(gaps.high[place])))
+        claimed.append(
             {
-                "arm": one.arm,
-                "estimate": one.estimate,
-                "low": one.interval[0],
-                "high": one.interval[1],
-                "verdict": one.verdict,
+                "arm": label,
+                "estimate": finite(float(gaps.estimates[place])),
+                "low": ends[0],
+                "high": ends[1],
+                "verdict": verdict_of(ends),
             }
-            for one in reward.effects
-            if one.arm != one.over
-        ],
+        )
+    return {
+        "metric": analysis.metrics[0].name,
+        "over": analysis.reference,
+        "gaps": claimed,
         "alarms": [one.name for one in analysis.alarms],
     }

@@ -23,7 +23,8 @@ def test_a_valid_certificate_is_said_to_be_so_with_what_it_claims(path, certific
     shown = capsys.readouterr().out
     head = certificate.document["head"]
     assert shown == (
-        "valid: '1' is the best of 2 arms, with probability 0.95 (bounded rewards from 0 to 1)\n"
+        "valid: '1' is the best of 2 arms (bounded rewards from 0 to 1;"
+        " false winners in at most 5 % of experiments)\n"
         f"head {head}\n"
     )
 
@@ -84,8 +85,8 @@ def test_what_analyse_saves_is_valid_and_says_the_same(log, tmp_path, capsys):
     low, high = found["metrics"][0]["effects"][1]["interval"]
     assert main(["verify", str(saved)]) == 0
     assert capsys.readouterr().out.startswith(
-        f"valid: gaps of 'won' over 'a': 'b' {low:.6g} to {high:.6g}, better; all with probability 0.95"
-        " (bounded rewards from 0 to 1)\nhead "
+        f"valid: gaps of 'won' over 'a': 'b' {low:.6g} to {high:.6g}, better;"
+        " a wrong interval in at most 5 % of logs (asymptotic)\nhead "
     )
     saved.write_text(saved.read_text().replace(f'"high": {high}', '"high": 0.9'))
     assert main(["verify", str(saved)]) == 1

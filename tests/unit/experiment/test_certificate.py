@@ -1,19 +1,21 @@
 """Certificates: what is written down gives what the policy claims, and nothing else can be written down."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
 from tests.unit.experiment.fed import MODES, PLANE, fed
 
-from orthobandit import AnytimeElimination, ArmSet, Experiment
+from mutants import reseal
+from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.estimate.certificate import Certificate, Chain
 from orthobandit.experiment.certificate import certify
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.record import Record, commitment_of
 from orthobandit.policy import UniformAllocation
-from orthobandit.verify import verify
+from orthobandit.verify import Run, Verdict, verify
 
 
 @pytest.mark.parametrize("goal", ["identify", "earn"])
@@ -39,7 +41,7 @@ def test_arms_with_shared_features_and_an_epsilon(mode):
     document = run.certificate().to_json()
     assert document["claim"]["declared"] is not None
     assert 0 <= document["claim"]["epsilon"] <= 0.12
-    assert "with probability 0.95" in document["claim"]["sentence"]
+    assert "false winners in at most 5 % of experiments" in document["claim"]["sentence"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -168,7 +170,7 @@ def test_a_record_goes_on_from_what_was_kept():
 
 def told(experiment, rng, chances, count, **asked):
     """Ask so many times, and tell at once."""
-    proposals = experiment.ask(count, **asked)
+    proposals = experiment.ask_many(count, **asked)
     rewards = rng.random(count) < np.array(chances)[[one.arm for one in proposals]]
     experiment.tell_many([one.id for one in proposals], rewards.astype(float))
 
@@ -239,7 +241,7 @@ def test_experiments_of_earlier_releases_go_on_without_certificates():
 
 def test_a_policy_without_claims_has_no_head():
     with pytest.raises(ParameterError, match="UniformAllocation gives no certificates"):
-        Experiment.memory(ArmSet.one_hot(2), UniformAllocation()).head()
+        Experiment.memory(ArmSet.one_hot(2), UniformAllocation(), rewards="unknown").head()
 
 
 @pytest.mark.parametrize("rewards", [(0.0, 1.0), "unknown"])
@@ -303,3 +305,147 @@ def test_rounds_of_a_declared_arm_in_flight_when_arms_are_added_are_no_evidence(
     tell(in_flight)
     assert experiment.certificate().verdict.valid
     assert experiment.replay().is_equal
+
+
+# Guardrails
+
+
+def shop(rewards=(0, 1), **settings):
+    """Return an experiment of three arms with a guardrail over crashes."""
+    return Experiment.memory(
+        ArmSet.one_hot(3),
+        rewards=rewards,
+        metrics=[Metric("crash", rewards=(0, 1))],
+        guardrails=[Guardrail("crash")],
+        key="5" * 32,
+        **settings,
+    )
+
+
+def visited(experiment, rounds, crashes=(0.02, 0.02, 0.02), seed=0, step=50):
+    """Let visitors come in who cannot always be shown every arm, and yield the report after each step."""
+    rng = np.random.default_rng(seed)
+    for turn in range(rounds // step):
+        proposals = experiment.ask_many(step, available=[0, 2] if turn % 5 == 4 else None)
+        arms = np.array([one.arm for one in proposals])
+        values = {
+            "reward": (rng.random(step) < np.array([0.1, 0.75, 0.9])[arms]).astype(float),
+            "crash": (rng.random(step) < np.asarray(crashes)[arms]).astype(float),
+        }
+        experiment.tell_many([one.id for one in proposals], values)
+        yield experiment.report()
+
+
+@pytest.mark.parametrize("rewards", [(0, 1), "unknown"])
+def test_a_winner_that_a_guardrail_holds_back_is_not_certified_as_declared(rewards):
+    experiment = shop(rewards)
+    published = []
+    seen = set()
+    for report in visited(experiment, 5000):
+        published.append(experiment.head())
+        kind = "held" if report.held else "declared" if report.declared else "open"
+        if kind in seen:
+            continue
+        seen.add(kind)
+        document = experiment.certificate().document
+        verdict = verify(document, published[0])
+        assert verdict.problems == []
+        assert document["claim"]["held"] == report.held
+        assert document["claim"]["declared"] == report.declared
+        assert ("held back" in verdict.claim) == (kind == "held")
+    assert seen == {"open", "held", "declared"}
+    document = experiment.certificate().document
+    for head in published:
+        assert verify(document, head).valid
+    mixed = [entry for entry in document["entries"] if entry.get("drawn")]
+    # The reference arm, which was dropped, is drawn beside the plans, and rounds of these plans count. The
+    # asymptotic mode drops all arms at once here, when it may speak.
+    assert mixed[-1]["declared"] == 2
+    assert rewards == "unknown" or any(entry["declared"] is None for entry in mixed)
+    assert all(entry["drawn"][0] >= 0.2 - 1e-9 for entry in mixed)
+    assert [entry["arm"] for entry in document["entries"] if entry["entry"] == "clear"] == [2]
+    plans = [entry["plan"] for entry in document["entries"] if entry["entry"] == "plan"]
+    assert plans == list(range(1, len(plans) + 1))
+
+
+def held_certificate():
+    experiment = shop()
+    reports = visited(experiment, 5000)
+    while next(reports).held is None:
+        pass
+    return experiment.certificate().document
+
+
+def test_nobody_can_declare_what_is_held_back():
+    document = held_certificate()
+    winner = document["claim"]["held"]
+    claimed = deepcopy(document)
+    claimed["claim"] |= {"held": None, "declared": winner}
+    assert any("held is claimed to be None" in one for one in verify(reseal(claimed)).problems)
+    # Rounds that were drawn with the reference arm mixed in cannot be passed off as those of the plan alone.
+    unmixed = deepcopy(claimed)
+    for entry in unmixed["entries"]:
+        if entry["entry"] == "plan":
+            entry["drawn"] = None
+    assert any("off those recomputed" in one for one in verify(reseal(unmixed)).problems)
+    # Nothing can be cleared that is not held back.
+    cleared = deepcopy(document)
+    cleared["entries"].append({"entry": "clear", "arm": 0})
+    assert any("it cannot be cleared" in one for one in verify(reseal(cleared)).problems)
+
+
+def test_a_winner_that_can_never_be_cleared_has_no_certificate():
+    experiment = shop()
+    list(visited(experiment, 400))
+    experiment.retire(0)
+    assert list(visited(experiment, 2000, seed=1))[-1].held == "2"
+    with pytest.raises(ParameterError, match="the reference arm that they compare it with was retired"):
+        experiment.certificate()
+
+
+def test_guardrails_that_retire_the_winner_leave_a_valid_certificate(tmp_path):
+    experiment = shop()
+    report = list(visited(experiment, 4000, crashes=(0.02, 0.02, 0.2)))[-1]
+    assert report.arms[2].is_retired
+    document = experiment.certificate().document
+    assert document["claim"]["retired"] == ["2"]
+    assert verify(document).valid
+    assert experiment.replay().is_equal
+
+
+# Tests that begin again
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), "unknown"])
+@pytest.mark.parametrize("change", ["retire", "extend"])
+def test_rounds_in_flight_when_tests_begin_again_do_not_count_for_them(rewards, change):
+    rng = np.random.default_rng(6)
+    experiment = Experiment.memory(ArmSet.one_hot(3), rewards=rewards, key="8" * 32)
+
+    def tell(proposals):
+        chances = np.array([0.3, 0.35, 0.4, 0.4])[[one.arm for one in proposals]]
+        experiment.tell_many(
+            [one.id for one in proposals], (rng.random(len(proposals)) < chances).astype(float)
+        )
+
+    while int(experiment._now().book.state.stage) < 2:
+        tell(experiment.ask_many(20))
+    for _ in range(10):
+        tell(experiment.ask_many(20))
+    in_flight = experiment.ask_many(200)
+    if change == "retire":
+        experiment.retire(int(experiment._now().book.state.leader))
+    else:
+        experiment.extend(ArmSet.one_hot(4))
+    tell(in_flight)
+    tell(experiment.ask_many(100))
+    document = experiment.certificate().document
+    replay = Run(document["settings"], Verdict())
+    with np.errstate(all="ignore"):
+        for number, entry in enumerate(document["entries"], start=1):
+            replay.follow(number, entry)
+    state = experiment._now().book.state
+    # The verifier derives from the entries alone what the policy keeps in its state.
+    assert replay.first_plan.tolist() == state.first_plan.tolist()
+    assert replay.first_plan.max() > 1
+    assert np.allclose(replay.evidence[1], state.weights, rtol=1e-9)

@@ -94,7 +94,7 @@ class Book:
         """
         if settings is not None and isinstance(self.policy, AnytimeElimination):
             self.record = Record(Chain(settings))
-            self.record.plan(self.policy, self.state)
+            self._record_plan()
 
     def _begin(self, plan: Plan) -> None:
         """Put a plan into force."""
@@ -102,8 +102,13 @@ class Book:
         self.plan = self._with_reference(plan)
         self._restricted = {}
         self.current = self._add(self.plan, "plan")
+        self._record_plan()
+
+    def _record_plan(self) -> None:
+        """Record the plan in force, before its first draw, with the probabilities that it is drawn with."""
         if self.record is not None:
-            self.record.plan(self.policy, self.state)  # type: ignore[arg-type]
+            drawn = self.plan.probabilities if self._mixed else None
+            self.record.plan(self.policy, self.state, drawn)  # type: ignore[arg-type]
 
     def _needed_share(self, plan: Plan) -> float:
         """Return the share of the reference arm that guardrails need mixed in; 0 if the plan has enough."""
@@ -141,8 +146,21 @@ class Book:
         if self._mixed and declared >= 0 and self.cleared[declared]:
             # No batch will end any more: the declared arm is played alone from now on, by a plan of its own.
             self._feed()
+            if self.record is not None:
+                self.record.clear(declared)
             self.state = self.policy.renumber(self.state)  # type: ignore[attr-defined]
             self._begin(self.policy.plan(self.state))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an arm is declared that guardrails have not cleared yet."""
+        declared = int(self.policy.decide(self.state).declared)
+        return declared >= 0 and not self.cleared[declared]
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the reference arm is mixed into the plan in force, so that guardrails can compare."""
+        return self._mixed > 0
 
     def _add(self, plan: Plan, kind: str, **more: Any) -> int:
         self._numbers += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.certificate import Chain, describe_mode
@@ -51,7 +52,7 @@ class Record:
     """All that an :class:`~orthobandit.AnytimeElimination` was fed, as entries of a :class:`Chain`.
 
     Call :meth:`plan` for every state whose plan is new, before its first draw; :meth:`rounds` for what is
-    fed; :meth:`retire` and :meth:`extend` before the plan that follows the change.
+    fed; :meth:`retire`, :meth:`extend` and :meth:`clear` before the plan that follows the change.
 
     Parameters
     ----------
@@ -77,8 +78,17 @@ class Record:
         """Number of entries and hash over all of them: what to publish while the experiment runs."""
         return self.chain.head
 
-    def plan(self, policy: AnytimeElimination, state: AnytimeState) -> int:
-        """Record the plan of a state, and what the policy found when it was made; return its number."""
+    def plan(self, policy: AnytimeElimination, state: AnytimeState, drawn: Array | None = None) -> int:
+        """Record the plan of a state, and what the policy found when it was made; return its number.
+
+        Parameters
+        ----------
+        policy : AnytimeElimination
+        state : AnytimeState
+        drawn : (K,) array, optional
+            Probabilities that arms are drawn with, where they are not those of the plan: a share of the
+            reference arm is mixed in. Rounds of such a plan are fed by the policy's method ``late``.
+        """
         plan = policy.plan(state)
         self.current += 1
         probabilities = plan.probabilities.tolist()
@@ -95,6 +105,7 @@ class Record:
                 "length": None if declared >= 0 else int(state.length),
                 # What is the same as in the plan before is left out.
                 "probabilities": None if probabilities == self._probabilities else probabilities,
+                "drawn": None if drawn is None else drawn.tolist(),
                 "active": None if active == self._active else active,
                 "values": state.values.tolist(),
                 "leader": leader,
@@ -127,6 +138,10 @@ class Record:
     def retire(self, arm: int) -> None:
         """Record that an arm is taken out."""
         self.chain.add({"entry": "retire", "arm": arm})
+
+    def clear(self, arm: int) -> None:
+        """Record that guardrails have cleared the declared arm, which was held back until now."""
+        self.chain.add({"entry": "clear", "arm": arm})
 
     def extend(self, arms: ArmSet) -> None:
         """Record all arms, of which some are new, and the weights that their values are centred by."""

@@ -27,7 +27,7 @@ def visited(experiment, rounds, crashes, seed=0, step=50):
     """Let visitors come in, and yield the report after each step."""
     rng = np.random.default_rng(seed)
     for _ in range(0, rounds, step):
-        proposals = experiment.ask(step)
+        proposals = experiment.ask_many(step)
         arms = np.array([one.arm for one in proposals])
         values = {
             "reward": (rng.random(step) < SALES[arms]).astype(float),
