@@ -88,6 +88,10 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
         )
     if record.sequence is None:
         raise CertificateError("no bucket counted, so there is nothing to certify; the log has too few rows")
+    if analysis.metrics[0].is_contradicted:
+        raise CertificateError(
+            "no gaps fit the intervals of all pairs of arms, so nothing is claimed; see the analysis's alarms"
+        )
     if not record.feeds.are_kept:
         raise CertificateError(
             f"there are {record.feeds.count:,} pairs of a bucket and a plan; a certificate lists at most"

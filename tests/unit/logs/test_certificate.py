@@ -45,7 +45,8 @@ def test_the_logs_are_as_different_as_they_are_meant_to_be():
     assert gap_of("an arm that is hardly drawn", 1)["low"] is None
     assert gap_of("an arm that is hardly drawn", 1)["estimate"] is not None
     assert gap_of("an arm that never comes", 1)["estimate"] is None
-    assert gap_of("an arm that never comes", 1)["low"] == -1.0
+    # The other arm's gap tells of it: no two means are further apart than 1.
+    assert -1.0 <= gap_of("an arm that never comes", 1)["low"] < 0.0
     assert gap_of("gaps told by other arms", 2)["low"] is not None
     assert certified("arms with features")["settings"]["reference"] == "red"
 
