@@ -62,3 +62,86 @@ def contradictions(report, epsilon=0.0):
     if report.joint > report.certainty > 0:
         out.append("everything together holds more often than its parts")
     return out
+
+
+def contradictions_of_analysis(analysis):
+    """Return what an analysis of a log says that cannot all be true."""
+    out = []
+    for metric in analysis.metrics:
+        if metric.kind not in ("reward", "metric"):
+            continue
+        gaps = {one.arm: one for one in metric.effects}
+        against = {one.arm: one for one in metric.against_best}
+        for one in (*metric.effects, *metric.against_best):
+            out += [f"{one.arm!r} over {one.over!r}: {words}" for words in _of_effect(one)]
+        if metric.is_contradicted:
+            known = [
+                one for one in gaps.values() if one.verdict != "reference" and one.interval != (None, None)
+            ]
+            out += ["an interval is shown although intervals contradict each other"] * bool(known)
+            continue
+        low, high = ({arm: _ends(one)[side] for arm, one in gaps.items()} for side in (0, 1))
+        left = [arm for arm in gaps if arm not in metric.droppable]
+        out += ["every arm can be dropped"] * (not left)
+        best = next((one.over for one in metric.against_best), None)
+        out += [f"{best!r} looks best and can be dropped"] * (best in metric.droppable)
+        floor = max(low.values())
+        for arm in gaps:
+            if high[arm] < floor - TINY and arm not in metric.droppable:
+                out.append(f"{arm!r} may be the best, and its interval lies below another")
+            if arm in metric.droppable and low[arm] > max(high[one] for one in left) + TINY:
+                out.append(f"{arm!r} can be dropped, and lies above all that are left")
+        for arm, one in against.items():
+            if one.verdict == "better":
+                out.append(f"{arm!r} is better than {best!r}, which looks best")
+            if one.verdict == "worse" and arm not in metric.droppable:
+                out.append(f"{arm!r} is worse than {best!r} and cannot be dropped")
+            back = _ends(gaps[best])
+            there = _ends(one)
+            # The gap over the reference arm is that over the best arm and that of the best arm, added up.
+            if there[0] + back[0] > high[arm] + TINY or there[1] + back[1] < low[arm] - TINY:
+                out.append(f"gaps of {arm!r} over {best!r} and the reference arm do not fit")
+        if len(left) == 1:
+            (won,) = left
+            out += [f"{won!r} is left, and {best!r} looks best"] * (best is not None and best != won)
+            if gaps[won].verdict not in ("better", "reference"):
+                out.append(f"{won!r} is the best and not better than the reference arm")
+            if gaps[won].verdict == "reference" and any(one.verdict == "better" for one in gaps.values()):
+                out.append("the reference arm is the best and another is better")
+    reward = analysis.metrics[0]
+    left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
+    said = analysis.sentence
+    if analysis.alarms:
+        out += ["an alarm is not what the sentence begins with"] * (not said.startswith("Do not act"))
+    elif (len(left) == 1) != said.startswith(f"{left[0]!r} is the best arm"):
+        out.append(f"{left} are left, and the sentence is: {said}")
+    elif "can be dropped;" in said and not reward.droppable:
+        out.append("the sentence drops an arm that the table does not")
+    return out
+
+
+def _ends(effect):
+    low, high = effect.interval
+    return (-np.inf if low is None else low, np.inf if high is None else high)
+
+
+def _of_effect(one):
+    """Return what an effect says against itself."""
+    low, high = _ends(one)
+    if one.verdict == "reference":
+        return ["the reference arm has a gap to itself"] * (one.interval != (0.0, 0.0))
+    out = ["its interval is empty"] * (low > high)
+    if one.estimate is not None and not low <= one.estimate <= high:
+        out.append("its estimate lies outside its interval")
+    sign = "better" if low > 0 else "worse" if high < 0 else "undecided"
+    out += [f"it is {one.verdict}, and its interval says {sign}"] * (one.verdict != sign)
+    lift_low, lift_high = one.lift
+    if one.verdict == "better" and lift_high is not None and lift_high < 0:
+        out.append("it is better and its lift is negative")
+    if one.verdict == "worse" and lift_low is not None and lift_low > 0:
+        out.append("it is worse and its lift is positive")
+    if (one.more_rows is not None) and one.verdict != "undecided":
+        out.append("it is decided and has rows to go")
+    if one.more_rows is not None and not one.more_rows[1] <= one.more_rows[0] <= one.more_rows[2]:
+        out.append(f"rows to go are not in their range: {one.more_rows}")
+    return out

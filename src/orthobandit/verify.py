@@ -1203,17 +1203,18 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
 # Logs -------------------------------------------------------------------------------------------------------
 # Entries are "distribution" (what arms were drawn from, numbered when it is first met) and "bucket": the
 # rows of a stretch of time, by distribution. The first buckets are the pilot, which only tells how much
-# residuals scatter; theirs are around the mean of the bucket. All later ones count for the gap of every arm
-# over the reference arm.
+# residuals scatter; theirs are around the mean of the bucket. All later ones count for the gaps of all pairs
+# of arms, which hold together; with many arms, for the gaps over the reference arm alone. What is claimed of
+# the latter is what follows from all of them.
 
 PILOT_ROWS = 20  # that a pilot has at least, or PER_ARM for each arm
 PER_ARM = 5
-MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
 GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they hold at any number
 PER_LEVEL = (
     8.0  # draws of an arm, in units of log(1/α), before the asymptotic mode rests on it; at least DRAWN
 )
 HIDDEN = 0.25  # share of the variance of a gap that may rest on arms with fewer draws
+MOST_PAIRED = 40  # arms; with more, only gaps over the reference arm are followed
 NAMED = 12  # gaps that the sentence names
 TIMES = "gmk,gk->gm"  # matrices (G, m, K) times one vector (G, K) each
 
@@ -1253,7 +1254,7 @@ class BucketRule:
 
 
 class Log:
-    """A log, replayed bucket by bucket: evidence (6, m) on m = K − 1 gaps to the reference arm."""
+    """A log, replayed bucket by bucket: evidence (6, m) on m gaps, those to the reference arm first."""
 
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
@@ -1267,21 +1268,23 @@ class Log:
         self.reference = self.labels.index(settings["reference"])
         self.others = np.delete(np.arange(k), self.reference)
         self.hull = hull(self.features)
-        differ = np.any(self.features[self.others] != self.features[self.reference], axis=1, keepdims=True)
-        self.contrasts = np.where(differ, self.hull[self.others] - self.hull[self.reference], 0.0)
+        pairs = [(arm, self.reference) for arm in self.others]
+        if k <= MOST_PAIRED:
+            pairs += [(i, j) for place, i in enumerate(self.others) for j in self.others[:place]]
+        self.first, self.second = np.array(pairs).T
+        m = len(pairs)
+        differ = np.any(self.features[self.first] != self.features[self.second], axis=1, keepdims=True)
+        self.contrasts = np.where(differ, self.hull[self.first] - self.hull[self.second], 0.0)
         self.delta = float(settings["delta"])
         self.buckets_begin = BucketRule(settings["buckets"], verdict)
         verdict.need(0 < self.delta < 1, f"δ = {self.delta}")
-        # All gaps that are followed hold together with probability 1 − δ, and each has two sides: those of
-        # all pairs, of which a certificate has the K − 1 with the reference arm, or these alone if arms are
-        # many.
-        pairs = k * (k - 1) // 2 if k <= MOST_PAIRED else k - 1
-        self.tuning = np.zeros((3, k - 1))
-        self.tuning[ALPHA] = self.delta / (2 * pairs)
+        # Each gap has two sides, and all hold together with probability 1 − δ.
+        self.tuning = np.zeros((3, m))
+        self.tuning[ALPHA] = self.delta / (2 * m)
         self.least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
-        self.evidence = np.zeros((6, k - 1))
+        self.evidence = np.zeros((6, m))
         self.sizes = Sizes(k)
-        self.events = np.full(k - 1, np.inf)
+        self.events = np.full(m, np.inf)
         self.values = np.zeros(k)
         self.error = 0.0  # standard error of the least known gap, in whose units values may be off
         self.distributions: list[Any] = []
@@ -1415,7 +1418,7 @@ class Log:
         w = ideal
         if mode.is_exact:
             w = np.minimum(ideal, self.tuning[SCALE] / (mode.limit * np.maximum(reach, 1e-300)))
-        totals = n * (values[self.others] - values[self.reference]) + np.einsum(TIMES, g, tally.sums)
+        totals = n * (values[self.first] - values[self.second]) + np.einsum(TIMES, g, tally.sums)
         squares = w**2 * np.einsum(TIMES, g**2, tally.squares)
         usual = np.maximum(np.where(np.isfinite(v), v, 0.0), np.einsum(TIMES, g**2, p * sizes.loudness))
         most = np.minimum(tally.largest.max(axis=1, keepdims=True), mode.limit)
@@ -1436,7 +1439,7 @@ class Log:
 
     def learn_values(self) -> None:
         """Estimate the values for the next bucket: each gap shrunk by how much of its square is noise."""
-        e = self.evidence
+        e = self.evidence[:, : len(self.others)]  # gaps to the reference arm
         is_known = e[WEIGHT] > 0
         weight = np.where(is_known, e[WEIGHT], 1.0)
         gaps = np.where(is_known, e[TOTAL] / weight, 0.0)
@@ -1470,6 +1473,35 @@ class Log:
         )
         return middle, low, high, room
 
+    def claims(self) -> tuple[Any, Any, Any, Any]:
+        """Return what follows from all gaps for those to the reference arm (K − 1,); see `intervals`."""
+        middle, low, high, room = self.intervals()
+        k = len(self.labels)
+        if k > MOST_PAIRED:
+            return middle, low, high, room
+        # Entry (i, j) bounds the gap of i over j from above; those of i over k and k over j add up to one.
+        upper = np.full((k, k), np.inf)
+        rooms = np.zeros((k, k))
+        np.fill_diagonal(upper, 0.0)
+        upper[self.first, self.second] = high
+        upper[self.second, self.first] = -low
+        rooms[self.first, self.second] = rooms[self.second, self.first] = room
+        size = np.abs(upper[np.isfinite(upper)]).max()
+        for arm in range(k):
+            through = upper[:, arm, np.newaxis] + upper[arm]
+            is_shorter = through < upper
+            rooms = np.where(is_shorter, rooms[:, arm, np.newaxis] + rooms[arm], rooms)
+            upper = np.where(is_shorter, through, upper)
+        self.verdict.need(np.diag(upper).min() >= -1e-9 * size, "no gaps fit the intervals of all pairs")
+        count = k - 1
+        first = self.first[:count]
+        second = self.second[:count]
+        high = upper[first, second]
+        low = np.minimum(-upper[second, first], high)
+        middle = middle[:count]
+        middle = np.where(np.isfinite(middle), np.clip(middle, low, high), middle)
+        return middle, low, high, np.maximum(rooms[first, second], rooms[second, first])
+
 
 def orthonormal(features: Any, reference: int, dimension: int) -> Any:
     """Return positions (K, r) of the arms around one of them, in an orthonormal basis of their hull."""
@@ -1492,7 +1524,7 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
     for number, entry in enumerate(document["entries"], start=1):
         now.follow(number, entry, largest)
     verdict.need(now.has_pilot_ended, "no bucket counted")
-    estimates, lows, highs, rooms = now.intervals()
+    estimates, lows, highs, rooms = now.claims()
     said = []
     for place, gap in enumerate(claim["gaps"]):
         label = now.labels[now.others[place]]

@@ -194,7 +194,7 @@ def test_geometry_of_gaps_agrees_with_the_library(p, reference):
     }
     log = alone.Log(given, alone.Verdict())
     g, v = log.geometry(np.array([p]))
-    ours = Pulls.of(PLANE.positions, np.eye(5)[log.others] - np.eye(5)[reference], np.array([p], dtype=float))
+    ours = Pulls.of(PLANE.positions, np.eye(5)[log.first] - np.eye(5)[log.second], np.array([p], dtype=float))
     assert np.array_equal(np.isfinite(v), ours.known)
     assert np.allclose(np.where(ours.known, v, 1.0), ours.variance, rtol=1e-9)
     assert np.allclose(g, np.where(ours.known[..., np.newaxis], ours.pull, 0.0), atol=1e-9)

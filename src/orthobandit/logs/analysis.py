@@ -72,7 +72,7 @@ def analyse(
     >>> log = pyarrow.table({"hour": hour, "page": np.array(["old", "new"])[arms], "reward": rewards})
     >>> found = analyse(log, arm="page", reward="reward", time="hour", split={"old": 0.5, "new": 0.5})
     >>> found.sentence
-    "'new' is the best arm by 'reward', with probability 0.95. Its gap over 'old' is +0.2...."
+    "'new' is the best arm by 'reward' (wrong in at most 5 % of logs). Its gap over 'old' is +0.2...."
     """
     show = progress or (lambda *_: None)
     show(0, 2, "reading the log")
@@ -95,7 +95,9 @@ def analysis_of(
     """Return what cells say; see :func:`analyse`."""
     cells, unfinished = finished(gathered, question)
     reference = _reference(question, cells)
-    once = question.fixed or len(cells.times) == 1
+    # Who names the time may come back when the log has grown. A look inside the first bucket that spent δ
+    # on an ordinary interval would be followed by a sequence that spends δ again.
+    once = question.fixed or question.time is None
     asked = asked_of(question, cells)
     measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
     _check_numbers("value", value)
@@ -246,6 +248,7 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
         is_two_valued=asked.denominator is None
         and not question.covariates
         and bool(gathered.is_binary[asked.column]),
+        is_sequential=question.time is not None and not question.fixed,
     )
 
 
@@ -304,11 +307,16 @@ def _notes(
     """Say what a reader may not expect."""
     cells = gathered.cells
     out: list[str] = []
-    if len(cells.times) == 1 and not question.fixed:
-        why = "there is a single bucket" if question.time is not None else "no time column was named"
+    if len(cells.times) == 1 and question.time is None and not question.fixed:
         out.append(
-            f"{why}: the log is looked at as a whole, once, and a baseline that moved is noise; name the time"
-            " of each draw to take it out, and for intervals that hold at all times"
+            "no time column was named: the log is looked at as a whole, once, and a baseline that moved is"
+            " noise; name the time of each draw to take it out, and for intervals that hold at all times"
+        )
+    elif len(cells.times) == 1 and not question.fixed:
+        out.append(
+            f"all rows are in one bucket ({bucket_in_words(cells)}), and the first only tells level and"
+            " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
+            " (--fixed) if this is the one look at a log that is complete"
         )
     if question.covariates and question.ratios:
         out.append("covariates are not taken from ratios")

@@ -9,7 +9,6 @@ from orthobandit._foundation.types import Array
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.certificate import Certificate, Chain, describe_mode
-from orthobandit.logs.effects.effects import finite, gaps_of, verdict_of
 from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
 from orthobandit.logs.follow import ROWS, Follower
 from orthobandit.logs.measure import Measure
@@ -88,6 +87,10 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
         )
     if record.sequence is None:
         raise CertificateError("no bucket counted, so there is nothing to certify; the log has too few rows")
+    if analysis.metrics[0].is_contradicted:
+        raise CertificateError(
+            "no gaps fit the intervals of all pairs of arms, so nothing is claimed; see the analysis's alarms"
+        )
     if not record.feeds.are_kept:
         raise CertificateError(
             f"there are {record.feeds.count:,} pairs of a bucket and a plan; a certificate lists at most"
@@ -98,7 +101,7 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
     for entry in _entries(record.plans, record.feeds):
         chain.add(entry)
     try:
-        return Certificate.make(chain, _claim(analysis, record.sequence))
+        return Certificate.make(chain, _claim(analysis))
     except CertificateError as error:
         raise CertificateError(f"the certificate would not be valid: {error}; please report it") from None
 
@@ -154,28 +157,22 @@ def _plans(bucket: Bucket, numbers: dict[int, int]) -> list[dict[str, Any]]:
     return [{"distribution": numbers[plan], **dict(zip(columns, row, strict=True))} for plan, *row in rows]
 
 
-def _claim(analysis: Analysis, sequence: ContrastSequence) -> dict[str, Any]:
-    """Return the reward's gaps over the reference arm, each by its own evidence; unknown ends as null.
-
-    What an analysis shows is narrower where other pairs of arms tell more; these are not in a certificate.
-    """
-    gaps = gaps_of(sequence)
-    others = [label for label in analysis.labels if label != analysis.reference]
-    claimed = []
-    for place, label in enumerate(others):
-        ends = (finite(float(gaps.low[place])), finite(float(gaps.high[place])))
-        claimed.append(
-            {
-                "arm": label,
-                "estimate": finite(float(gaps.estimates[place])),
-                "low": ends[0],
-                "high": ends[1],
-                "verdict": verdict_of(ends),
-            }
-        )
+def _claim(analysis: Analysis) -> dict[str, Any]:
+    """Return what the analysis says of the reward's gaps over the reference arm; unknown ends as null."""
+    reward = analysis.metrics[0]
     return {
-        "metric": analysis.metrics[0].name,
+        "metric": reward.name,
         "over": analysis.reference,
-        "gaps": claimed,
+        "gaps": [
+            {
+                "arm": one.arm,
+                "estimate": one.estimate,
+                "low": one.interval[0],
+                "high": one.interval[1],
+                "verdict": one.verdict,
+            }
+            for one in reward.effects
+            if one.arm != one.over
+        ],
         "alarms": [one.name for one in analysis.alarms],
     }

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import ContrastSequence
@@ -126,10 +125,7 @@ class Follower:
         if not self.scores:
             return (-np.inf, np.inf)
         score = self.scores[0]
-        low, high = score.interval(share)
-        if once:
-            width = -float(ndtri(share * score.alpha)) * score.error
-            low, high = score.estimate - width, score.estimate + width
+        low, high = score.interval_once(share * score.alpha) if once else score.interval(share)
         offset = float(self.cells.offset[self.measure.column])
         return low + offset, high + offset
 

@@ -27,6 +27,9 @@ class Measure:
         Whether to keep what was counted, for a certificate.
     is_two_valued : bool
         Whether all values of the log are 0 or 1, for intervals at one look.
+    is_sequential : bool
+        Whether the log may be looked at again when it has grown. Then a single bucket is the pilot of what
+        comes, and not a log to be looked at as a whole.
     """
 
     column: int
@@ -39,3 +42,4 @@ class Measure:
     ratio: float = 0.0
     is_recorded: bool = False
     is_two_valued: bool = False
+    is_sequential: bool = False

@@ -28,8 +28,8 @@ class Effect:
         Average over all rounds relative to that of `over`, less 1; None where the latter may be 0.
     verdict : {"better", "worse", "undecided", "reference"}
     more_rows : (float, float, float) or None
-        For an undecided arm: further rows that would decide if the gap is as estimated, if it is one
-        standard error larger, and if it is one smaller (infinite if that is nothing).
+        For an undecided arm: further rows that would decide if the gap is as estimated, and the ends of a
+        range within which it is decided in 80 % of logs (infinite where the gap may be nothing).
     """
 
     arm: str

@@ -48,7 +48,7 @@ def effects(found, metric=0):
 
 def test_the_best_arm_is_found_under_a_season():
     found = analyse(LOG, **ASKED)
-    assert found.sentence.startswith("'video' is the best arm by 'spent', with probability 0.95.")
+    assert found.sentence.startswith("'video' is the best arm by 'spent' (wrong in at most 5 % of logs).")
     assert effects(found)["video"].verdict == "better"
     assert effects(found)["new"].verdict == "undecided"
     assert effects(found)["old"].verdict == "reference"
@@ -140,6 +140,19 @@ def test_without_time_the_log_is_looked_at_once():
     # The gaps of three pairs share the level.
     assert np.diff(one.interval)[0] / 2 == pytest.approx(2.3940 * error, rel=0.02)
     assert one.interval == one.fixed
+
+
+def test_a_look_inside_the_first_bucket_spends_nothing():
+    # An ordinary interval of the first hour, and the sequence of all hours after it, would spend δ twice.
+    first = LOG.set_column(0, "at", [pyarrow.array(np.full(12_000, 1_760_000_000), pyarrow.timestamp("s"))])
+    found = analyse(first, **ASKED)
+    assert {one.verdict for one in found.metrics[0].effects} == {"reference", "undecided"}
+    assert [one.interval for one in found.metrics[0].effects[1:]] == [(None, None)] * 2
+    assert found.sentence == "Nothing can be said of 'spent' yet: too few rows count."
+    assert found.notes[0].startswith("all rows are in one bucket (hour), and the first only tells level")
+    assert "fixed=True" in found.notes[0]
+    once = analyse(first, **ASKED, fixed=True)
+    assert effects(once)["video"].verdict == "better"
 
 
 def test_fixed_intervals_are_narrower():

@@ -53,7 +53,8 @@ def test_the_logs_are_as_different_as_they_are_meant_to_be():
     assert gap_of("an arm that is hardly drawn", 1)["low"] is None
     assert gap_of("an arm that is hardly drawn", 1)["estimate"] is not None
     assert gap_of("an arm that never comes", 1)["estimate"] is None
-    assert gap_of("an arm that never comes", 1)["low"] == -1.0
+    # The other arm's gap tells of it: no two means are further apart than 1.
+    assert -1.0 <= gap_of("an arm that never comes", 1)["low"] < 0.0
     assert gap_of("gaps told by other arms", 2)["low"] is not None
     assert certified("arms with features")["settings"]["reference"] == "red"
 
@@ -154,10 +155,9 @@ def test_what_is_too_much_is_not_kept(limit, most, monkeypatch, tmp_path):
 
 def test_a_certificate_that_cannot_be_recomputed_is_not_written(tmp_path):
     found = found_in(rows_of(21, [[0.5, 0.5]]))
-    sequence = found._record.sequence
-    wrong = replace(sequence.evidence, totals=7.0 * sequence.evidence.weights)
-    record = replace(found._record, sequence=replace(sequence, evidence=wrong))
-    object.__setattr__(found, "_record", record)
+    metric = found.metrics[0]
+    wrong = replace(metric.effects[1], estimate=7.0)
+    object.__setattr__(found, "metrics", (replace(metric, effects=(metric.effects[0], wrong)),))
     with pytest.raises(CertificateError, match=r"would not be valid: .* the gap of '1' is claimed to be 7;"):
         found.save(tmp_path / "c.json")
 

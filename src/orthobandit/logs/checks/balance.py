@@ -11,8 +11,9 @@ from orthobandit.logs.cells import Cells
 from orthobandit.logs.checks.one_look import missing_p_value, ratio_p_value
 from orthobandit.logs.results import Diagnostic
 
-BLOCKS = 1000  # stretches of time that a log is cut into, at most; for all segments together, five times that
-FEWEST = 50  # stretches for each of many segments
+# First buckets that are stretches of time by themselves; for all segments together, ten times that.
+BLOCKS = 500
+FEWEST = 25  # the same for each of many segments
 SEGMENTS = 200  # the largest ones are tested
 SPARSE = 5  # rows an arm in a stratum, below which silence is compared with the plan and not with the draws
 
@@ -20,16 +21,18 @@ SPARSE = 5  # rows an arm in a stratum, below which silence is compared with the
 def sample_ratios(cells: Cells) -> list[Diagnostic]:
     """Test all rows, those without values too, against the probabilities: overall and by segment.
 
-    Long logs are cut into a thousand stretches of time, in each of which bets rest on earlier ones alone; in
-    a log of one bucket there are none, and the test is the ordinary one for one look. With segments,
-    p-values are multiplied by their number (Bonferroni).
+    The log is cut into stretches of time, in each of which bets rest on earlier ones alone. They stay where
+    they are as it grows (:func:`_stretches`), so that whoever looks daily sees one martingale. In a log of
+    one bucket there is nothing to learn from, and the test is the ordinary one for one look: its false alarms
+    come on top. With segments, p-values are multiplied by their number (Bonferroni); where a new segment
+    comes up, or the 200 largest become others, p-values are those of the new family.
     """
     found = [_ratio_found(cells, _ratio(cells, _all_rows(cells), BLOCKS), 1, None)]
     if len(cells.segments) == 1:
         return found
     rows = np.bincount(cells.segment, _all_rows(cells), minlength=len(cells.segments))
     chosen = np.sort(np.argsort(-rows, kind="stable")[:SEGMENTS])
-    blocks = int(np.clip(5 * BLOCKS // len(chosen), FEWEST, BLOCKS))
+    blocks = int(np.clip(10 * BLOCKS // len(chosen), FEWEST, BLOCKS))
     for segment in chosen[rows[chosen] > 0]:
         part = cells.of_segment(int(segment))
         ratio = _ratio(part, _all_rows(part), blocks)
@@ -40,8 +43,10 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
 def missing_values(cells: Cells) -> list[Diagnostic]:
     """Test for each column whether values are missing more often from some arms than from others.
 
-    Given the draws of a stratum (Hoeffding's comparison); where strata have very few rows, as when each
-    row has its own probabilities, the silent rows are compared with the probabilities instead.
+    Given the draws of a stratum (Hoeffding's comparison); where strata have very few rows on average, as when
+    each row has its own probabilities, the silent rows are compared with the probabilities instead. The
+    p-value holds at the ends of stretches, all at once; which of both tests it is, and how many columns share
+    the level, is seen in the log so far.
     """
     columns = np.flatnonzero(cells.missing.sum(axis=0) > 0)
     if not len(columns):
@@ -55,13 +60,30 @@ def _all_rows(cells: Cells) -> Whole:
     return np.asarray(cells.counts + cells.dropped)
 
 
-def _blocks(cells: Cells, values: tuple[Whole, ...], most: int) -> Iterator[tuple[Array, list[Whole]]]:
+def _stretches(places: Whole, single: int) -> Whole:
+    """Return the number of the stretch that each bucket, by its place among those with rows, belongs to.
+
+    The first `single` buckets are stretches by themselves; after that a stretch has two buckets until there
+    are 2·`single`, four until there are 4·`single`, and so on: their number grows with the logarithm, and no
+    boundary depends on how long the log is.
+
+    Examples
+    --------
+    >>> _stretches(np.arange(14), 3).tolist()
+    [0, 1, 2, 3, 3, 5, 6, 6, 6, 6, 10, 10, 12, 12]
+    """
+    level = np.maximum(np.floor(np.log2(np.maximum(places, 1) / single)) + 1.0, 0.0)
+    length = 2 ** level.astype(np.int64)
+    begin = np.where(length > 1, single * length // 2, 0)  # where stretches of this length begin
+    return np.asarray(begin + (places - begin) // length * length)
+
+
+def _blocks(cells: Cells, values: tuple[Whole, ...], single: int) -> Iterator[tuple[Array, list[Whole]]]:
     """Yield stretches of time: the probabilities (n, K) of their plans, and tables (n, K) of each value."""
     arms = len(cells.arms)
-    changes = np.cumsum(np.diff(cells.bucket, prepend=cells.bucket[:1]) != 0)
-    total = int(changes[-1]) + 1 if len(changes) else 0
-    stretch = changes * min(total, most) // max(total, 1)
-    edges = np.flatnonzero(np.diff(stretch, prepend=-1, append=-1)) if total else np.array([], dtype=np.int64)
+    places = np.cumsum(np.diff(cells.bucket, prepend=cells.bucket[:1]) != 0)
+    stretch = _stretches(places, single)
+    edges = np.flatnonzero(np.diff(stretch, prepend=-1, append=-1))
     for begin, end in pairwise(edges):
         plans, place = np.unique(cells.plan[begin:end], return_inverse=True)
         index = place * arms + cells.arm[begin:end]
@@ -73,11 +95,11 @@ def _blocks(cells: Cells, values: tuple[Whole, ...], most: int) -> Iterator[tupl
         yield cells.plans[plans], tables
 
 
-def _ratio(cells: Cells, rows: Whole, most: int) -> tuple[SampleRatio, float]:
+def _ratio(cells: Cells, rows: Whole, single: int) -> tuple[SampleRatio, float]:
     """Return the test and its p-value."""
     ratio = SampleRatio.start(len(cells.arms))
     count = 0
-    for plans, (table,) in _blocks(cells, (rows,), most):
+    for plans, (table,) in _blocks(cells, (rows,), single):
         ratio = ratio.and_table(plans, table)
         count = count + 1
     return ratio, ratio_p_value(plans, table) if count == 1 else ratio.p_value

@@ -1,6 +1,6 @@
 """Gaps of arms with their intervals: at all times or for one look, with lift, verdict and rows to go."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,10 @@ from orthobandit.logs.results import Effect, Interval
 
 FAR = 1e9  # times the rows so far: what takes longer is never
 STEPS = 60  # of bisection on a logarithmic scale
+# Standard errors that an estimate may move while rows come in, so that a gap is decided within the range of
+# rows to go in 80 % of logs.
+SOONER = 1.645
+LATER = 1.282
 FEWEST = 5  # rows of an arm, below which an ordinary interval says nothing
 NOTHING: Interval = (None, None)
 
@@ -208,28 +212,62 @@ def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
 def more_rows(
     follower: Follower, place: int, share: float = 1.0, *, fixed: bool
 ) -> tuple[float, float, float]:
-    """Return further rows that would decide on a gap: as estimated, one standard error larger, one smaller.
-
-    Evidence is taken to grow as it did so far: sums in proportion to rows, the largest residuals as they are.
-    """
-    sequence = follower.sequence
-    if sequence is None:
+    """Return further rows that would decide on a gap; see :func:`rows_to_go`."""
+    if follower.sequence is None:
         raise AssertionError("only what was counted can be undecided")
+    return rows_to_go(follower.sequence, follower.rows, place, share, fixed=fixed)
+
+
+def rows_to_go(
+    sequence: ContrastSequence, rows: float, place: int, share: float = 1.0, *, fixed: bool
+) -> tuple[float, float, float]:
+    """Return further rows that would decide on a gap: if it is as estimated, at the least and at the most.
+
+    With t times the rows, an estimate g of standard error e will have moved by a normal variable of variance
+    e²(1 − 1/t): what is known already stays. So with a chance of 0.9 it is not decided before
+    |g| + z·e·√(1 − 1/t) exceeds the width at t, and with 0.9 it is once |g| − z·e·√(1 − 1/t) does, which may
+    never be. The path has many moments at which to cross the first and needs one to cross the second, hence
+    the two quantiles. Evidence is taken to grow as it did so far: sums in proportion to rows, the largest
+    residuals as they are.
+
+    Parameters
+    ----------
+    sequence : ContrastSequence
+        What is known after `rows`.
+    rows : float
+    place : int
+        Of the gap.
+    share : float
+        Of its δ, that intervals are at.
+    fixed : bool
+        Whether one look at the larger log is to decide.
+    """
     sequence = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     gaps = gaps_of(sequence)
     size = abs(float(gaps.estimates[place]))
     error = float(gaps.errors[place])
-    sizes = (size, size + error, size - error)
-    if fixed:
-        z = -float(ndtri(sequence.tuning.alpha[place]))
-        times = [(z * error / one) ** 2 if one > 0 else np.inf for one in sizes]
-    else:
-        times = [_times(sequence, place, one) for one in sizes]
-    return tuple(max(one - 1.0, 0.0) * follower.rows for one in times)  # type: ignore[return-value]
+    width = _ordinary_width(sequence, place, error) if fixed else _width(sequence, place)
+
+    def times(moved: float) -> float:
+        """Return how many times the rows it takes if the estimate moves by so many standard errors."""
+
+        def is_decided(multiple: float) -> bool:
+            return width(multiple) < size + moved * error * float(np.sqrt(1.0 - 1.0 / multiple))
+
+        return _first_multiple(is_decided)
+
+    as_estimated, least, most = (times(moved) for moved in (0.0, SOONER, -LATER))
+    return tuple(max(one - 1.0, 0.0) * rows for one in (as_estimated, least, most))  # type: ignore[return-value]
 
 
-def _times(sequence: ContrastSequence, place: int, size: float) -> float:
-    """Return how many times the evidence the width falls below a size; infinite if that takes too long."""
+def _ordinary_width(sequence: ContrastSequence, place: int, error: float) -> Callable[[float], float]:
+    """Return the width for one look at a multiple of the rows."""
+    z = -float(ndtri(sequence.tuning.alpha[place]))
+    return lambda times: z * error / float(np.sqrt(times))
+
+
+def _width(sequence: ContrastSequence, place: int) -> Callable[[float], float]:
+    """Return the width at all times at a multiple of the evidence."""
     e = sequence.evidence
     one = slice(place, place + 1)
     tuning = Tuning(sequence.tuning.alpha[one], sequence.tuning.rho[one], sequence.tuning.scale[one])
@@ -246,12 +284,17 @@ def _times(sequence: ContrastSequence, place: int, size: float) -> float:
         )
         return float(sequence.confidence.width(grown, tuning)[0])
 
-    if not (size > 0 and width(FAR) < size):
+    return width
+
+
+def _first_multiple(is_decided: Callable[[float], bool]) -> float:
+    """Return the multiple from which on a gap is decided; infinite if that takes too long."""
+    if not is_decided(FAR):
         return float(np.inf)
     low, high = 0.0, float(np.log(FAR))
     for _ in range(STEPS):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if width(float(np.exp(middle))) < size else (middle, high)
+        low, high = (low, middle) if is_decided(float(np.exp(middle))) else (middle, high)
     return float(np.exp(high))
 
 

@@ -83,9 +83,10 @@ def confidence_of(
 
 
 def followed(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
-    """Follow a measure through the buckets, or look at the log as a whole if there is a single one."""
+    """Follow a measure through the buckets, or look at the log as a whole if it is all in one, once."""
     follower = Follower(cells, measure, aims)
-    return follower.run_once() if len(cells.times) == 1 else follower.run()
+    is_whole = len(cells.times) == 1 and not measure.is_sequential
+    return follower.run_once() if is_whole else follower.run()
 
 
 def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:

@@ -92,7 +92,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         origin = drawn(opened, question, groups, found.rows)
     _check_size(question, found)
     cells = replace(_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
-    note = repeating_unit(opened, question)
+    note = repeating_unit(opened, question, groups, found.rows)
     units = _unit_counts(question, groups, found)
     end = last_time(opened, question) if question.unit is not None and question.window is not None else None
     is_boolean = np.array(

@@ -82,7 +82,7 @@ def rows_words(rows: float) -> str:
 
 
 def more_words(more: tuple[float, float, float] | None) -> str:
-    """Return how many further rows would decide, with the range that the estimate's error leaves.
+    """Return how many further rows would decide, with the range that holds in 80 % of logs.
 
     Examples
     --------

@@ -131,11 +131,12 @@ def _against_best(metric: MetricResult, is_doubtful: bool) -> str:
 def _arms(metric: MetricResult) -> str:
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
-    head = ("arm", "rows", "share", "planned", "mean", "capped", "missing", "lift", "one look", "more rows")
+    counts = ("rows", "share", "planned", "mean", "capped", "missing")
+    head = ("arm", *counts, "lift", "one look", "more rows (80 %)")
     rows = []
     for effect in metric.effects:
         one = arms.get(effect.arm)
-        counted = [""] * 6
+        counted = [""] * len(counts)
         if one is not None:
             counted = [f"{one.rows:,}", share_words(one.share), share_words(one.planned)]
             counted += [number(one.mean, places), share_words(one.capped), share_words(one.missing)]

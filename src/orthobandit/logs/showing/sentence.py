@@ -25,9 +25,9 @@ def sentence_of(
 def _said(reward: MetricResult) -> str:
     compared = [one for one in reward.effects if one.verdict != "reference"]
     left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
-    how_sure = f"with probability {1 - reward.delta:g}"
+    how_sure = f"(wrong in at most {100.0 * reward.delta:g} % of logs)"
     if len(left) == 1:
-        return f"{left[0]!r} is the best arm by {reward.name!r}, {how_sure}.{_gain(reward, left[0])}"
+        return f"{left[0]!r} is the best arm by {reward.name!r} {how_sure}.{_gain(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]
     if not known:
         return f"Nothing can be said of {reward.name!r} yet: too few rows count."
@@ -54,10 +54,13 @@ def _wait(one: Effect) -> str:
     if one.more_rows is None or not math.isfinite(one.more_rows[0]):
         return " As things stand, more rows would not decide."
     as_is, soonest, latest = one.more_rows
-    end = f"{rounded(latest)}" if math.isfinite(latest) else "never"
+    about = rounded(as_is)
+    said = f" If the gap is as estimated ({one.estimate:+.3g}), about {about} more rows would decide;"
+    if math.isfinite(latest):
+        return f"{said} in 8 of 10 logs it takes {rounded(soonest)} to {rounded(latest)}."
     return (
-        f" If the gap is as estimated ({one.estimate:+.3g}), about {rounded(as_is)} more rows would decide"
-        f" ({rounded(soonest)} to {end})."
+        f"{said} in 9 of 10 logs it takes at least {rounded(soonest)}, and the gap may be too small for any"
+        " number."
     )
 
 

@@ -92,8 +92,8 @@ def title_words(metric: MetricResult) -> str:
 
 def certainty_words(metric: MetricResult) -> str:
     """Return the mode of a metric's intervals and how surely they hold."""
-    chance = f"with probability {1.0 - metric.delta:.6g} all gaps of this metric are in theirs"
-    return f"{metric.mode.rstrip('.')}; {chance}"
+    share = f"in at least {100.0 * (1.0 - metric.delta):.6g} % of logs"
+    return f"{metric.mode.rstrip('.')}; {share} all gaps of this metric lie in their intervals"
 
 
 def diagnostic_words(one: Diagnostic) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet
+from orthobandit.logs.checks.balance import _ratio
 from orthobandit.logs.checks.diagnostics import constant_gaps, diagnose
 from orthobandit.logs.question import Question
 
@@ -210,3 +211,19 @@ def test_a_log_without_values_is_described_and_not_a_crash():
     assert found["missing"].words.startswith("'reward' is missing in 600 of 600 rows")
     assert found["constant gaps"].status == "note"
     assert found["blind buckets"].status == "fine"
+
+
+@pytest.mark.parametrize("end", [1, 5, 7, 9, 10, 14, 18, 20, 28])
+def test_the_check_of_a_longer_log_goes_on_from_that_of_a_shorter_one(end):
+    # The first 5 buckets stand alone, 5 to 9 are taken by twos, 10 to 19 by fours, 20 to 39 by eights.
+    cells = cells_of(log(buckets=40, size=40))
+
+    def tested(stop):
+        part = cells.only(cells.bucket < stop)
+        return _ratio(part, part.counts, 5)[0]
+
+    before = tested(end)
+    after = tested(end + 1)
+    again = before.and_table(EVEN, (after.observed - before.observed)[np.newaxis])
+    assert after.wealth == pytest.approx(again.wealth)
+    assert after.p_value == pytest.approx(again.p_value)

@@ -4,10 +4,20 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from cells_by_hand import cells_of, drawn
 from orthobandit import Asymptotic
-from orthobandit.logs.effects.effects import NOTHING, effect, gaps_of, lift_of, more_rows, verdict_of
+from orthobandit.logs.effects.effects import (
+    LATER,
+    NOTHING,
+    SOONER,
+    effect,
+    gaps_of,
+    lift_of,
+    more_rows,
+    verdict_of,
+)
 from orthobandit.logs.follow import Follower
 from orthobandit.logs.measure import Measure
 
@@ -67,6 +77,30 @@ def test_rows_to_go_are_about_what_it_takes():
     assert gaps_of(longer.sequence).low[0] > 0
     shorter = follower(size, rows=int((2000 + as_is) * 0.4), seed=6)
     assert gaps_of(shorter.sequence).low[0] < 0
+
+
+def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
+    one = follower(0.05, rows=2000, seed=5)
+    gaps = gaps_of(one.sequence)
+    size = abs(gaps.estimates[0])
+    error = gaps.errors[0]
+    z = -ndtri(one.sequence.tuning.alpha[0])
+    as_is, least, most = more_rows(one, 0, fixed=True)
+    assert as_is == pytest.approx(((z * error / size) ** 2 - 1.0) * one.rows)
+    for rows, moved in ((least, SOONER), (most, -LATER)):
+        if np.isfinite(rows):
+            times = 1.0 + rows / one.rows
+            reached = size + moved * error * np.sqrt(1.0 - 1.0 / times)
+            assert reached == pytest.approx(z * error / np.sqrt(times))
+    assert least < as_is < most
+
+
+def test_a_gap_that_may_be_nothing_may_take_for_ever():
+    one = follower(0.0, rows=2000, seed=8)
+    gaps = gaps_of(one.sequence)
+    assert abs(gaps.estimates[0]) < LATER * gaps.errors[0]
+    _, least, most = more_rows(one, 0, fixed=False)
+    assert least < most == np.inf
 
 
 def test_ordinary_intervals_are_narrower_and_a_share_of_delta_widens():

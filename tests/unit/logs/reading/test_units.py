@@ -95,12 +95,67 @@ def test_a_unit_with_a_missing_row_is_missing():
     assert zero.sums[:, 0].tolist() == [6.0, 2.0]
 
 
-def test_units_that_repeat_are_noted_if_none_are_named():
-    (note,) = gathered(made(), split="equal").notes
-    assert note.startswith("'user' repeats (")
-    assert "say unit='user'" in note
-    log = made().set_column(8, "user", [np.arange(600)])
-    assert gathered(log, split="equal").notes == ()
+def returning(name="user", units=400, rows=3000, share=0.5, seed=1):
+    """Return a log of units that keep their arm, beside columns that only look like units."""
+    rng = np.random.default_rng(seed)
+    unit = rng.integers(0, units, rows)
+    return pyarrow.table(
+        {
+            name: unit,
+            "arm": np.where(rng.random(units) < share, "a", "b")[unit],
+            "bought": (rng.random(rows) < 0.2).astype(float),
+            "price": np.round(rng.exponential(10.0, rows), 1),
+            "city": [f"city {place}" for place in rng.integers(0, 300, rows)],
+            "page": rng.integers(0, 500, rows),
+            "row": np.arange(rows),
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["user", "session_id", "cookie", "uid", "Kundennummer"])
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_units_that_repeat_are_noted_whatever_their_column_is_called(name, share):
+    (note,) = gathered(returning(name, share=share), split="equal").notes
+    assert note.startswith(f"{name!r} repeats (400 values in 3,000 rows), and rows with the same value keep")
+    assert f"say unit={name!r}" in note
+
+
+def test_columns_that_repeat_but_do_not_keep_to_an_arm_are_not_noted():
+    assert gathered(returning().drop_columns("user"), split="equal").notes == ()
+    assert gathered(made(), split="equal").notes == ()  # arms are drawn at every visit: rows are the draws
+    assert gathered(returning(units=10), split="equal").notes == ()  # a segment
+
+
+def test_units_are_noted_that_return_after_ten_thousand_rows():
+    rows = 12_000
+    rng = np.random.default_rng(2)
+    unit = np.arange(rows) % 11_000  # the first 11,000 rows have a unit each
+    unit[11_000:] = rng.integers(0, 500, 1000)
+    log = pyarrow.table(
+        {
+            "visitor": unit.astype(float),
+            "arm": np.where(rng.random(11_000) < 0.5, "a", "b")[unit],
+            "bought": rng.random(rows),
+        }
+    )
+    (note,) = gathered(log, split="equal").notes
+    assert "'visitor' repeats (11,000 values in 12,000 rows)" in note
+
+
+def test_of_users_and_their_sessions_users_are_named():
+    log = returning()
+    rng = np.random.default_rng(5)
+    visits = zip(log["user"].to_pylist(), rng.integers(0, 3, 3000), strict=True)
+    session = [f"{user}/{visit}" for user, visit in visits]
+    (note,) = gathered(log.append_column("session", [session]), split="equal").notes
+    assert note.startswith("'user' repeats")
+
+
+def test_large_logs_count_units_approximately(monkeypatch):
+    monkeypatch.setattr("orthobandit.logs.reading.units.MOST_EXACT", 100)
+    (note,) = gathered(returning(), split="equal").notes
+    assert note.startswith("'user' repeats (about ")
+    assert gathered(returning().drop_columns("user"), split="equal").notes == ()
 
 
 def test_units_without_time_are_fine_if_each_saw_one_arm():

@@ -72,7 +72,7 @@ def test_all_parts_are_on_the_page_in_their_order():
         "± 0.25",
         "inverse weights assumes",
         "41k (12k to ∞)",
-        "with probability 0.95",
+        "in at least 95 % of logs all gaps of this metric lie in their intervals",
         "level of control: 0.090 to 0.110",
     ):
         assert said in words

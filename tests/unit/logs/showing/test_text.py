@@ -89,7 +89,7 @@ def test_all_other_parts_are_there():
         "latency (guardrail: may rise by 0.01)",
         "revenue/click (ratio)",
         "seasonal 41 % (used), covariates 12 %",
-        "asymptotic intervals that hold at all times at once; with probability 0.95",
+        "asymptotic intervals that hold at all times at once; in at least 95 % of logs",
         "segments differ in the gap of 'blue' to 'control' (p = 0.004 for one look): desktop and mobile",
         "no segments are surely apart in the gap of 'green'",
         "changed the mean reward of a row by +0.012 (+0.001 to +0.024); exact intervals",

@@ -1,0 +1,60 @@
+"""Nothing that an analysis of a log says contradicts anything else that it says."""
+
+import numpy as np
+import pytest
+
+from contradictions import contradictions_of_analysis
+from log_worlds import plain
+from orthobandit.logs.analysis import analysis_of
+from orthobandit.logs.question import Question
+from orthobandit.logs.reading.buckets import Gathered
+
+FEW, RUNS = 20, 500
+
+
+def analysed(seed):
+    """Return the analysis of a random log: 2 to 5 arms, exact or not, looked at once or as it grows."""
+    rng = np.random.default_rng([28, seed])
+    count = int(rng.integers(2, 6))
+    rows = int(rng.choice([300, 1000, 4000]))
+    hours = int(rng.choice([10, 60]))
+    p = rng.dirichlet(np.full(count, 3.0)) * 0.9 + 0.1 / count
+    hour = np.arange(rows) * hours // rows
+    arm = rng.choice(count, rows, p=p)
+    means = 0.15 + rng.choice([0.05, 0.2, 0.4]) * rng.random(count)
+    level = 0.15 * np.sin(hour / 7.0) + 0.15
+    is_binary = rng.random() < 0.6
+    values = (rng.random(rows) < means[arm] + level).astype(float)
+    if not is_binary:
+        values = means[arm] + level + 0.3 * rng.standard_normal(rows)
+    question = Question(
+        "arm",
+        "reward",
+        time="at",
+        delta=float(rng.choice([0.05, 0.3])),
+        reference=str(rng.integers(count)),
+        bounds=(0.0, 1.0) if is_binary and rng.random() < 0.7 else None,
+        fixed=bool(rng.random() < 0.4),
+    )
+    gathered = Gathered(plain(hour, arm, values, p), None, (), np.array([is_binary]))
+    return analysis_of(gathered, question)
+
+
+def check(seeds):
+    """Look at logs; none contradicts itself, and most say something."""
+    played = {seed: analysed(seed) for seed in seeds}
+    wrong = {seed: contradictions_of_analysis(one) for seed, one in played.items()}
+    assert not {seed: words for seed, words in wrong.items() if words}
+    assert np.mean([bool(one.metrics[0].droppable) for one in played.values()]) > 0.3
+    assert np.mean(["is the best arm" in one.sentence for one in played.values()]) > 0.1
+    # At 30 % an alarm that intervals contradict each other may be raised, but seldom is.
+    assert np.mean([one.metrics[0].is_contradicted for one in played.values()]) < 0.05
+
+
+def test_no_analysis_of_some_random_logs_contradicts_itself():
+    check(range(FEW))
+
+
+@pytest.mark.slow
+def test_no_analysis_of_five_hundred_random_logs_contradicts_itself():
+    check(range(FEW, RUNS))
