@@ -149,7 +149,7 @@ def test_a_name_that_a_template_lacks_is_an_error():
 
 
 def test_the_templates_are_part_of_the_package():
-    found = resources.files("orthobandit.study").joinpath("templates")
+    found = resources.files("orthobandit.reproduction").joinpath("templates")
     assert {file.name for file in found.iterdir()} == {
         "marks.html.j2",
         "page.html.j2",

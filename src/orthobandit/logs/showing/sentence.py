@@ -3,6 +3,7 @@
 import math
 
 from orthobandit.logs.results import Diagnostic, Effect, MetricResult
+from orthobandit.showing.numbers import about
 
 
 def sentence_of(
@@ -54,19 +55,11 @@ def _wait(one: Effect) -> str:
     if one.more_rows is None or not math.isfinite(one.more_rows[0]):
         return " As things stand, more rows would not decide."
     as_is, soonest, latest = one.more_rows
-    end = f"{rounded(latest)}" if math.isfinite(latest) else "never"
+    end = f"{about(latest)}" if math.isfinite(latest) else "never"
     return (
-        f" If the gap is as estimated ({one.estimate:+.3g}), about {rounded(as_is)} more rows would decide"
-        f" ({rounded(soonest)} to {end})."
+        f" If the gap is as estimated ({one.estimate:+.3g}), about {about(as_is)} more rows would decide"
+        f" ({about(soonest)} to {end})."
     )
-
-
-def rounded(number: float) -> str:
-    """Return a count of rows with two digits that matter."""
-    if number < 100:
-        return f"{number:.0f}"
-    size = 10 ** (math.floor(math.log10(number)) - 1)
-    return f"{round(number / size) * size:,}"
 
 
 def _listed(labels: tuple[str, ...], most: int = 5) -> str:
