@@ -75,12 +75,12 @@ class Bar:
         None, or infinite, for an end that is not known.
     words : str
         The estimate and the interval as text.
-    tag : str
-        A word in a coloured box, such as a verdict.
+    tags : sequence of str
+        Words in coloured boxes, such as a verdict.
     tone : {"good", "bad", "open"}
-        The colour of the bar and of its tag.
+        The colour of the bar and of its tags.
     aside : str
-        Takes the place of the tag where there is none.
+        Takes the place of the tags where there are none.
     note : str
         Small print below the label.
     is_faded : bool
@@ -91,7 +91,7 @@ class Bar:
     estimate: float | None
     interval: Interval
     words: str = ""
-    tag: str = ""
+    tags: Sequence[str] = ()
     tone: str = "open"
     aside: str = ""
     note: str = ""

@@ -12,6 +12,8 @@ NAMED = 12  # arms that are named in a line
 DROPPED = "dropped"
 RETIRED = "retired"
 REFERENCE = "reference"
+LEADER = "leads"  # looks best so far
+WINNER = "winner"  # declared
 
 
 def arm_state(*, is_active: bool, is_retired: bool) -> str:

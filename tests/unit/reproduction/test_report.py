@@ -12,7 +12,7 @@ from orthobandit.reproduction.charts import Curve, Series, dot_rows, error_panel
 from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, chosen, derive, templates
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
-from orthobandit.reproduction.sections.contenders import Size
+from orthobandit.reproduction.sections.regret import Size
 from orthobandit.study.spec import Part, Sweep
 
 

@@ -18,7 +18,7 @@ def drawn(macro, value):
 
 
 def test_labels_are_text_and_never_markup():
-    bar = Bar(LABEL, 0.1, (-0.2, 0.3), "-0.2 to 0.3", tag=LABEL, note=LABEL)
+    bar = Bar(LABEL, 0.1, (-0.2, 0.3), "-0.2 to 0.3", tags=[LABEL], note=LABEL)
     plot = Plot(LABEL, Scale(0.0, 1.0), [Shape("line", d="M0,0L1,1")], [LABEL], LABEL, legend=[("c0", LABEL)])
     for macro, value in (
         ("forest", forest(LABEL, [bar])),

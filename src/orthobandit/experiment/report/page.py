@@ -4,7 +4,7 @@ from typing import Any
 
 from orthobandit.experiment.report.report import MetricReport, Report
 from orthobandit.experiment.report.words import (
-    arm_words,
+    arm_tags,
     bars_of,
     counts_words,
     gap_of,
@@ -33,7 +33,7 @@ def text_of(report: Report) -> str:
                 share_words(arm.probability),
                 gap_words(gap),
                 "" if is_reference else span_words(gap[1:]),
-                arm_words(report, arm),
+                ", ".join(arm_tags(report, arm)),
             )
         )
     out = [report.advice, "", f"{counts_words(report)}; gaps to {report.reference!r}, at all times at once:"]
@@ -47,7 +47,7 @@ def text_of(report: Report) -> str:
         ]
         out.append(_indent(text_table(("arm", "interval"), ends)))
     out += [report.level_words, *report.guardrails]
-    out += [f"holdout: {name} {mean} of {count:,}" for name, count, mean in _holdout(report)]
+    out += [f"holdout: mean {name} {mean} over {count:,}" for name, count, mean in _holdout(report)]
     out += [f"note: {warning}" for warning in report.warnings]
     return "\n".join(out)
 
@@ -94,7 +94,7 @@ def notebook_of(report: Report) -> str:
         gap = gap_of(report, arm)
         is_reference = arm.label == report.reference
         cells = (arm.label, f"{arm.settled:,}", share_words(arm.probability), gap_words(gap))
-        rows.append((*cells, "" if is_reference else span_words(gap[1:]), arm_words(report, arm)))
+        rows.append((*cells, "" if is_reference else span_words(gap[1:]), ", ".join(arm_tags(report, arm))))
     return (
         html_words(
             report.advice, f"{counts_words(report)}; gaps to {report.reference!r}, at all times at once"

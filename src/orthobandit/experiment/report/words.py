@@ -3,7 +3,7 @@
 from orthobandit.experiment.report.report import ArmReport, MetricReport, Report
 from orthobandit.showing.charts import Bar
 from orthobandit.showing.numbers import Interval, estimate_words, share_words, span_words
-from orthobandit.showing.words import REFERENCE, arm_state, tone_of
+from orthobandit.showing.words import LEADER, REFERENCE, WINNER, arm_state, tone_of
 
 ROUNDING = 1e-12  # gaps below this are what rounding left of 0
 Gap = tuple[float | None, float | None, float | None]  # estimate, low end, high end
@@ -28,11 +28,16 @@ def gap_words(gap: Gap) -> str:
     return estimate_words(estimate if abs(estimate) > ROUNDING else 0.0, (low, high))
 
 
-def arm_words(report: Report, arm: ArmReport) -> str:
-    """Return what an arm is: the reference, dropped, retired, or nothing of it."""
+def arm_tags(report: Report, arm: ArmReport) -> list[str]:
+    """Return what an arm is: the winner or the leader, the reference, and why it is out of play if it is."""
+    place = ""
+    if arm.label == report.declared:
+        place = WINNER
+    elif arm.label == report.leader and report.settled:
+        place = LEADER
+    reference = REFERENCE if arm.label == report.reference else ""
     state = arm_state(is_active=arm.is_active, is_retired=arm.is_retired)
-    is_reference = arm.label == report.reference
-    return ", ".join(filter(None, (REFERENCE if is_reference else "", state)))
+    return [tag for tag in (place, reference, state) if tag]
 
 
 def gap_of(report: Report, arm: ArmReport) -> Gap:
@@ -59,9 +64,9 @@ def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
                 0.0 if is_reference else known,
                 interval,
                 f"{gap} ({ends})" if gap else ends,
-                tag=arm_words(report, arm),
+                tags=arm_tags(report, arm),
                 tone=tone_of(interval) if is_objective else "open",
-                note=f"{arm.settled:,} settled; {share_words(arm.probability)} now" if is_objective else "",
+                note=f"{arm.settled:,} settled, share {share_words(arm.probability)}" if is_objective else "",
                 is_faded=not arm.is_active,
             )
         )

@@ -93,7 +93,7 @@ def effect_bar(effect: Effect, label: str = "") -> Bar:
         effect.estimate,
         (None, None) if is_reference else effect.interval,
         effect_words(effect),
-        tag=effect.verdict,
+        tags=[effect.verdict],
         tone=TONES.get(effect.verdict, "open"),
     )
 
