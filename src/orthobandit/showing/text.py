@@ -6,8 +6,10 @@ from io import StringIO
 WIDE = 10_000  # characters: nothing is wrapped, whoever reads it
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """Return aligned text: `words` columns of words at the left edge, then numbers at the right.
+def text_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_words: int = 0
+) -> str:
+    """Return aligned text: `words` columns of words, numbers to the right, and `last_words` of words again.
 
     Examples
     --------
@@ -23,7 +25,8 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for place, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if place < words else "right", no_wrap=True)
+        is_number = words <= place < len(head) - last_words
+        table.add_column(Text(name), justify="right" if is_number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
     written = StringIO()

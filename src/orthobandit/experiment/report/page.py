@@ -37,7 +37,8 @@ def text_of(report: Report) -> str:
             )
         )
     out = [report.advice, "", f"{counts_words(report)}; gaps to {report.reference!r}, at all times at once:"]
-    out.append(_indent(text_table(("arm", "settled", "silent", "share", "gap", "interval", ""), rows)))
+    head = ("arm", "settled", "silent", "share", "gap", "interval", "")
+    out.append(_indent(text_table(head, rows, last_words=1)))
     for metric in report.metrics[1:]:
         out.append(f"{metric.name} ({metric.mode}):")
         ends = [
