@@ -21,8 +21,7 @@ from orthobandit.reproduction.paper import EXACT, OURS, SECTIONS
 from orthobandit.reproduction.report import in_words, read_data
 from orthobandit.reproduction.sections import Measured
 from orthobandit.reproduction.sections.base import Data
-from orthobandit.reproduction.sections.contenders import best
-from orthobandit.reproduction.sections.regret import RegretFigure
+from orthobandit.reproduction.sections.regret import RegretFigure, best
 from orthobandit.simulation import Sine, near_degenerate
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
 

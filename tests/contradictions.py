@@ -51,8 +51,8 @@ def contradictions(report, epsilon=0.0):
         out.append("an arm is declared and held back")
     if report.advice.startswith("Show") != (report.declared is not None):
         out.append("the advice is to show an arm, and none is declared, or the other way round")
-    if "no arm can be ruled out" in report.advice and any(high[label] < floor for label in racing):
-        out.append("no arm can be ruled out, and an interval rules one out")
+    if "no arm can be dropped" in report.advice and any(high[label] < floor for label in racing):
+        out.append("no arm can be dropped, and an interval rules one out")
     _, is_listed, listed = report.advice.partition("the best is one of ")
     for label in racing if is_listed else ():
         if repr(label) in listed and high[label] < floor:

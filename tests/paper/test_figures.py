@@ -12,7 +12,7 @@ import pytest
 from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, derive
 from orthobandit.reproduction.sections import Scope
-from orthobandit.reproduction.sections.contenders import Size
+from orthobandit.reproduction.sections.regret import Size
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join, where

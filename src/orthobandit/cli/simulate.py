@@ -30,6 +30,7 @@ from orthobandit.policy import (
     range_settings,
 )
 from orthobandit.reproduction import charts
+from orthobandit.showing.figure import blank_figure, save_figure
 from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
 from orthobandit.simulation.runner import seconds_a_round
 
@@ -215,7 +216,7 @@ def _check_output(folder: str) -> None:
     """Find out before a long run whether its results can be written."""
     check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
-    charts.blank_figure()
+    blank_figure()
 
 
 def _tidied(path: str | None, results: Mapping[str, RunResult]) -> Iterator[Path]:
@@ -248,4 +249,4 @@ def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str
     curves = [charts.Curve.of(name, result) for name, result in results.items()]
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
-    yield from charts.save(charts.regret_curves(curves, title=title, note=note), folder / "regret")
+    yield from save_figure(charts.regret_curves(curves, title=title, note=note), folder / "regret")

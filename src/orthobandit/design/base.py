@@ -14,8 +14,8 @@ from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
-from orthobandit.showing.figure import COLOURS, axes_for, bare
-from orthobandit.showing.text import html_table, html_words
+from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
+from orthobandit.showing.html import html_table, html_words
 
 SHOWN = 10  # arms that a notebook lists
 PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
@@ -243,7 +243,7 @@ def _drawn(design: Design, axes: Any = None) -> Any:
     shares = design.probabilities[order]
     has_names = len(order) <= NAMED
     drawn = axes_for(axes, height=max(2.2, 1.0 + 0.25 * len(order)) if has_names else 4.0)
-    bare(drawn)
+    remove_clutter(drawn)
     if has_names:
         labels = [_short(design.arms.labels[i]) for i in order]
         drawn.barh(range(len(order)), shares, color=COLOURS[0], height=0.7)

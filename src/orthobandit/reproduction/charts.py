@@ -1,44 +1,23 @@
-"""Pictures of results: as files, and as SVG that follows a page's light or dark theme.
+"""Charts of results: regret, errors, scaling and rows of dots.
 
 Colours are told apart without colour vision (:mod:`~orthobandit.showing.figure` has them), and lines also by
 their dashes.
 """
 
-import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthobandit._foundation.files import optional_package, whole_file
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.showing.figure import COLOURS
+from orthobandit.showing.figure import COLOURS, DASHES, INK, MARKERS, blank_figure
 from orthobandit.simulation import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
-# Colours of text and grid that a page replaces by its own.
-INK = "#1b1c1f"
-FAINT = "#c9ccd1"
-MARKERS = ("o", "s", "^", "D", "v", "P")
-STYLE: dict[str, Any] = {
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "font.size": 10.0,
-    "grid.color": FAINT,
-    "svg.fonttype": "path",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
 
 BAND = (0.05, 0.95)  # levels of the band around a mean
 
@@ -69,47 +48,6 @@ class Series:
     y: Array
     spread: Array | None = None
     fit: Array | None = None
-
-
-def blank_figure(width: float = 7.0, height: float = 4.5) -> "Figure":
-    """Return a figure of so many inches whose parts make room for each other."""
-    kind = optional_package("matplotlib.figure", "plots", "a figure").Figure
-    figure: Figure = kind(figsize=(width, height), layout="constrained")
-    return figure
-
-
-def save(figure: "Figure", stem: Path) -> list[Path]:
-    """Write ``stem.png`` and ``stem.svg``, the same bytes for the same figure; return their paths."""
-    mpl = optional_package("matplotlib", "plots", "a figure")
-    paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
-    with mpl.rc_context({"svg.hashsalt": "orthobandit"}):
-        with whole_file(paths[0]) as unfinished:
-            figure.savefig(unfinished, format="png", dpi=150)
-        with whole_file(paths[1]) as unfinished:
-            figure.savefig(unfinished, format="svg", metadata={"Date": None})
-    return paths
-
-
-@contextmanager
-def house_style(salt: str) -> Iterator[None]:
-    """Draw with the report's colours; names inside an SVG begin with `salt`, so that two share none."""
-    mpl = optional_package("matplotlib", "plots", "a figure")
-    settings: Any = {**STYLE, "svg.hashsalt": salt}
-    with mpl.rc_context(settings):
-        yield
-
-
-def svg_text(figure: "Figure", salt: str) -> str:
-    """Return a figure as SVG to stand in a page: transparent, its text and grid in the page's colours."""
-    buffer = io.StringIO()
-    with house_style(salt):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    for colour, variable in ((INK, "--ink"), (FAINT, "--faint"), ("#000000", "--ink")):
-        text = text.replace(f": {colour}", f": var({variable})")
-    # Glyphs and markers are named after fonts and shapes: make the names this figure's own.
-    return text.replace('id="', f'id="{salt}-').replace('"#', f'"#{salt}-').replace("url(#", f"url(#{salt}-")
 
 
 def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -> "Figure":

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 from orthobandit.reproduction.sections import Section
-from orthobandit.reproduction.sections.contenders import AS_PUBLISHED, UNTUNED, Contender, Size
 from orthobandit.reproduction.sections.coverage import Coverage, Mode
 from orthobandit.reproduction.sections.errors import ErrorFigure
 from orthobandit.reproduction.sections.gaps import GapChecks
 from orthobandit.reproduction.sections.many_arms import ManyArms
 from orthobandit.reproduction.sections.precision import Precision
 from orthobandit.reproduction.sections.ratios import RatioTable
-from orthobandit.reproduction.sections.regret import RegretFigure
+from orthobandit.reproduction.sections.regret import AS_PUBLISHED, UNTUNED, Contender, RegretFigure, Size
 from orthobandit.reproduction.sections.samples import Published, SampleTable
 from orthobandit.reproduction.sections.scaling import ScalingChecks
 from orthobandit.reproduction.sections.survivors import Survivors

@@ -5,6 +5,7 @@ is in ``templates/``; here is what the templates are given.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit._foundation.files import optional_package, write_text
+from orthobandit._foundation.files import write_text
 from orthobandit.errors import StudyError
-from orthobandit.reproduction.charts import blank_figure, house_style, save, svg_text
 from orthobandit.reproduction.sections import KINDS, Chart, Grid, Measured, Scope, Section, Verdict, tally
 from orthobandit.reproduction.sections.base import Data
+from orthobandit.showing import numbers
+from orthobandit.showing.figure import blank_figure, house_style, save_figure, svg_text
+from orthobandit.showing.html import make_environment, minus
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
@@ -197,7 +200,7 @@ def _drawn(chart: Chart, name: str, folder: Path) -> tuple[list[str], list[Path]
     """Write a chart; return the SVGs of its panels, for the page, and the files."""
     with house_style(name):
         whole = chart.draw()
-        paths = save(whole, folder / name)
+        paths = save_figure(whole, folder / name)
         parts = [draw() for draw in chart.parts] or [whole]
     return [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)], paths
 
@@ -232,15 +235,7 @@ class Shown:
 @cache
 def templates() -> Any:
     """Return the templates; whatever they are given is escaped, and a name that is missing is an error."""
-    jinja = optional_package("jinja2", "plots", "the report")
-    found = jinja.Environment(
-        loader=jinja.PackageLoader("orthobandit.study"),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    found = make_environment("orthobandit.reproduction")
     found.filters |= {"number": number, "with_error": with_error, "source": source, "tally": tally}
     found.globals |= {"signs": SIGNS}
     return found
@@ -296,7 +291,6 @@ def number(value: float) -> str:
     >>> number(-1234.5), number(0.25), number(float("inf"))
     ('−1,234', '0.250', '∞')
     """
-    if abs(value) == float("inf"):
+    if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    digits = 0 if abs(value) >= 1000 else 3
-    return f"{value:,.{digits}f}".replace("-", "−")
+    return minus(numbers.number(value, 0 if abs(value) >= 1000 else 3))

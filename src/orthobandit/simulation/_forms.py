@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit._foundation.files import pyarrow, whole_file
 from orthobandit.errors import FileFormatError
 from orthobandit.policy import Decision
-from orthobandit.showing.figure import COLOURS, axes_for, bare
+from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
 
 if TYPE_CHECKING:
     from orthobandit.simulation.result import RunResult
@@ -161,4 +161,4 @@ def draw_regret(result: "RunResult", axes: Any = None, label: str | None = None)
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     drawn.set_title("line: mean over replications; band: 5 % to 95 % of them", loc="left", fontsize="medium")
     drawn.legend(frameon=False, fontsize="small")
-    return bare(drawn)
+    return remove_clutter(drawn)

@@ -15,7 +15,8 @@ from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import ParameterError
 from orthobandit.policy import Decision
-from orthobandit.showing.text import html_table, html_words, text_table
+from orthobandit.showing.html import html_table, html_words
+from orthobandit.showing.text import text_table
 from orthobandit.simulation import _forms
 
 # The fields of a result and of its decision that have one row a replication.

@@ -1,4 +1,4 @@
-"""Studies: specs of many runs, the paper's figures, and a report that shows them."""
+"""Studies: specs of many runs, and the sweeps that run them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -12,8 +12,8 @@ import numpy as np
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.types import Progress
-from orthobandit.showing.figure import COLOURS, axes_for, bare
-from orthobandit.showing.text import html_table
+from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
+from orthobandit.showing.html import html_table
 from orthobandit.study.cells import Cache
 from orthobandit.study.spec import Sweep
 from orthobandit.study.sweep import run_cells
@@ -109,7 +109,7 @@ class SweepResult:
         instance = check_choice("instance", instance or next(iter(made.instances)), made.instances)
         shift = check_choice("shift", shift or next(iter(made.shifts)), made.shifts)
         chosen = where(self.tables["curves"], instance=instance, shift=shift)
-        drawn = bare(axes_for(axes))
+        drawn = remove_clutter(axes_for(axes))
         for place, (policy,) in enumerate(distinct(chosen, "policy")):
             curve = where(chosen, policy=policy)
             rounds = np.unique(curve["round"])

@@ -5,7 +5,8 @@ import pytest
 
 from orthobandit import SBE
 from orthobandit.errors import MissingExtraError
-from orthobandit.reproduction.charts import COLOURS, Curve, blank_figure, regret_curves, save
+from orthobandit.reproduction.charts import Curve, regret_curves
+from orthobandit.showing.figure import COLOURS, blank_figure, save_figure
 from orthobandit.simulation import one_hot, simulate
 
 
@@ -44,7 +45,9 @@ def test_the_legend_is_outside_the_axes(curve):
 
 
 def test_files_are_the_same_every_time(curve, tmp_path):
-    first, second = (save(regret_curves([curve]), tmp_path / name / "regret") for name in _folders(tmp_path))
+    first, second = (
+        save_figure(regret_curves([curve]), tmp_path / name / "regret") for name in _folders(tmp_path)
+    )
     assert [path.name for path in first] == ["regret.png", "regret.svg"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 

@@ -12,7 +12,7 @@ from orthobandit.reproduction.charts import Curve, Series, dot_rows, error_panel
 from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, chosen, derive, templates
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
-from orthobandit.reproduction.sections.contenders import Size
+from orthobandit.reproduction.sections.regret import Size
 from orthobandit.study.spec import Part, Sweep
 
 
@@ -149,7 +149,7 @@ def test_a_name_that_a_template_lacks_is_an_error():
 
 
 def test_the_templates_are_part_of_the_package():
-    found = resources.files("orthobandit.study").joinpath("templates")
+    found = resources.files("orthobandit.reproduction").joinpath("templates")
     assert {file.name for file in found.iterdir()} == {
         "marks.html.j2",
         "page.html.j2",

@@ -1,9 +1,8 @@
-"""A report as tidy columns, and as a table for a notebook."""
+"""A report as tidy columns."""
 
 from typing import Any
 
-from orthobandit.experiment.report.report import ArmReport, Report
-from orthobandit.showing.text import html_table, html_words, span
+from orthobandit.experiment.report.report import Report
 
 
 def columns_of_report(report: Report) -> dict[str, list[Any]]:
@@ -25,27 +24,3 @@ def columns_of_report(report: Report) -> dict[str, list[Any]]:
         for arm, (gap, low, high) in zip(report.arms, metric.gaps, strict=True)
     ]
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-
-
-def notebook_of(report: Report) -> str:
-    """Return the advice, the arms, and what is not as it should be."""
-    counts = f"{report.proposals:,} proposals, {report.settled:,} settled, {report.awaited:,} awaited"
-    rows = [_row(report, arm) for arm in report.arms]
-    head = ("arm", "settled", "share now", "gap", "interval", "")
-    return (
-        html_words(report.advice, f"{counts}; gaps to {report.reference!r}, at all times at once")
-        + html_table(head, rows)
-        + "".join(html_words("", text) for text in (report.level_words, *report.guardrails, *report.warnings))
-    )
-
-
-def _row(report: Report, arm: ArmReport) -> tuple[str, ...]:
-    is_reference = arm.label == report.reference
-    return (
-        arm.label,
-        f"{arm.settled:,}",
-        f"{arm.probability:.1%}",
-        "" if is_reference or arm.gap is None else f"{arm.gap:+.4g}",
-        "reference" if is_reference else span(arm.low, arm.high, "{:+.4g}".format),
-        "" if arm.is_active else "retired" if arm.is_retired else "dropped",
-    )

@@ -13,6 +13,7 @@ from orthobandit.experiment.ledger.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.report.data import ReportData
 from orthobandit.policy.base import Decision
+from orthobandit.showing.numbers import certainty_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,7 @@ class Report:
     alarms : tuple of {"contradiction", "sample-ratio", "missing", "drift"}
         Why claims cannot be believed; the warnings say more.
     retirements : tuple of (str, str)
-        Arms that were taken out, in this order, and why.
+        Arms that a person or a guardrail retired, in this order, and why.
     held : str or None
         The arm that is proven best, or within ε of it, while a guardrail has not cleared it.
     guardrails : tuple of str
@@ -148,7 +149,7 @@ class Report:
         return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
 
     def _repr_html_(self) -> str:
-        from orthobandit.experiment.report.frames import notebook_of
+        from orthobandit.experiment.report.page import notebook_of
 
         return notebook_of(self)
 
@@ -302,17 +303,6 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
     )
 
 
-def percent(share: float) -> str:
-    """Return a share in per cent.
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.9975)
-    ('5 %', '99.75 %')
-    """
-    return f"{100.0 * share:.6g} %"
-
-
 def level_words(certainty: float, joint: float, metric: str) -> str:
     """Say at which level statements about the objective hold.
 
@@ -322,10 +312,11 @@ def level_words(certainty: float, joint: float, metric: str) -> str:
     "with the intervals of 'sales', all of it holds together in at least 95 %."
     """
     if not certainty:
-        return f"All intervals of {metric!r} hold together in at least {percent(joint)} of experiments."
+        share = certainty_percent(joint)
+        return f"All intervals of {metric!r} hold together in at least {share} of experiments."
     return (
-        f"False winners in at most {percent(1.0 - certainty)} of experiments; with the intervals of"
-        f" {metric!r}, all of it holds together in at least {percent(joint)}."
+        f"False winners in at most {certainty_percent(1.0 - certainty)} of experiments; with the intervals of"
+        f" {metric!r}, all of it holds together in at least {certainty_percent(joint)}."
     )
 
 
@@ -344,7 +335,7 @@ def _guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -
         wrong = sum(ledger.tracks[place].delta for place in guarded)
         out.append(
             "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
-            f" its limit, in at most {percent(min(wrong, 1.0))} of experiments."
+            f" its limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
         )
     return tuple(out)
 
@@ -380,7 +371,7 @@ def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: lis
         best += " of the arms that are left" if ledger.retirements else ""
         if held_by:
             return _held_advice(ledger, declared, best, held_by)
-        wrong = percent(1.0 - decision.certainty)
+        wrong = certainty_percent(1.0 - decision.certainty)
         return (
             f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
             " experiments)."
@@ -401,7 +392,7 @@ def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: lis
         return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
     if len(left) < len(labels):
         return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
-    return f"Go on: {leader!r} looks best so far, and no arm can be ruled out yet."
+    return f"Go on: {leader!r} looks best so far, and no arm can be dropped yet."
 
 
 def _held_advice(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:

@@ -3,16 +3,14 @@
 from typing import Any
 
 from orthobandit._foundation.files import optional_package
-from orthobandit.logs.results import Analysis, Effect, MetricResult
-from orthobandit.logs.showing.charts import COLOURS, Scale
-from orthobandit.logs.showing.numbers import DAY
+from orthobandit.logs.results import Analysis, MetricResult
 from orthobandit.logs.showing.over_time import FEW, thinned, value_scale
-from orthobandit.logs.showing.words import printable
-from orthobandit.showing.figure import axes_for
-from orthobandit.showing.text import is_known
+from orthobandit.logs.showing.page import effect_bar
+from orthobandit.showing.figure import COLOURS, draw_intervals, intervals_height
+from orthobandit.showing.numbers import DAY, is_known
+from orthobandit.showing.words import printable
 
 LINES = 6  # arms that are drawn over time
-PAINT = {"good": "tab:green", "bad": "tab:red", "open": "tab:blue"}
 
 
 def figure_of(analysis: Analysis) -> Any:
@@ -30,7 +28,7 @@ def figure_of(analysis: Analysis) -> Any:
     metric = analysis.metrics[0]
     rivals = [effect for effect in metric.effects if effect.arm != effect.over]
     has_time = len(metric.history) > 1 and bool(rivals)
-    height = 1.4 + 0.3 * len(rivals)
+    height = intervals_height(len(rivals))
     figure, axes = pyplot.subplots(
         2 if has_time else 1,
         figsize=(7, height + (3.0 if has_time else 0.0)),
@@ -47,31 +45,9 @@ def figure_of(analysis: Analysis) -> Any:
 def draw_effects(analysis: Analysis, axes: Any = None) -> Any:
     """Draw the gaps of the reward to the reference arm with their intervals; return the axes."""
     metric = analysis.metrics[0]
-    rivals = [effect for effect in metric.effects if effect.arm != effect.over]
-    drawn = axes_for(axes, height=1.4 + 0.3 * len(rivals))
-    _forest(drawn, rivals)
+    drawn = draw_intervals([effect_bar(one) for one in metric.effects if one.arm != one.over], axes)
     drawn.set_title(f"{printable(metric.name)}, gap to {printable(analysis.reference)}", parse_math=False)
     return drawn
-
-
-def _forest(axes: Any, rivals: list[Effect]) -> None:
-    scale = Scale.around([0.0, *(end for one in rivals for end in (one.estimate, *one.interval))])
-    for place, effect in enumerate(reversed(rivals)):
-        colour = PAINT[COLOURS.get(effect.verdict, "open")]
-        low, high = effect.interval
-        if is_known(low) or is_known(high):
-            ends = [
-                max(low, scale.low) if is_known(low) else scale.low,
-                min(high, scale.high) if is_known(high) else scale.high,
-            ]
-            axes.plot(ends, [place, place], color=colour, linewidth=3, solid_capstyle="butt")
-        if is_known(effect.estimate) and scale.holds(effect.estimate):
-            axes.plot([effect.estimate], [place], "o", color=colour)
-    labels = [printable(effect.arm) for effect in reversed(rivals)]
-    axes.set_yticks(range(len(rivals)), labels, parse_math=False)
-    axes.set_ylim(-0.6, max(len(rivals), 1) - 0.4)
-    axes.set_xlim(scale.low, scale.high)
-    axes.axvline(0.0, color="0.3", linewidth=1)
 
 
 def _over_time(axes: Any, analysis: Analysis, metric: MetricResult) -> None:
@@ -81,8 +57,9 @@ def _over_time(axes: Any, analysis: Analysis, metric: MetricResult) -> None:
     start = moments[0].time
     times = [(one.time - start) / (DAY if analysis.is_clock else 1.0) for one in moments]
     scale = value_scale(moments, arms)
-    for arm in arms:
-        (drawn,) = axes.plot(times, [_or_nan(one.estimates[arm]) for one in moments])
+    for place, arm in enumerate(arms):
+        estimates = [_or_nan(one.estimates[arm]) for one in moments]
+        (drawn,) = axes.plot(times, estimates, color=COLOURS[place])
         drawn.set_label(printable(metric.effects[arm].arm))
         lows = [_or_nan(one.lows[arm]) for one in moments]
         highs = [_or_nan(one.highs[arm]) for one in moments]

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from orthobandit.logs.results import Analysis, Effect
-from orthobandit.logs.showing.numbers import number
 from orthobandit.logs.showing.words import (
     certainty_words,
     diagnostic_words,
@@ -13,7 +12,8 @@ from orthobandit.logs.showing.words import (
     mean_places,
     title_words,
 )
-from orthobandit.showing.text import html_table, html_words
+from orthobandit.showing.html import html_table, html_words
+from orthobandit.showing.numbers import number
 
 Columns = dict[str, list[Any]]
 

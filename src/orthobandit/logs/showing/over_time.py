@@ -7,10 +7,9 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.logs.results import Analysis, MetricResult, Moment
-from orthobandit.logs.showing.charts import Scale, Series, band, line, plot, shown, stack
-from orthobandit.logs.showing.numbers import time_words
-from orthobandit.logs.showing.words import gap_words, interval_words
-from orthobandit.showing.text import is_known
+from orthobandit.logs.showing.words import effect_words
+from orthobandit.showing.charts import Plot, Scale, Series, band, line, stack
+from orthobandit.showing.numbers import is_known, time_words
 
 MARKS = 400  # points of a picture
 FEW = 120  # points of each of many
@@ -33,11 +32,11 @@ def thinned(history: Sequence[Moment], most: int = MARKS) -> list[Sequence[Momen
     return [history[begin:end] for begin, end in pairwise(edges)]
 
 
-def gaps_over_time(analysis: Analysis, metric: MetricResult) -> str:
+def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
     """Return a picture an arm: its gap with the band, as it was known at the time."""
     arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over]
     if len(metric.history) < 2 or not arms:
-        return ""
+        return []
     runs = thinned(metric.history, MARKS if len(arms) <= SHARED else FEW)
     moments = [run[-1] for run in runs]
     places, words = _axis(analysis, runs)
@@ -47,34 +46,38 @@ def gaps_over_time(analysis: Analysis, metric: MetricResult) -> str:
         scale = value_scale(moments, arms if len(arms) <= SHARED else [arm])
         lows = [one.lows[arm] for one in moments]
         highs = [one.highs[arm] for one in moments]
-        marks = band(places, lows, highs, scale)
-        marks += line(places, [one.estimates[arm] for one in moments], scale)
-        title = f"gap of {effect.arm} to {effect.over} over time; at the end {gap_words(effect)}"
-        picture = plot(f"{title} ({interval_words(effect)})", scale, marks, words)
-        pictures.append(f"<figure><figcaption>{shown(effect.arm)}</figcaption>{picture}</figure>")
-    return _panels(pictures)
+        shapes = band(places, lows, highs, scale)
+        shapes += line(places, [one.estimates[arm] for one in moments], scale)
+        title = f"gap of {effect.arm} to {effect.over} over time; at the end {effect_words(effect)}"
+        pictures.append(Plot(title, scale, shapes, words, caption=effect.arm))
+    return pictures
 
 
-def level_over_time(analysis: Analysis, metric: MetricResult) -> str:
-    """Return the level of a metric and what was forecast of it."""
+def level_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
+    """Return the level of a metric and what was forecast of it, where any of it is known."""
     runs = thinned(metric.history)
     level = [_mean([one.level for one in run], run) for run in runs]
     forecast = [_mean([one.forecast for one in run], run) for run in runs]
     if len(runs) < 2 or not any(map(is_known, [*level, *forecast])):
-        return ""
+        return None
     scale = Scale.around([*level, *forecast])
     places, words = _axis(analysis, runs)
-    marks = line(places, level, scale, "line level") + line(places, forecast, scale, "line forecast")
-    picture = plot(f"level of {metric.name} and its forecast", scale, marks, words, "plot large")
-    legend = _legend([("level", "level"), ("forecast", "forecast from earlier buckets")])
-    return f"<figure><figcaption>{_averaged(metric, runs)}{legend}</figcaption>{picture}</figure>"
+    return Plot(
+        f"level of {metric.name} and its forecast",
+        scale,
+        line(places, level, scale, "line level") + line(places, forecast, scale, "line forecast"),
+        words,
+        caption=_averaged(metric, runs),
+        is_large=True,
+        legend=[("level", "level"), ("forecast", "forecast from earlier buckets")],
+    )
 
 
-def shares_over_time(analysis: Analysis, metric: MetricResult) -> str:
+def shares_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
     """Return the share of rows of each arm, on top of each other."""
     runs = thinned(metric.history)
     if len(runs) < 2:
-        return ""
+        return None
     shares = _shares(runs)
     order = np.argsort(-shares.mean(axis=1), kind="stable")
     own = np.sort(order if len(order) <= AREAS + 1 else order[:AREAS])
@@ -83,15 +86,15 @@ def shares_over_time(analysis: Analysis, metric: MetricResult) -> str:
     names = [analysis.labels[arm] for arm in own] + ([f"{len(rest)} other arms"] if len(rest) else [])
     kinds = [f"area c{place}" for place in range(len(own))] + (["area rest"] if len(rest) else [])
     places, words = _axis(analysis, runs)
-    picture = plot(
+    return Plot(
         f"share of rows over time: {', '.join(names)}",
         Scale(0.0, 100.0),
         stack(places, [area.tolist() for area in areas], kinds),
         words,
-        "plot large",
+        caption=_averaged(metric, runs),
+        is_large=True,
+        legend=list(zip(kinds, names, strict=True)),
     )
-    legend = _legend(list(zip(kinds, names, strict=True)))
-    return f"<figure><figcaption>{_averaged(metric, runs)}{legend}</figcaption>{picture}</figure>"
 
 
 def value_scale(moments: Sequence[Moment], arms: Sequence[int]) -> Scale:
@@ -104,7 +107,8 @@ def value_scale(moments: Sequence[Moment], arms: Sequence[int]) -> Scale:
     if not near:
         return Scale.around([0.0, *known])
     room = EARLY * (max(near) - min(near))
-    low, high = max(min(known, default=0.0), min(near) - room), min(max(known, default=0.0), max(near) + room)
+    low = max(min(known, default=0.0), min(near) - room)
+    high = min(max(known, default=0.0), max(near) + room)
     return Scale.around([0.0, low, high])
 
 
@@ -135,22 +139,4 @@ def _shares(runs: Runs) -> Array:
 
 def _averaged(metric: MetricResult, runs: Runs) -> str:
     size = len(metric.history) / len(runs)
-    return "" if size <= 1 else f'<span class="key">Means of about {size:.0f} buckets each.</span>'
-
-
-def _legend(kinds: Sequence[tuple[str, str]]) -> str:
-    return "".join(
-        f'<span class="key"><svg aria-hidden="true" viewBox="0 0 10 10"><rect class="{kind}" width="10"'
-        f' height="10"/></svg>{shown(name)}</span>'
-        for kind, name in kinds
-    )
-
-
-def _panels(pictures: Sequence[str]) -> str:
-    first = pictures[:PANELS]
-    rest = pictures[PANELS:]
-    seen = f'<div class="panels">{"".join(first)}</div>'
-    if not rest:
-        return seen
-    more = f"<summary>{len(rest)} more arms</summary>"
-    return f'{seen}<details>{more}<div class="panels">{"".join(rest)}</div></details>'
+    return "" if size <= 1 else f"Means of about {size:.0f} buckets each. "

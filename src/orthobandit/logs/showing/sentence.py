@@ -3,6 +3,7 @@
 import math
 
 from orthobandit.logs.results import Diagnostic, Effect, MetricResult
+from orthobandit.showing.numbers import about
 
 
 def sentence_of(
@@ -54,22 +55,13 @@ def _wait(one: Effect) -> str:
     if one.more_rows is None or not math.isfinite(one.more_rows[0]):
         return " As things stand, more rows would not decide."
     as_is, soonest, latest = one.more_rows
-    about = rounded(as_is)
-    said = f" If the gap is as estimated ({one.estimate:+.3g}), about {about} more rows would decide;"
+    said = f" If the gap is as estimated ({one.estimate:+.3g}), about {about(as_is)} more rows would decide;"
     if math.isfinite(latest):
-        return f"{said} in 8 of 10 logs it takes {rounded(soonest)} to {rounded(latest)}."
+        return f"{said} in 8 of 10 logs it takes {about(soonest)} to {about(latest)}."
     return (
-        f"{said} in 9 of 10 logs it takes at least {rounded(soonest)}, and the gap may be too small for any"
+        f"{said} in 9 of 10 logs it takes at least {about(soonest)}, and the gap may be too small for any"
         " number."
     )
-
-
-def rounded(number: float) -> str:
-    """Return a count of rows with two digits that matter."""
-    if number < 100:
-        return f"{number:.0f}"
-    size = 10 ** (math.floor(math.log10(number)) - 1)
-    return f"{round(number / size) * size:,}"
 
 
 def _listed(labels: tuple[str, ...], most: int = 5) -> str:

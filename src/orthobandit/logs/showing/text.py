@@ -4,17 +4,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
-from orthobandit.logs.showing.numbers import (
-    estimate_words,
-    half_width,
-    lift_words,
-    more_words,
-    number,
-    share_words,
-    span_words,
-)
 from orthobandit.logs.showing.words import (
-    NAMED,
     certainty_words,
     diagnostic_words,
     gap_words,
@@ -23,13 +13,22 @@ from orthobandit.logs.showing.words import (
     is_held_against_best,
     mean_places,
     method_rows,
-    names_words,
-    printable,
     saved_words,
     size_words,
     title_words,
 )
-from orthobandit.showing.text import is_known, text_table
+from orthobandit.showing.numbers import (
+    estimate_words,
+    half_width,
+    is_known,
+    lift_words,
+    more_words,
+    number,
+    share_words,
+    span_words,
+)
+from orthobandit.showing.text import text_table
+from orthobandit.showing.words import NAMED, names_words, printable
 
 WIDE = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]

@@ -1,7 +1,6 @@
 """What an analysis found, in words that the text and the page share."""
 
 import math
-from collections.abc import Iterable
 
 from orthobandit.logs.results import (
     Analysis,
@@ -11,34 +10,11 @@ from orthobandit.logs.results import (
     MetricResult,
     Rival,
 )
-from orthobandit.logs.showing.numbers import estimate_words, number, span_words
-from orthobandit.showing.text import is_known, places_of
+from orthobandit.showing.numbers import estimate_words, is_known, number, places_of, span_words
+from orthobandit.showing.words import printable
 
-NAMED = 12  # arms that are named in a line
-
-
-def printable(text: str) -> str:
-    """Return a label without characters that move a cursor or cannot be written to a file.
-
-    Examples
-    --------
-    >>> printable("blue" + chr(10) + "button")
-    'blue�button'
-    """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
-
-
-def names_words(labels: Iterable[str]) -> str:
-    """Return labels in a line, not too many.
-
-    Examples
-    --------
-    >>> names_words("abc"), names_words("abcdefghijklmnop")
-    ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 4 more')
-    """
-    names = [printable(label) for label in labels]
-    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{rest}"
+# Colours of verdicts; others are open.
+TONES = {"better": "good", "safe": "good", "worse": "bad", "harmed": "bad"}
 
 
 def mean_places(metric: MetricResult) -> int | None:
@@ -57,6 +33,12 @@ def gap_words(effect: Effect) -> str:
 def interval_words(effect: Effect) -> str:
     """Return the interval of a gap; nothing where an arm is compared with itself."""
     return "" if effect.arm == effect.over else span_words(effect.interval)
+
+
+def effect_words(effect: Effect) -> str:
+    """Return the estimate of a gap and its interval; nothing where an arm is compared with itself."""
+    gap = gap_words(effect)
+    return f"{gap} ({interval_words(effect)})" if gap else interval_words(effect)
 
 
 def saved_words(metric: MetricResult) -> str:

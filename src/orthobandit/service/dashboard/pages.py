@@ -11,7 +11,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.exceptions import HTTPException
 
 from orthobandit.errors import OrthobanditError
@@ -19,6 +19,8 @@ from orthobandit.service.dashboard.forms import FIELD, FORM_COOKIE, form_token, 
 from orthobandit.service.dashboard.viewer import LoginNeededError, Viewer
 from orthobandit.service.http.problem_kinds import KINDS, kind_of
 from orthobandit.service.http.problems import BY_STATUS, LOG, SILENT, Problem
+from orthobandit.showing.html import make_environment
+from orthobandit.showing.numbers import about
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -34,31 +36,13 @@ RELEASE = version("orthobandit")
 @cache
 def templates() -> Environment:
     """Return the templates; everything that they are given is escaped."""
-    found = Environment(
-        loader=PackageLoader("orthobandit.service.dashboard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    found = make_environment("orthobandit.service.dashboard")
     found.filters["moment"] = moment
     found.filters["briefly"] = lambda at: f"{datetime.fromtimestamp(at, UTC):%d %b %H:%M:%S}"
-    found.filters["share"] = lambda value: f"{100 * value:.3g} %"
-    found.filters["number"] = lambda value: f"{value:,}"
+    found.filters["number"] = found.filters["count"]
     found.filters["about"] = about
     found.filters["days"] = days
     return found
-
-
-def about(count: int) -> str:
-    """Return a count as it is known of a forecast, to two digits.
-
-    Examples
-    --------
-    >>> about(1692), about(70)
-    ('1,700', '70')
-    """
-    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def days(count: float) -> str:

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from orthobandit.experiment import Guardrail, Metric
 from orthobandit.experiment.ledger.guardrails import rail_words
 from orthobandit.experiment.report.overview import Glance
-from orthobandit.experiment.report.report import MetricReport, Report
-from orthobandit.showing.text import places_of, span
-
-TINY = 1e-12  # differences below this are rounding
+from orthobandit.experiment.report.report import Report
+from orthobandit.experiment.report.words import Gap, bars_of, gap_words
+from orthobandit.showing.charts import Bar, BarMarks, bar_scale, place_bar
+from orthobandit.showing.numbers import span_words
+from orthobandit.showing.words import arm_state
 
 
 class State(NamedTuple):
@@ -41,37 +42,15 @@ def advice_of(report: Report) -> str:
     return report.advice
 
 
-def signed(value: float, places: int | None = None) -> str:
-    """Return a difference with its sign, and with these decimal places if they are known.
-
-    Examples
-    --------
-    >>> signed(-0.01234), signed(0.5), signed(0.0776, 2), signed(-0.0004, 2)
-    ('−0.0123', '+0.5', '+0.08', '0.00')
-    """
-    exact = value if abs(value) > TINY else 0.0
-    text = f"{exact:+.3g}" if places is None else f"{exact:+,.{places}f}"
-    is_zero = places is not None and not text.strip("+-0.,")
-    return text.lstrip("+-") if is_zero else text.replace("-", "−")
-
-
 def interval(low: float | None, high: float | None) -> str:
     """Return an interval in words, with digits that its width gives a meaning to.
 
     Examples
     --------
     >>> interval(-0.069412, 0.077), interval(-1.0, 1.0), interval(None, None)
-    ('−0.07 to +0.08', '−1.0 to +1.0', 'not known yet')
+    ('-0.07 to +0.08', '-1.0 to +1.0', 'not known yet')
     """
-    return span(low, high, partial(signed, places=_places(low, high)))
-
-
-def _places(low: float | None, high: float | None) -> int | None:
-    return None if low is None or high is None else places_of([low, high])
-
-
-def _gap_words(gap: float | None, low: float | None, high: float | None) -> str | None:
-    return None if gap is None else signed(gap, _places(low, high))
+    return span_words((low, high))
 
 
 def some(count: int, most: int = 8) -> list[int]:
@@ -90,10 +69,11 @@ def some(count: int, most: int = 8) -> list[int]:
 def arms_of(glance: Glance) -> list[dict[str, Any]]:
     """Return the rows of the table of arms."""
     report = glance.report
-    scale = _scale(report.metrics[0])
+    marks = _marks(bars_of(report, report.metrics[0]))
     rows = []
     for place, (arm, told) in enumerate(zip(report.arms, glance.provisional, strict=True)):
         is_reference = arm.label == report.reference
+        gap: Gap = (None if is_reference else arm.gap, arm.low, arm.high)
         rows.append(
             {
                 "arm": arm,
@@ -101,12 +81,10 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
                 "is_reference": is_reference,
                 "is_leader": arm.label == report.leader and report.settled > 0,
                 "is_declared": arm.label == report.declared,
-                "state": "" if arm.is_active else "retired" if arm.is_retired else "ruled out",
-                "gap": None
-                if arm.gap is None or is_reference
-                else signed(arm.gap, _places(arm.low, arm.high)),
+                "state": arm_state(is_active=arm.is_active, is_retired=arm.is_retired),
+                "gap": gap_words(gap),
                 "interval": interval(arm.low, arm.high),
-                "bar": None if is_reference else _bar((arm.gap, arm.low, arm.high), scale),
+                "bar": marks[place],
                 "provisional": told,
             }
         )
@@ -120,20 +98,25 @@ def metrics_of(report: Report, guardrails: Sequence[Guardrail] = ()) -> list[dic
     for metric in report.metrics[1:]:
         rails = [rail for rail in guardrails if rail.metric == metric.name]
         limits = [rail.margin if rail.worse == "higher" else -rail.margin for rail in rails]
-        scale = _scale(metric, limits)
+        guarded = [any(reasons.get(arm.label) == rail.reason for rail in rails) for arm in report.arms]
+        bars = bars_of(report, metric)
+        # Of other metrics than the objective, only what a guardrail found is known to be bad.
+        toned = [
+            replace(bar, tone="bad") if is_bad else bar for bar, is_bad in zip(bars, guarded, strict=True)
+        ]
+        marks = _marks(toned, limits)
         rows = []
         for place, (arm, gap) in enumerate(zip(report.arms, metric.gaps, strict=True)):
-            is_reference = arm.label == report.reference
             rows.append(
                 {
                     "label": arm.label,
                     "place": place,
-                    "is_reference": is_reference,
+                    "is_reference": arm.label == report.reference,
                     "is_out": not arm.is_active,
-                    "is_guarded": any(reasons.get(arm.label) == rail.reason for rail in rails),
-                    "gap": _gap_words(*gap) if arm.settled else None,
+                    "is_guarded": guarded[place],
+                    "gap": gap_words(gap) if arm.settled else "",
                     "interval": interval(*gap[1:]),
-                    "bar": None if is_reference else _bar(gap, scale, limits),
+                    "bar": marks[place],
                 }
             )
         words = [rail_words(rail) for rail in rails]
@@ -156,33 +139,8 @@ def example_of(metrics: Sequence[Metric]) -> str:
     return text.replace("'", r"\u0027")  # it is shown between such quotes, for a shell
 
 
-def _scale(metric: MetricReport, limits: Sequence[float] = ()) -> tuple[float, float]:
-    """Return the ends of the scale on which the bars of a metric are drawn."""
-    ends = [end for gap in metric.gaps for end in gap[1:] if end is not None]
-    return min(0.0, *ends, *limits, 0.0), max(0.0, *ends, *limits, 0.0)
-
-
-def _bar(
-    gap: tuple[float | None, float | None, float | None],
-    scale: tuple[float, float],
-    limits: Sequence[float] = (),
-) -> dict[str, Any] | None:
-    """Return where an interval, its middle, zero and limits are on a scale, in per cent, if anything is."""
-    middle, low, high = gap
-    least, most = scale
-    if low is None or high is None or most == least:
-        return None
-
-    def at(value: float) -> float:
-        return round(2.0 + 96.0 * (value - least) / (most - least), 2)
-
-    side = "better" if low > 0 else "worse" if high < 0 else "open"
-    return {
-        "zero": at(0.0),
-        "limits": [at(limit) for limit in limits],
-        "low": at(low),
-        "high": at(high),
-        "width": round(at(high) - at(low), 2),
-        "middle": None if middle is None else at(min(max(middle, least), most)),
-        "side": side,
-    }
+def _marks(bars: Sequence[Bar], limits: Sequence[float] = ()) -> list[BarMarks | None]:
+    """Return where bars are on the scale that they share; None where nothing is known of an interval."""
+    scale = bar_scale(bars, limits)
+    placed = [place_bar(bar, scale, limits) for bar in bars]
+    return [None if marks.low is None else marks for marks in placed]

@@ -8,7 +8,6 @@ import pytest
 from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric, unknown
 
 from orthobandit.logs.results import Value
-from orthobandit.logs.showing.charts import Bar, Scale, band, forest, line, stack
 from orthobandit.logs.showing.over_time import MARKS, thinned
 
 EMPTY = {"meta", "br"}  # tags that are never closed
@@ -230,8 +229,8 @@ def test_a_log_that_says_nothing_is_still_a_page():
 
 def test_a_guardrail_shows_its_margin_as_a_second_line():
     guard = found(metrics=(metric(("control", "blue"), kind="guardrail"),))
-    assert len(read(guard).named("line", "mark")) == 2
-    assert read(found()).named("line", "mark") == []
+    assert len(read(guard).named("line", "limit")) == 2
+    assert read(found()).named("line", "limit") == []
 
 
 def test_verdicts_have_colours_and_words():
@@ -241,52 +240,6 @@ def test_verdicts_have_colours_and_words():
         metrics=(replace(metric(("a", "b")), effects=(effect("b", "a", 0, 1, "harmed"),), kind="guardrail"),)
     )
     assert read(harmed).named("span", "bad")
-
-
-def test_bars_are_where_their_numbers_are():
-    reader = Reader(forest("x", [Bar("low", 0.0, (-1.0, 1.0), ""), Bar("high", 3.0, (2.0, 4.0), "")]))
-    ranges = reader.named("line", "range")
-    scale = Scale.around([-1.0, 4.0], room=0.08)
-    assert [float(own["x1"].rstrip("%")) for own in ranges] == [scale.at(-1.0), scale.at(2.0)]
-    assert [float(own["x2"].rstrip("%")) for own in ranges] == [scale.at(1.0), scale.at(4.0)]
-    assert [float(own["cx"].rstrip("%")) for own in reader.named("circle")] == [scale.at(0.0), scale.at(3.0)]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [],
-        [0.0],
-        [5.0, 5.0],
-        [-1e-9, 1e-9],
-        [1e9, 1e9 + 1],
-        [-1e308, 1e308, 2.0],
-        [None, float("nan")],
-        [1e-300],
-    ],
-)
-def test_scales_have_a_few_round_ticks_whatever_the_values(values):
-    scale = Scale.around(values)
-    assert scale.low < scale.high
-    ticks = scale.ticks()
-    assert 1 <= len(ticks) <= 16
-    assert len({words for _, words in ticks}) == len(ticks)
-    assert all(-5 <= scale.at(value) <= 105 for value, _ in ticks)
-
-
-def test_lines_break_where_nothing_is_known_and_single_points_are_dots():
-    scale = Scale(0.0, 1.0)
-    drawn = line([0.0, 0.25, 0.5, 1.0], [0.5, None, 1.0, 0.0], scale)
-    assert 'class="line" d="M500,0L1000,1000"' in drawn
-    assert 'class="line dot" d="M0,500h1"' in drawn
-    assert line([0.0], [None], scale) == ""
-    assert band([0.0, 0.5, 1.0], [0.0, None, None], [1.0, None, 0.5], scale).count("<polygon") == 2
-
-
-def test_areas_stand_on_top_of_each_other():
-    drawn = stack([0.0, 1.0], [[0.25, 0.5], [0.75, 0.5]], ["low", "high"])
-    assert 'class="low" points="0,750 1000,500 1000,1000 0,1000"' in drawn
-    assert 'class="high" points="0,0 1000,0 1000,500 0,750"' in drawn
 
 
 def test_the_figure_has_effects_and_their_history():

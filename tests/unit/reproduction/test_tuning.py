@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthobandit.reproduction.sections import Scope
-from orthobandit.reproduction.sections.contenders import (
+from orthobandit.reproduction.sections.regret import (
     NARROW,
     UNTUNED,
     WIDE,

@@ -1,0 +1,257 @@
+"""Charts as plain data, which ``templates/charts.html`` draws as HTML with inline SVG.
+
+Two charts: intervals one below the other on a common scale (a forest plot), and lines, bands and areas over
+time. Marks are SVG that stretches with the page; words around them are HTML, which stays as large as it is.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from orthobandit.showing.numbers import FINEST, LARGE, Interval, is_known, number
+
+FINE = 1000  # units of a picture's width and height
+HUGE = 1e300  # beyond it differences overflow
+Series = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` to `high`.
+
+    Examples
+    --------
+    >>> scale = Scale.around([0.0, 4.0], room=0.0)
+    >>> scale.at(1.0), [words for _, words in scale.ticks(4)]
+    (25.0, ['0', '1', '2', '3', '4'])
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Iterable[float | None], room: float = 0.05) -> "Scale":
+        """Return a scale with all values that are known, and some `room` at both ends."""
+        known = [value for value in values if is_known(value) and abs(value) < HUGE] or [0.0]
+        low, high = min(known), max(known)
+        # Values that hardly differ would leave no width to divide by.
+        if high - low <= 1e-9 * max(abs(low), abs(high)):
+            low, high = low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0)
+        more = room * (high - low)
+        return cls(low - more, high + more)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is on the scale."""
+        return self.low <= value <= self.high
+
+    def at(self, value: float) -> float:
+        """Return where a value is, in per cent; a little beyond the ends for all that is beyond them."""
+        share = (min(max(value, -HUGE), HUGE) - self.low) / (self.high - self.low)
+        return round(100.0 * min(max(share, -0.1), 1.1), 2)
+
+    def ticks(self, count: int = 5) -> list[tuple[float, str]]:
+        """Return about `count` round values with their words."""
+        rough = (self.high - self.low) / count
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = min((power * size for size in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / rough)))
+        places = max(-math.floor(math.log10(step) + 1e-9), 0)
+        is_plain = places <= FINEST and max(abs(self.low), abs(self.high)) < LARGE
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        values = [place * step for place in range(first, min(last, first + 3 * count) + 1)]
+        return [(value, number(value, places if is_plain else None) or "0") for value in values]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One interval with its estimate, and what to say of it.
+
+    Attributes
+    ----------
+    label : str
+    estimate : float or None
+    interval : (float or None, float or None)
+        None, or infinite, for an end that is not known.
+    words : str
+        The estimate and the interval as text.
+    tags : sequence of str
+        Words in coloured boxes, such as a verdict.
+    tone : {"good", "bad", "open"}
+        The colour of the bar and of its tags.
+    aside : str
+        Takes the place of the tags where there are none.
+    note : str
+        Small print below the label.
+    is_faded : bool
+        Whether the row stands back, like that of an arm out of play.
+    """
+
+    label: str
+    estimate: float | None
+    interval: Interval
+    words: str = ""
+    tags: Sequence[str] = ()
+    tone: str = "open"
+    aside: str = ""
+    note: str = ""
+    is_faded: bool = False
+
+
+@dataclass(frozen=True)
+class BarMarks:
+    """Where the marks of one bar are, in per cent of the width; None for what is not drawn.
+
+    An end with an arrow is not known, or out of all proportion.
+    """
+
+    zero: float
+    limits: Sequence[float]
+    low: float | None
+    high: float | None
+    has_left_arrow: bool
+    has_right_arrow: bool
+    estimate: float | None
+    tone: str
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Intervals one below the other; `rows` are (bar, its marks), `ticks` (place in per cent, words)."""
+
+    caption: str
+    rows: Sequence[tuple[Bar, BarMarks]]
+    ticks: Sequence[tuple[float, str]]
+
+
+def forest(caption: str, bars: Sequence[Bar], limits: Sequence[float] = ()) -> Forest:
+    """Return intervals on one scale, which has 0 and all `limits` on it."""
+    scale = bar_scale(bars, limits)
+    placed = [(scale.at(value), words) for value, words in scale.ticks(4)]
+    return Forest(
+        caption,
+        [(bar, place_bar(bar, scale, limits)) for bar in bars],
+        # Words at the very edge would stick out.
+        [(place, words) for place, words in placed if 2 <= place <= 98],
+    )
+
+
+def bar_scale(bars: Sequence[Bar], limits: Sequence[float] = ()) -> Scale:
+    """Return the scale that bars share."""
+    ends = [value for bar in bars for value in (bar.estimate, *bar.interval)]
+    return Scale.around([0.0, *ends, *limits], room=0.08)
+
+
+def place_bar(bar: Bar, scale: Scale, limits: Sequence[float] = ()) -> BarMarks:
+    """Return where the marks of a bar are; an interval without a known end has only its estimate.
+
+    Examples
+    --------
+    >>> marks = place_bar(Bar("a", 1.0, (None, 2.0)), Scale(0.0, 4.0))
+    >>> marks.low, marks.has_left_arrow, marks.estimate, marks.high
+    (0.5, True, 25.0, 50.0)
+    """
+    low, high = (end if is_known(end) and scale.holds(end) else None for end in bar.interval)
+    has_range = any(map(is_known, bar.interval))
+    has_estimate = is_known(bar.estimate) and scale.holds(bar.estimate)
+    left = 0.5 if low is None else scale.at(low)
+    right = 99.5 if high is None else scale.at(high)
+    return BarMarks(
+        zero=scale.at(0.0),
+        limits=[scale.at(limit) for limit in limits],
+        low=left if has_range else None,
+        high=right if has_range else None,
+        has_left_arrow=has_range and low is None,
+        has_right_arrow=has_range and high is None,
+        estimate=scale.at(bar.estimate) if has_estimate and bar.estimate is not None else None,
+        tone=bar.tone,
+    )
+
+
+class Shape(NamedTuple):
+    """A path (`d`) or a polygon (`points`) in a picture of FINE × FINE units, with its class."""
+
+    kind: str
+    d: str = ""
+    points: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture over time: shapes on a grid, with values at the left and times below.
+
+    Attributes
+    ----------
+    title : str
+        What it shows, for those who cannot see it.
+    scale : Scale
+        Of the values.
+    shapes : sequence of Shape
+        What :func:`line`, :func:`band` and :func:`stack` return.
+    times : sequence of str
+        Words from the left end to the right, evenly spaced.
+    caption : str
+    is_large : bool
+    legend : sequence of (str, str)
+        The class of a colour, and what it stands for.
+    """
+
+    title: str
+    scale: Scale
+    shapes: Sequence[Shape]
+    times: Sequence[str]
+    caption: str = ""
+    is_large: bool = False
+    legend: Sequence[tuple[str, str]] = ()
+
+    @property
+    def ticks(self) -> list[tuple[float, int, bool, str]]:
+        """Ticks of the values: height in per cent, y in units of the picture, whether it is 0, and words."""
+        found = [(self.scale.at(value), value, words) for value, words in self.scale.ticks(4)]
+        return [(at, round(FINE * (1 - at / 100)), not value, words) for at, value, words in found]
+
+
+def line(places: Sequence[float], values: Series, scale: Scale, kind: str = "line") -> list[Shape]:
+    """Return a line through what is known of `values`; `places` are shares of the width."""
+    runs: list[list[str]] = [[]]
+    for place, value in zip(places, values, strict=True):
+        if is_known(value):
+            runs[-1].append(_point(place, scale.at(value)))
+        elif runs[-1]:
+            runs.append([])
+    lines = "".join(f"M{'L'.join(run)}" for run in runs if len(run) > 1)
+    # A path of one point draws nothing: it gets a length of one unit.
+    dots = "".join(f"M{run[0]}h1" for run in runs if len(run) == 1)
+    shapes = [Shape(kind, d=lines), Shape(f"{kind} dot", d=dots)]
+    return [shape for shape in shapes if shape.d]
+
+
+def band(places: Sequence[float], lows: Series, highs: Series, scale: Scale) -> list[Shape]:
+    """Return the area between two lines; to the edge where one of them is not known."""
+    runs: list[list[tuple[str, str]]] = [[]]
+    for place, low, high in zip(places, lows, highs, strict=True):
+        if is_known(low) or is_known(high):
+            bottom = scale.at(low) if is_known(low) else -10.0
+            top = scale.at(high) if is_known(high) else 110.0
+            runs[-1].append((_point(place, bottom), _point(place, top)))
+        elif runs[-1]:
+            runs.append([])
+    around = [[low for low, _ in run] + [high for _, high in run[::-1]] for run in runs if run]
+    return [Shape("band", points=" ".join(points)) for points in around]
+
+
+def stack(places: Sequence[float], shares: Sequence[Sequence[float]], kinds: Sequence[str]) -> list[Shape]:
+    """Return areas on top of each other; `shares` are one sequence an area, from the bottom up."""
+    floor = [0.0] * len(places)
+    out = []
+    for heights, kind in zip(shares, kinds, strict=True):
+        ceiling = [under + height for under, height in zip(floor, heights, strict=True)]
+        edge = [_point(place, 100 * height) for place, height in zip(places, ceiling, strict=True)]
+        base = [_point(place, 100 * height) for place, height in zip(places, floor, strict=True)]
+        out.append(Shape(kind, points=" ".join(edge + base[::-1])))
+        floor = ceiling
+    return out
+
+
+def _point(place: float, per_cent: float) -> str:
+    return f"{round(FINE * place)},{round(FINE * (1.0 - per_cent / 100.0))}"

@@ -1,0 +1,220 @@
+"""Numbers for people: digits that mean something, ends that are not known, shares, counts and times.
+
+Text and pages use the same functions, so a number looks the same wherever it stands. Here a minus is the
+keyboard's, which can be pasted into a program; pages set it as a minus sign (`minus` in
+:mod:`~orthobandit.showing.html`).
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TypeGuard
+
+FINEST = 7  # decimal places beyond which powers of ten are easier to read
+LARGE = 1e9  # as are numbers from here on
+HOUR = 3600.0
+DAY = 86400.0
+
+Interval = tuple[float | None, float | None]  # None for an end that is not known
+
+
+def is_known(value: float | None) -> TypeGuard[float]:
+    """Whether a number is there and finite."""
+    return value is not None and math.isfinite(value)
+
+
+def number(value: float | None, places: int | None = None, sign: str = "") -> str:
+    """Return a number with thousands separators and this many decimal places, or four digits if None.
+
+    A number that is rounded to 0 has no sign; one that is not known is an empty string.
+
+    Examples
+    --------
+    >>> number(1234.56, 1), number(0.25, 3, "+"), number(None), number(1234567.0)
+    ('1,234.6', '+0.250', '', '1.235e+06')
+    >>> number(-0.0004, 2, "+"), number(5000.0)
+    ('0.00', '5,000')
+    """
+    if not is_known(value):
+        return ""
+    shown = f"{value:{sign},.4g}" if places is None else f"{value:{sign},.{places}f}"
+    is_zero = not shown.strip("+-0.")
+    return shown.lstrip("+-") if is_zero else shown
+
+
+def places_of(values: Iterable[float | None]) -> int | None:
+    """Return the decimal places that show two digits of how far numbers are apart; None for powers of ten.
+
+    Examples
+    --------
+    >>> places_of([0.0112, 0.0593]), places_of([100.0, 900.0]), places_of([1e-12, 3e-12])
+    (3, 0, None)
+
+    An end that is not 0 does not look like 0, if two more places help:
+
+    >>> places_of([-0.0002, 0.0593])
+    4
+    """
+    known = [value for value in values if is_known(value)]
+    apart = (max(known) - min(known) or max(map(abs, known))) if known else 0.0
+    if not apart or not math.isfinite(apart):
+        return None if apart else 0
+    places = max(1 - int(f"{apart:.1e}".partition("e")[2]), 0)
+    least = min(abs(value) for value in known if value)
+    places = next((more for more in range(places, places + 3) if round(least, more)), places)
+    return None if places > FINEST or max(map(abs, known)) >= LARGE else places
+
+
+def span(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    """Return an interval in words; None is an end that is not known.
+
+    Examples
+    --------
+    >>> span(None, 0.5, "{:+.2f}".format), span(None, None, str)
+    ('−∞ to +0.50', 'not known yet')
+    """
+    if low is None and high is None:
+        return "not known yet"
+    return f"{'−∞' if low is None else shown(low)} to {'∞' if high is None else shown(high)}"
+
+
+def span_words(interval: Interval, sign: str = "+") -> str:
+    """Return an interval with as many digits as its width gives a meaning to.
+
+    Examples
+    --------
+    >>> span_words((-0.069412, 0.077)), span_words((None, 1200.0)), span_words((None, None))
+    ('-0.07 to +0.08', '−∞ to +1,200', 'not known yet')
+    """
+    places = places_of(interval)
+    return span(*_known_ends(interval), lambda end: number(end, places, sign))
+
+
+def estimate_words(estimate: float | None, interval: Interval) -> str:
+    """Return an estimate with the digits of its interval, or of its own if that is not known.
+
+    Examples
+    --------
+    >>> estimate_words(0.0312, (0.01, 0.05)), estimate_words(0.0312, (None, None))
+    ('+0.031', '+0.031')
+    """
+    return number(estimate, places_of(interval if any(map(is_known, interval)) else [estimate]), "+")
+
+
+def lift_words(lift: Interval) -> str:
+    """Return a relative lift in per cent; nothing if neither end is known.
+
+    Examples
+    --------
+    >>> lift_words((0.012, 0.081)), lift_words((None, 0.5)), lift_words((None, None))
+    ('+1.2 to +8.1 %', '−∞ to +50 %', '')
+    """
+    low, high = _known_ends(lift)
+    if low is None and high is None:
+        return ""
+    places = places_of([None if end is None else 100.0 * end for end in (low, high)])
+    return f"{span(low, high, lambda end: number(100.0 * end, places, '+'))} %"
+
+
+def half_width(interval: Interval) -> str:
+    """Return half the length of an interval; nothing if an end is not known."""
+    low, high = _known_ends(interval)
+    if low is None or high is None:
+        return ""
+    half = (high - low) / 2.0
+    return number(half, places_of([half]))
+
+
+def share_words(share: float | None) -> str:
+    """Return a share in per cent, with digits for small ones.
+
+    Examples
+    --------
+    >>> share_words(0.5), share_words(0.4987), share_words(0.00042), share_words(1.0)
+    ('50 %', '49.9 %', '0.042 %', '100 %')
+    """
+    return f"{100.0 * share:.3g} %" if is_known(share) else ""
+
+
+def certainty_percent(share: float) -> str:
+    """Return a probability in per cent, with all the digits that somebody chose.
+
+    Examples
+    --------
+    >>> certainty_percent(0.05), certainty_percent(0.9975)
+    ('5 %', '99.75 %')
+    """
+    return f"{100.0 * share:.6g} %"
+
+
+def about(count: float) -> str:
+    """Return a count to two digits, as a forecast of it is known.
+
+    Examples
+    --------
+    >>> about(1692), about(70), about(7.4), about(2_345_678)
+    ('1,700', '70', '7', '2,300,000')
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def rows_words(rows: float) -> str:
+    """Return a count to two digits in little room.
+
+    Examples
+    --------
+    >>> rows_words(417.0), rows_words(41_700.0), rows_words(float("inf"))
+    ('420', '42k', '∞')
+    """
+    if not math.isfinite(rows):
+        return "∞"
+    for size, name in ((1e15, "e15"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # 995 would be rounded to 1000: it is written as 1.0k.
+        if rows >= 0.995 * size:
+            return f"{_two_digits(rows / size)}{name}"
+    return _two_digits(max(rows, 1.0))
+
+
+def more_words(more: tuple[float, float, float] | None) -> str:
+    """Return how many further rows would decide, with the range that holds in 80 % of logs.
+
+    Examples
+    --------
+    >>> more_words((41_000.0, 12_000.0, float("inf")))
+    '41k (12k to ∞)'
+    """
+    if more is None:
+        return ""
+    likely, few, many = more
+    return f"{rows_words(likely)} ({rows_words(few)} to {rows_words(many)})"
+
+
+def time_words(time: float, room: float, is_clock: bool) -> str:
+    """Return a time on an axis that is `room` long: a date, with the hour where that matters.
+
+    Examples
+    --------
+    >>> time_words(90_000.0, 4000.0, True), time_words(90_000.0, 1e7, True), time_words(3.0, 10.0, False)
+    ('2 Jan 01:00', '2 Jan 1970', '3')
+    """
+    if not is_clock:
+        return number(time, places_of([0.0, room])) if room else f"{time:.6g}"
+    try:
+        moment = datetime.fromtimestamp(time, UTC)
+    except (OverflowError, ValueError, OSError):  # before the year 1 or after 9999
+        return f"{time:.6g}"
+    if room <= HOUR:
+        return f"{moment:%H:%M:%S}"
+    day = f"{moment.day} {moment:%b}"
+    return f"{day} {moment:%H:%M}" if room <= 3 * DAY else f"{day} {moment.year}"
+
+
+def _two_digits(value: float) -> str:
+    """Return a number of at least 1 to two digits, without powers of ten."""
+    return f"{float(f'{value:.2g}'):.{1 if value < 9.95 else 0}f}"
+
+
+def _known_ends(interval: Interval) -> Interval:
+    """Return the ends, None also for those that are infinite."""
+    low, high = (end if is_known(end) else None for end in interval)
+    return low, high

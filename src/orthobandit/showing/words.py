@@ -1,0 +1,78 @@
+"""Words that text, pages and the dashboard share.
+
+An arm that is out of play is *dropped* if the policy has proven that it is not the best, and *retired* if a
+person or a guardrail took it out.
+"""
+
+from collections.abc import Iterable
+
+from orthobandit.showing.numbers import Interval, is_known
+
+NAMED = 12  # arms that are named in a line
+DROPPED = "dropped"
+RETIRED = "retired"
+REFERENCE = "reference"
+LEADER = "leads"  # looks best so far
+WINNER = "winner"  # declared
+
+
+def arm_state(*, is_active: bool, is_retired: bool) -> str:
+    """Return why an arm is out of play; nothing for one that is in play.
+
+    Examples
+    --------
+    >>> arm_state(is_active=False, is_retired=False), arm_state(is_active=True, is_retired=False)
+    ('dropped', '')
+    """
+    if is_active:
+        return ""
+    return RETIRED if is_retired else DROPPED
+
+
+def tone_of(interval: Interval) -> str:
+    """Return whether an interval lies above 0 ("good"), below it ("bad"), or neither ("open").
+
+    Examples
+    --------
+    >>> tone_of((0.1, 0.2)), tone_of((None, -0.1)), tone_of((None, 0.3))
+    ('good', 'bad', 'open')
+    """
+    low, high = interval
+    if is_known(low) and low > 0:
+        return "good"
+    return "bad" if is_known(high) and high < 0 else "open"
+
+
+def printable(text: str) -> str:
+    """Return a label without characters that move a cursor or cannot be written to a file.
+
+    Examples
+    --------
+    >>> printable("blue" + chr(10) + "button")
+    'blue�button'
+    """
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def names_words(labels: Iterable[str]) -> str:
+    """Return labels in a line, not too many.
+
+    Examples
+    --------
+    >>> names_words("abc"), names_words("abcdefghijklmnop")
+    ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 4 more')
+    """
+    names = [printable(label) for label in labels]
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{rest}"
+
+
+def as_sentence(words: str) -> str:
+    """Return words with a capital letter and a full stop.
+
+    Examples
+    --------
+    >>> as_sentence("no arm can be dropped yet")
+    'No arm can be dropped yet.'
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
