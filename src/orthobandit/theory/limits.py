@@ -36,7 +36,7 @@ def identification_limit(
     mean of the difference of rewards, so a round drawn from p tells (θ − θ′)ᵀΣ_p(θ − θ′)/(2σ²), and the
     nearest tie has Δ_j²/(2σ²‖x* − x_j‖²). Σ_p is concave in p, so that plans which change tell no more
     than their average.
-    docs/inference.md has the steps.
+    docs/derivations.md has the steps.
 
     Parameters
     ----------
