@@ -1,6 +1,6 @@
 """How often FixedBudget is wrong beside what its `error` says, over families of instances.
 
-``python -m benchmarks.bench_budget`` prints the table of docs/inference.md, a few minutes on one core; a
+``python -m benchmarks.bench_budget`` prints the table of docs/measured.md, a few minutes on one core; a
 number after it is the number of runs a row (default 500). Columns: share of runs that declare a wrong arm;
 mean of the estimate; runs in which the estimate is below 0.05, and how many of them are wrong.
 """

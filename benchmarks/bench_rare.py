@@ -1,6 +1,6 @@
 """Rare large rewards and the asymptotic mode: how often the best arm is lost, by rarity q and by δ.
 
-``python -m benchmarks.bench_rare`` takes some minutes and prints the table of docs/inference.md. A run fails
+``python -m benchmarks.bench_rare`` takes some minutes and prints the table of docs/measured.md. A run fails
 if the best arm is dropped or a bound in its row is wrong. No mode without declared bounds can know of an
 event before the first one: what is measured is how rare it may be.
 """

@@ -1,10 +1,10 @@
-"""README's numbers from a stored run, never typed.
+"""Write the headline tables of README and docs/measured.md from a stored run, so that no number is typed.
 
-``python docs/headlines.py store REPORT`` keeps the headlines of a report's folder in ``docs/headlines.json``,
-``python docs/headlines.py add REPORT SECTION`` replaces one section's rows by those of another report, and
-``python docs/headlines.py sbe`` measures SBE with the paper's own phase lengths, which no report has;
-``python docs/headlines.py write`` rewrites what README has between its markers from that file. Every row says
-which command and which version it was measured with.
+``python docs/headlines.py store REPORT`` stores the headlines of a report in ``docs/headlines.json``.
+``python docs/headlines.py add REPORT SECTION`` replaces the rows of one section by those of another report.
+``python docs/headlines.py sbe`` measures SBE with the paper's own phase lengths, which no report contains.
+``python docs/headlines.py write`` rewrites the text between the markers of both pages from the stored file.
+Every row names the command and the version it was measured with.
 """
 
 import json
@@ -26,17 +26,20 @@ from orthobandit.simulation import Sine, near_degenerate
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
 
 HERE = Path(__file__).parent
-STORED, README = HERE / "headlines.json", HERE.parent / "README.md"
+STORED = HERE / "headlines.json"
+README = HERE.parent / "README.md"
+MEASURED = HERE / "measured.md"
 BEGIN, END = "<!-- headlines: python docs/headlines.py write -->", "<!-- end of headlines -->"
 FIGURES = {"figure-1": "the level swings", "figure-2": "the level jumps"}
+ROUNDS = "rounds until the best arm is declared"
 SAMPLES = {
-    "small-gap-10": "two nearly equal arms in 10 dimensions: rounds to the best",
-    "sphere": "100 random arms in 10 dimensions: rounds to the best",
-    "robustness": "30 arms in 20 dimensions, no shift at all: rounds to the best",
-    "robustness-small-gap": "two nearly equal arms in 10 dimensions, no shift at all: rounds to the best",
+    "small-gap-10": f"two nearly equal arms in 10 dimensions: {ROUNDS}",
+    "sphere": f"100 random arms in 10 dimensions: {ROUNDS}",
+    "robustness": f"30 arms in 20 dimensions, no shift at all: {ROUNDS}",
+    "robustness-small-gap": f"two nearly equal arms in 10 dimensions, no shift at all: {ROUNDS}",
 }
-# Whom ours is set beside, and how they are called; a section without any of them has no row. Sections with
-# SP-BAI run SBE with the phase lengths of SP-BAI's author. RAGE as released, not as in its proof.
+# The peers beside ours, and their names in the table; a section without any of them has no row. Sections with
+# SP-BAI run SBE with the phase lengths of SP-BAI's author. RAGE has its released constants, not its proof's.
 PEERS = {
     "SP-BAI": "SP-BAI",
     "SBE": "SBE, SP-BAI's author's phases",
@@ -78,7 +81,7 @@ def headlines(folder: Path) -> dict[str, Any]:
 
 
 def _samples(data: Data, what: str) -> list[dict[str, str]]:
-    """Return arithmetic and geometric means; the latter do not hang on the hardest instance."""
+    """Return arithmetic and geometric means; the hardest instance does not dominate the latter."""
     runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
     if not any(label in runs for label in PEERS):
         return []
@@ -145,7 +148,7 @@ def papers_sbe(runs: int = 200, seed: int = 1) -> dict[str, Any]:
 
 
 def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
-    """Return ours untuned beside every peer at its best tuning in hindsight."""
+    """Return our regret, untuned, and that of every peer at its best tuning in hindsight."""
     figure = cast("RegretFigure", SECTIONS[name])
     rows, data = [], read_data(folder, figure)
     for (size,) in distinct(data["runs"], "size"):
@@ -165,7 +168,7 @@ def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
 
 
 def _below(folder: Path) -> list[str]:
-    """Return where a peer that was tuned in hindsight had less mean regret than ours."""
+    """Return the instances on which a peer tuned in hindsight had less mean regret than ours."""
     said = []
     for name, words in FIGURES.items():
         figure = cast("RegretFigure", SECTIONS[name])
@@ -202,7 +205,7 @@ def _number(measured: Measured) -> str:
 
 
 def table(stored: Mapping[str, Any]) -> str:
-    """Return the headlines as Markdown."""
+    """Return all headlines as Markdown, for docs/measured.md."""
     rows = [_with_papers_sbe(row, stored.get("sbe")) for row in stored["rows"]]
     lines = [
         "| ± standard error | | here | peers, run here | runs | version |",
@@ -212,16 +215,37 @@ def table(stored: Mapping[str, Any]) -> str:
             for row in rows
         ),
         "",
-        f"From `{stored['command']}`, which measures it again: {in_words(stored['tally'])}."
-        f" {OURS.capitalize()} is in its asymptotic mode; the report has the exact one ({EXACT}) and every"
-        " other number."
+        f"Measured by `{stored['command']}`: {in_words(stored['tally'])}."
+        f" {OURS.capitalize()} is in its asymptotic mode; the report of that command also has the exact one"
+        f" ({EXACT})."
         f" {_less(stored['below'])}{_refuted(stored['refuted'])}{_papers_sbe_words(stored.get('sbe'))}",
     ]
     return "\n".join(lines)
 
 
+def summary(stored: Mapping[str, Any]) -> str:
+    """Return README's short table as Markdown: arithmetic means and error rates."""
+    rows = [_with_papers_sbe(row, stored.get("sbe")) for row in stored["rows"]]
+    names = ("what", "here", "peers", "runs")
+    lines = [
+        "| mean ± standard error | here | peers, run here | runs |",
+        "|---|---|---|---:|",
+        *(f"| {' | '.join(row[name] for name in names)} |" for row in rows if row["measure"] != GEOMETRIC),
+        "",
+        f"Measured by `{stored['command']}` with version {', '.join(_versions(stored))}:"
+        f" {in_words(stored['tally'])}."
+        f" {_less(stored['below'])} Geometric means, the exact mode and every caveat are in"
+        " [docs/measured.md](docs/measured.md#beside-published-methods).",
+    ]
+    return "\n".join(lines)
+
+
+def _versions(stored: Mapping[str, Any]) -> list[str]:
+    return sorted({row["version"] for row in stored["rows"]})
+
+
 def _with_papers_sbe(row: dict[str, str], sbe: Mapping[str, Any] | None) -> dict[str, str]:
-    """Set SBE with the paper's phases beside the row's peers, where it was measured."""
+    """Add SBE with the paper's phases to the row's peers, if it was measured."""
     if sbe is None or row["what"] != sbe["what"]:
         return row
     return {**row, "peers": f"{row['peers']}; {sbe['called']}: {sbe[row['measure']]}"}
@@ -239,29 +263,29 @@ def _papers_sbe_words(sbe: Mapping[str, Any] | None) -> str:
 def _less(below: list[str]) -> str:
     if not below:
         return "No peer tuned in hindsight has less regret than ours."
-    return f"Tuned in hindsight, some have less regret than ours: {'; '.join(below)}."
+    return f"Tuned in hindsight, these peers have less regret than ours: {'; '.join(below)}."
 
 
 def _refuted(claims: list[str]) -> str:
-    """Name what is refuted, each claim once; comparisons on our wider grid are nobody's claim."""
+    """Name each refuted claim once; nobody claimed the comparisons on our wider grid."""
     claimed = list(dict.fromkeys(claim for claim in claims if WIDER not in claim))
     said = f" Refuted: {'; '.join(claimed)}." if claimed else ""
     wider = sum(WIDER in claim for claim in claims)
     if wider:
         said += (
-            f" {wider} of the refuted statements are nobody's claim: that SBE has less regret than others"
-            " when all are tuned on a wider grid than the paper's."
+            f" {wider} of the refuted statements were claimed by nobody: that SBE has less regret than others"
+            " if all are tuned on a wider grid than the paper's."
         )
     return said
 
 
-def rewritten(text: str, stored: Mapping[str, Any]) -> str:
-    """Return README with the table of the stored run between its markers."""
+def rewrite(text: str, found: str) -> str:
+    """Return a page with a table put between its markers."""
     before, _, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise SystemExit(f"README needs the lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n{table(stored)}\n{END}{after}"
+        raise SystemExit(f"the page needs the lines {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n{found}\n{END}{after}"
 
 
 def _stored() -> dict[str, Any]:
@@ -273,7 +297,7 @@ def _store(found: Mapping[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Store the headlines of a report, or write them into README."""
+    """Store the headlines of a report, or write them into README and docs/measured.md."""
     if len(arguments) == 2 and arguments[0] == "store":
         _store({**headlines(Path(arguments[1])), "sbe": _stored().get("sbe")})
     elif len(arguments) == 3 and arguments[0] == "add":
@@ -281,7 +305,8 @@ def main(arguments: list[str]) -> None:
     elif arguments == ["sbe"]:
         _store({**_stored(), "sbe": papers_sbe()})
     elif arguments == ["write"]:
-        README.write_text(rewritten(README.read_text(encoding="utf-8"), _stored()), encoding="utf-8")
+        for page, found in ((README, summary(_stored())), (MEASURED, table(_stored()))):
+            page.write_text(rewrite(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     else:
         raise SystemExit(__doc__)
 

@@ -5,11 +5,11 @@ be split, and raises or lowers everybody's wish to buy by at most 0.25, for both
 while `new` gets more visitors than before, and high while it gets fewer. It never sees who will get which
 page.
 
-Thompson sampling takes what the adversary does for the doing of the pages. It leaves the better page, and
-is sure of it. The exact interval uses the same visits and the same draws; it compares each visitor with
+Thompson sampling attributes the adversary's moves to the pages. It abandons the better page with
+confidence. The exact interval uses the same visits and the same draws; it compares each visitor with
 what could have been shown to them, and contains the truth at every moment, whatever the adversary does.
 
-`python examples/attack.py` takes half a minute, prints the counts and draws docs/gallery/attack.png.
+`python examples/attack.py` takes about 30 s, prints the counts and draws docs/gallery/attack.png.
 """
 
 from dataclasses import dataclass, field

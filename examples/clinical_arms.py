@@ -1,12 +1,12 @@
 """Clinical arms: doses of a drug, while the patients who come get sicker.
 
-Four doses and a placebo; a patient responds or does not. The response is a curve in the dose, so that arms
-tell of each other: features are the dose and its square. Over the trial sicker patients are referred, and
-the chance to respond falls by 0.3 in every arm. Doses that are proven worse are closed as soon as that is
+Four doses and a placebo; a patient responds or does not. The response is a curve in the dose, so arms
+inform about each other: features are the dose and its square. Over the trial sicker patients are referred,
+and the chance to respond falls by 0.3 in every arm. Doses that are proven worse are closed as soon as that is
 certain, with exact intervals that allow for every look; patients who come later are spared them. An equal
 split would send four of five patients to a dose that is not the best, to the last day.
 
-`python examples/clinical_arms.py` takes half a minute and draws docs/gallery/clinical_arms.png.
+`python examples/clinical_arms.py` takes about 30 s and draws docs/gallery/clinical_arms.png.
 """
 
 from dataclasses import dataclass, field

@@ -5,7 +5,7 @@ weekends. No page has a part in that. Intervals are right whatever demand does; 
 narrower, so that fewer days are needed. A wrong forecast helps little and spoils nothing: the last one
 believes in a season of five days.
 
-`python examples/landing_page.py` takes half a minute and draws docs/gallery/landing_page.png.
+`python examples/landing_page.py` takes about 30 s and draws docs/gallery/landing_page.png.
 """
 
 from pathlib import Path

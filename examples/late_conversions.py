@@ -1,12 +1,12 @@
 """A shop with late conversions: a dashboard that counts orders so far picks the wrong checkout.
 
 On the old checkout 10 % of visitors order, most within hours; on the new one 12 % do, after three days in
-the mean, since it lets them pay by invoice. Who counts orders so far compares buyers who were quick with
-buyers who were not, and the newest visitors always speak against the new checkout. `Experiment` is told
+the mean, since it lets them pay by invoice. Counting orders so far compares quick buyers with slow
+ones, so the newest visitors always count against the new checkout. `Experiment` is told
 that an order may take ten days, settles visitors in the order in which they came, and calls silence what it
 then is: no order. Its interval begins late, and is right from then on, however often one looks.
 
-`python examples/late_conversions.py` takes half a minute and draws docs/gallery/late_conversions.png.
+`python examples/late_conversions.py` takes about 30 s and draws docs/gallery/late_conversions.png.
 """
 
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@ Run `python examples/readme_figure.py`; needs the plots extra; a minute. Four pa
 a tenth of the noise. Demand has a season that moves all pages alike and knows nothing of the experiment. The
 same season and the same noise meet all policies; the share of visitors who see the best page follows from the
 regret, because the other three pages are equally far behind. The setting was chosen, of about a dozen
-that were tried, because it shows the harm clearly; it is no average case. Weaker seasons are printed too.
+that were tried, because it shows the harm clearly; it is not an average case. Weaker seasons are printed too.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""README's numbers are those of the stored run."""
+"""The tables of README and docs/measured.md hold the numbers of the stored run."""
 
 import importlib.util
 import json
@@ -24,13 +24,22 @@ def stored(script):
 
 def test_readme_is_what_the_stored_run_says(script, stored):
     text = script.README.read_text(encoding="utf-8")
-    assert script.rewritten(text, stored) == text
+    assert script.rewrite(text, script.summary(stored)) == text
+
+
+def test_the_full_table_is_what_the_stored_run_says(script, stored):
+    text = script.MEASURED.read_text(encoding="utf-8")
+    assert script.rewrite(text, script.table(stored)) == text
+
+
+def test_readme_is_short(script):
+    assert len(script.README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def test_a_changed_number_changes_readme_between_the_markers_only(script, stored):
     text = script.README.read_text(encoding="utf-8")
     changed = {**stored, "rows": [{**stored["rows"][0], "here": "1 ± 1"}, *stored["rows"][1:]]}
-    new = script.rewritten(text, changed)
+    new = script.rewrite(text, script.summary(changed))
     assert new != text
     assert "| 1 ± 1 |" in new
     assert new.partition(script.BEGIN)[0] == text.partition(script.BEGIN)[0]
@@ -38,8 +47,8 @@ def test_a_changed_number_changes_readme_between_the_markers_only(script, stored
 
 
 def test_readme_without_markers_is_refused(script, stored):
-    with pytest.raises(SystemExit, match="README needs the lines"):
-        script.rewritten("# orthobandit\n", stored)
+    with pytest.raises(SystemExit, match="the page needs the lines"):
+        script.rewrite("# orthobandit\n", script.summary(stored))
 
 
 def test_peers_below_ours_are_named(script, stored):

@@ -65,7 +65,7 @@ def test_links_lead_to_pages_and_places_that_exist(built):
 
 
 def test_formulae_are_drawn_by_the_local_mathjax(built):
-    text = (built / "inference.html").read_text(encoding="utf-8")
+    text = (built / "derivations.html").read_text(encoding="utf-8")
     assert re.search(r'<script[^>]*src="_static/vendor/mathjax/tex-svg.js', text)
     assert (built / "_static/vendor/mathjax/LICENSE").is_file()
 

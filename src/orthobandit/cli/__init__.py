@@ -17,18 +17,18 @@ from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it.
 COMMANDS = {
-    "init": "files to begin with: arms, a study and a log, and what to do with them",
-    "design": "which arms to play how often, with a certificate and the number of rounds",
-    "simulate": "any policies on any instance under any shift: regret, errors, stop times, a plot",
-    "reproduce": "the paper's figures and its successor's tables, in a report that says what is shown",
-    "sweep": "a study of your own: policies × instances × shifts × seeds, from a file",
-    "analyse": "effects and honest intervals from a finished experiment's log, checked before it is believed",
-    "serve": "experiments over HTTP: ask, tell and report, in a file or a PostgreSQL database",
+    "init": "write sample files (arms, a study, a log) and print what to do with them",
+    "design": "how often to play each arm, with a certificate and a number of rounds to plan with",
+    "simulate": "compare policies on an instance under a shift: regret, errors, stop times, a plot",
+    "reproduce": "re-measure the paper's figures and its successor's tables, and report on each claim",
+    "sweep": "run a study of your own from a file: policies × instances × shifts × seeds",
+    "analyse": "check the log of a finished experiment, and estimate effects with intervals",
+    "serve": "serve experiments over HTTP, from a SQLite file or a PostgreSQL database",
     "db": "upgrade, back up, restore and check the database of the service",
-    "demo-traffic": "made-up visitors against a server, for a first look",
-    "verify": "recompute a certificate of a decision or of a log: valid, or which number is wrong",
-    "doctor": "does everything work on this machine, and what could be installed",
-    "completion": "a script that lets bash, zsh or fish complete commands and options",
+    "demo-traffic": "send simulated visitors to a server, for a first look",
+    "verify": "recompute the certificate of a decision or a log, and name any wrong number",
+    "doctor": "check that everything works on this machine, and list the extras",
+    "completion": "print a completion script for bash, zsh or fish",
 }
 # Commands that share a file, which has `configure_<name>` and `run_<name>`; others have their own, with
 # `configure` and `run`.
@@ -41,25 +41,25 @@ FAILED = 1
 INTERRUPTED = 130
 CLOSED = 141
 FIRST = {
-    "files to play with, and what to do with them": "init first",
+    "sample files, and what to do with them": "init first",
     "does everything work here?": "doctor",
     "how often to show each arm": "design arms.csv",
-    "what a log says": "analyse log.csv --arm page --reward ordered --time at --split equal",
-    "all about one command": "simulate --help",
+    "effects from a log": "analyse log.csv --arm page --reward ordered --time at --split equal",
+    "help on one command": "simulate --help",
 }
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 done, and the news are bad (an alarm, a refuted claim, a certificate that is not"
-    " valid), or the machine has no room; 2 the input is wrong; 130 after Ctrl-C; 141 when the reader of the"
-    " output has gone."
+    "Exit codes: 0 done; 1 done, with a bad result (an alarm, a refuted claim, an invalid certificate), or"
+    " disk space, memory or permissions are missing; 2 the input is wrong; 130 after Ctrl-C; 141 if the"
+    " reader of the output has closed it."
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code.
 
-    0; 1 for bad news, a claim that is refuted, and when the machine has no room or no rights; 2 for input
-    that is wrong or results that could not be written, which are printed first; 130 after Ctrl-C; 141 when
-    the reader of the output has gone.
+    0 if done; 1 for a bad result such as a refuted claim, or if disk space, memory or permissions are
+    missing; 2 for wrong input or results that could not be written, which are printed first; 130 after
+    Ctrl-C; 141 if the reader of the output has closed it.
     """
     try:
         try:

@@ -34,7 +34,7 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
     group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
-    group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one an arm (one-hot)")
+    group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one per arm (one-hot)")
     group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
     group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
     group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")

@@ -166,7 +166,7 @@ def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str 
         help="where to run; ray uses the cluster at RAY_ADDRESS, or a local one (default %(default)s)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", default=out, help=f"where to write, and to go on from (default {said})"
+        "--out", metavar="DIR", default=out, help=f"where to write, and to continue from (default {said})"
     )
 
 

@@ -1,4 +1,4 @@
-"""`orthobandit analyse`: effects with honest intervals from the log of a finished experiment."""
+"""`orthobandit analyse`: effects with intervals from the log of a finished experiment."""
 
 import argparse
 import json
@@ -27,9 +27,9 @@ from orthobandit.logs.question import BASELINES, MISSING
 
 FORMATS = ("export", "growthbook", "vw", "obp")
 DESCRIPTION = (
-    "Effects of every arm with intervals that hold however often one looked, from a log of who saw what and"
-    " what came of it: a file, a folder of files, or a table of a database. The log is checked first: the"
-    " exit code is 1 if a check raises an alarm."
+    "Estimate the effect of every arm, with intervals that hold however often you look, from a log of who"
+    " saw what and the outcome: a file, a folder of files, or a database table. The log is checked first;"
+    " the exit code is 1 if a check raises an alarm."
 )
 # Arguments of the library and the flags that give them.
 MEANT = {
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "a test with equal shares": (
                 "analyse log.csv --arm variant --reward clicked --time at --split equal"
             ),
-            "shares that changed: one column an arm": (
+            "shares that changed: one column per arm": (
                 "analyse log.csv --arm page --reward ordered --time at --probabilities p:old p:new"
             ),
             "a table of a database, by customer, a week each": (
@@ -103,9 +103,11 @@ def run(options: argparse.Namespace) -> int:
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the log")
     group.add_argument("--arm", metavar="COLUMN", help="the arm that was played")
-    group.add_argument("--reward", metavar="COLUMN", help="what came of it; more is better")
+    group.add_argument("--reward", metavar="COLUMN", help="the outcome; larger is better")
     group.add_argument(
-        "--time", metavar="COLUMN", help="when the arm was drawn (default: the log is looked at as a whole)"
+        "--time",
+        metavar="COLUMN",
+        help="when the arm was drawn (default: no time, one look at the whole log)",
     )
     group.add_argument(
         "--unit", metavar="COLUMN", help="user with several rows: the first decides, rewards add up"
@@ -142,7 +144,7 @@ def _add_randomisation(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--plan", metavar="COLUMN", help="which plan a row was drawn from; with --plans")
     group.add_argument(
-        "--plans", metavar="FILE", help="the probabilities of each plan: a column plan and one an arm"
+        "--plans", metavar="FILE", help="the probabilities of each plan: a column plan, and one per arm"
     )
     group = parser.add_argument_group("arms")
     group.add_argument(

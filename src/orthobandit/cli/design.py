@@ -46,12 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "probabilities for a program": "design arms.csv --json --out design.csv",
         },
         [
-            "The table has a row an arm, a column of labels (called label, arm or name, or the first one of"
-            " words) and numbers. `orthobandit init` writes one to try."
+            "The table has one row per arm, a column of labels (called label, arm or name, or else the first"
+            " text column) and numbers. `orthobandit init` writes a sample."
         ],
     )
-    parser.add_argument("arms", metavar="ARMS", help="table of arms: .csv, .tsv or .parquet, one row an arm")
-    parser.add_argument("--label", metavar="COLUMN", help="column of labels (found by itself by default)")
+    parser.add_argument("arms", metavar="ARMS", help="table of arms: .csv, .tsv or .parquet, one row per arm")
+    parser.add_argument("--label", metavar="COLUMN", help="column of labels (default: detected)")
     parser.add_argument(
         "--features", metavar="COLUMN", nargs="+", help="feature columns (default: all others)"
     )

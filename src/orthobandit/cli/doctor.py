@@ -54,10 +54,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     guide(
         parser,
-        "Look at this machine: versions, which extras are installed and what the others would give, whether"
-        " compiled code is kept, cores, memory, room on disk; and compute a design and an interval whose"
-        " values are known.",
-        {"look": "doctor", "for a bug report": "doctor --json"},
+        "Check this machine: versions, which extras are installed and what the others are for, whether"
+        " compiled code is cached, cores, memory and disk space; and compute a design and an interval with"
+        " known values.",
+        {"check": "doctor", "for a bug report": "doctor --json"},
         ["The exit code is 1 if there is a problem. An extra that is not installed is none."],
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")

@@ -17,8 +17,8 @@ TOKEN = "ORTHOBANDIT_TOKEN"  # noqa: S105, the name of a variable
 def configure_serve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit serve`."""
     parser.description = (
-        "Serve experiments over HTTP: ask which arm to show, tell what came of it, look at the report. The"
-        " first start makes the database and prints a token. Ctrl-C or SIGTERM ends it in good order."
+        "Serve experiments over HTTP: ask which arm to show, tell the outcome, read the report. The first"
+        " start creates the database and prints a token. Ctrl-C or SIGTERM shuts it down cleanly."
     )
     parser.epilog = "example: orthobandit serve --db postgresql+psycopg://user@host/database"
     parser.add_argument(
@@ -36,14 +36,14 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "--rate",
         type=float,
         default=10_000.0,
-        help="requests a second of each token, or of each address without tokens; 0 for any number"
+        help="requests per second for each token, or for each address with --no-auth; 0 for no limit"
         " (default: 10000)",
     )
     parser.add_argument(
         "--log",
         choices=("json", "text", "none"),
         default="none",
-        help="write a line of each request to stderr (default: errors alone)",
+        help="write one line per request to stderr (default: errors only)",
     )
     parser.add_argument(
         "--open-metrics", action="store_true", help="let this machine read /metrics without a token"
@@ -156,21 +156,21 @@ def _print(options: argparse.Namespace, data: object, text: str) -> None:
 def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit demo-traffic`."""
     parser.description = (
-        "Play visitors of landing pages against a server: how many sign up drifts (a day's season in a"
-        " minute, bursts), what came of them is told late, and of some nothing is ever heard. Ends when a"
-        " page is declared the best."
+        "Send simulated visitors of landing pages to a server. The sign-up rate drifts (a daily season"
+        " compressed into a minute, and bursts), rewards arrive late, and some never arrive. Ends when a"
+        " page is declared best."
     )
     parser.epilog = "example: orthobandit demo-traffic --serve"
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)")
     parser.add_argument("--token", help=f"(default: the environment's {TOKEN})")
-    parser.add_argument("--key", default="landing-page", help="of the experiment (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=250.0, help="visitors a second (default: 250)")
-    parser.add_argument("--seconds", type=float, help="at most so long (default: until a page is declared)")
-    parser.add_argument("--seed", type=whole, default=0, help="of the visitors (default: 0)")
+    parser.add_argument("--key", default="landing-page", help="key of the experiment (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=250.0, help="visitors per second (default: 250)")
+    parser.add_argument("--seconds", type=float, help="longest duration (default: until a page is declared)")
+    parser.add_argument("--seed", type=whole, default=0, help="random seed of the visitors (default: 0)")
     parser.add_argument(
-        "--serve", action="store_true", help="start a server of its own, in a temporary file, and serve on"
+        "--serve", action="store_true", help="also start a server, on a temporary file, and keep it running"
     )
-    parser.add_argument("--port", type=int, default=8000, help="of that server (default: 8000)")
+    parser.add_argument("--port", type=int, default=8000, help="port of that server (default: 8000)")
 
 
 def run_demo_traffic(options: argparse.Namespace) -> None:

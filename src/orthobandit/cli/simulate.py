@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         },
         [
             "Policies, instances, shifts and noise take settings after a colon: sbe:scale=4,delta=0.1,"
-            " exact-gap:gap=0.3, trend:slope=1e-4. module:Name stands for a class of yours."
+            " exact-gap:gap=0.3, trend:slope=1e-4. module:Name stands for your own class."
         ],
     )
     group = parser.add_argument_group("policies")
@@ -78,16 +78,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("run")
     group.add_argument("--horizon", type=whole, default=20_000, help="rounds (default %(default)s)")
     group.add_argument("--replications", type=whole, default=100, help="runs (default %(default)s)")
-    group.add_argument("--seed", type=whole, default=0, help="names all chance (default %(default)s)")
+    group.add_argument("--seed", type=whole, default=0, help="random seed (default %(default)s)")
     group.add_argument("--jobs", type=whole, default=1, help="processes (default %(default)s)")
     group.add_argument(
         "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
     )
-    group.add_argument("--resume", metavar="DIR", help="keep finished parts in DIR and go on from them")
+    group.add_argument("--resume", metavar="DIR", help="cache finished parts in DIR, and continue from them")
     group = parser.add_argument_group("output")
     group.add_argument("--out", metavar="DIR", help="write Parquet, JSON and a plot (PNG, SVG) to DIR")
     group.add_argument(
-        "--parquet", metavar="FILE", help="write a tidy table: a row a policy, replication and round"
+        "--parquet", metavar="FILE", help="write a tidy table: one row per policy, replication and round"
     )
     group.add_argument("--json", action="store_true", help="print everything as JSON")
 

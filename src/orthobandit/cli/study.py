@@ -26,7 +26,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit init`."""
     guide(
         parser,
-        "Write three small files to begin with: arms.csv, a table of pages and their features; study.toml, a"
+        "Write three small sample files: arms.csv, a table of pages and their features; study.toml, a"
         " study that runs in seconds; log.csv, two weeks of an experiment whose baseline moved. Then print"
         " what to do with them.",
         {"in a folder of their own": "init first", "here": "init"},
@@ -58,18 +58,18 @@ def configure_sweep(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit sweep`."""
     guide(
         parser,
-        "Run policies × instances × shifts × seeds from a TOML file, and set them side by side. Finished"
-        " cells are kept: what is added to the file later is all that is computed.",
+        "Run policies × instances × shifts × seeds from a TOML file, and compare them. Finished cells are"
+        " cached: if you add to the file later, only the new cells are computed.",
         {
-            "a file to begin with": "init first",
+            "a sample file": "init first",
             "run it on four cores": "sweep study.toml --out study --jobs 4",
             "the table for a paper": "sweep study.toml --out study --latex table.tex",
             "on the Ray cluster at RAY_ADDRESS": "sweep study.toml --backend ray",
         },
         [
-            "A kind is a name that `orthobandit simulate --help` lists, or module:Name for a class of yours"
+            "A kind is a name that `orthobandit simulate --help` lists, or module:Name for your own class"
             " in a module that can be imported from here.",
-            "runs.parquet and curves.parquet in the folder are tidy: a row a run, a row a run and round.",
+            "runs.parquet and curves.parquet are tidy: one row per run, and one per run and round.",
         ],
     )
     parser.add_argument("spec", metavar="SPEC", help="the study, a .toml file")
@@ -121,7 +121,7 @@ def configure_reproduce(parser: argparse.ArgumentParser) -> None:
             "some parts of it": "reproduce --only figure-1 figure-3",
         },
         [
-            "Finished work is kept in the folder of the report: after Ctrl-C the same command goes on. The"
+            "Finished work is cached in the folder of the report: after Ctrl-C, repeat the command. The"
             " exit code is 1 if a claim is refuted, which is a finding and not a failure."
         ],
     )
@@ -130,7 +130,7 @@ def configure_reproduce(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--full", action="store_true", help="an hour or two on two cores")
     only = parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     offer(only, SECTIONS)
-    parser.add_argument("--seed", type=whole, default=1, help="names all chance (default %(default)s)")
+    parser.add_argument("--seed", type=whole, default=1, help="random seed (default %(default)s)")
     add_run_options(parser, out=None, said="report, or report-NAME with --only NAME")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 

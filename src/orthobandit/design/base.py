@@ -65,7 +65,7 @@ class Design:
         return html_words(repr(self), norms) + html_table(("arm", "probability"), rows)
 
     def to_frame(self, *, library: str | None = None) -> Any:
-        """Return a frame with a row an arm: its label and its probability.
+        """Return a frame with one row per arm: its label and its probability.
 
         Parameters
         ----------
@@ -214,14 +214,14 @@ class Approach:
 
 
 def checked_gap(gap: float) -> float:
-    """Return the tolerance or say what it must be."""
+    """Return the tolerance, or raise an error that says what it must be."""
     if not 0 < gap < 1:
         raise ParameterError(f"gap={gap} must lie strictly between 0 and 1; 1e-6 is a good choice")
     return gap
 
 
 def checked_reference(arms: ArmSet, reference: int) -> int:
-    """Return the number of an arm or say what it must be."""
+    """Return the number of an arm, or raise an error that says what it must be."""
     is_number = isinstance(reference, int | np.integer) and not isinstance(reference, bool)
     if not (is_number and 0 <= reference < len(arms)):
         raise ParameterError(f"reference={reference!r} is not an arm; arms are numbered 0 to {len(arms) - 1}")

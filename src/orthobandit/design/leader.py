@@ -22,7 +22,7 @@ ROWS = 4096  # contrasts that are priced at a time
 
 
 def playable_arms(wide: Design) -> Whole:
-    """Return the arms that are worth playing, whatever contrast is asked for, in ascending order.
+    """Return the arms worth playing for any contrast, in ascending order.
 
     Those of a wide design, and the farthest from its mean in the units of its covariance: an arm that another
     goes beyond in its own direction tells less at the same price.
@@ -208,7 +208,7 @@ class _Problem:
 
 
 def _largest(values: Array, most: int) -> Whole:
-    """Return the places of the largest values, at most so many."""
+    """Return the positions of the largest values, at most `most` of them."""
     return np.argpartition(-values, most - 1)[:most] if len(values) > most else np.arange(len(values))
 
 

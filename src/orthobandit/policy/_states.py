@@ -66,19 +66,19 @@ def _check_shape(name: str, shape: tuple[int, ...], needed: tuple[int, ...]) -> 
 
 
 def check_pairs_fit(policy: object, arms: ArmSet, pair_bytes: float) -> None:
-    """Refuse arms of whose pairs a policy would hold more than memory has, before it is taken.
+    """Raise an error if a policy's state for all pairs of arms would not fit in memory.
 
     Parameters
     ----------
     policy : object
     arms : ArmSet
     pair_bytes : float
-        What it holds of every pair of arms.
+        Bytes of state for each pair of arms.
     """
     check_fits(
         f"{type(policy).__name__} with {len(arms):,} arms",
         pair_bytes * float(len(arms)) ** 2,
-        "AnytimeElimination holds no more than some numbers an arm",
+        "AnytimeElimination holds only a few numbers per arm",
     )
 
 

@@ -1,4 +1,4 @@
-"""Files to begin with: a table of arms, a small study, and the log of an experiment whose baseline moved."""
+"""Sample files: a table of arms, a small study, and the log of an experiment whose baseline moved."""
 
 import csv
 import io

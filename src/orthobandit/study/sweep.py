@@ -1,4 +1,4 @@
-"""Run cells: what is cached is read, the rest computed once, here, in local processes or on Ray."""
+"""Run cells: read cached ones, compute the others once, in this process, in local processes or on Ray."""
 
 import os
 import warnings
@@ -75,7 +75,7 @@ def run_cells(
 
 
 def _is_kept(cache: Cache, cell: Cell, tables: Tables, seconds: float) -> bool:
-    """Keep a finished cell; False, with a warning, if there is no room for it."""
+    """Cache a finished cell; return False, with a warning, if the disk is full."""
     try:
         cache.store(cell, tables, seconds)
     except OutputError as error:

@@ -126,7 +126,7 @@ def compared_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def cells_of(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return a row of :func:`compared` in words."""
+    """Return a row of :func:`compared` as text cells."""
     stop = _with_error(row["stop"], row["stop_error"], ",.0f")
     return (
         *(str(row[name]) for name in ("policy", "instance", "shift", "runs")),

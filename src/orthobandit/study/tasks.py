@@ -25,7 +25,7 @@ def environment_of(settings: dict[str, Any]) -> Environment:
 
 
 def run_policy(settings: dict[str, Any]) -> Tables:
-    """Simulate one policy: `curves` has a row a replication and checkpoint, `runs` one a replication."""
+    """Simulate one policy: `curves` by replication and checkpoint, `runs` by replication."""
     result = simulate(
         _part("policy", settings["policy"]),
         environment_of(settings),

@@ -1,4 +1,4 @@
-"""The experiment that the checks of policies play, and how a broken clause is told."""
+"""The experiment that the policy checks play, and the error for a broken clause."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

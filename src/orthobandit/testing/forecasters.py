@@ -136,7 +136,7 @@ def check_refusals(baseline: Baseline, setting: ForecastSetting) -> None:
 
 
 def check_memory(baseline: Any, setting: ForecastSetting) -> None:
-    """Check that a memory that went through JSON goes on as if nothing had happened.
+    """Check that a forecaster restored from JSON continues exactly as before.
 
     One that cannot be kept must say so with :class:`ParameterError`.
     """

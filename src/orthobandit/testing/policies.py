@@ -42,7 +42,7 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
 
 
 def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
-    """Check that plans are proper distributions and leave out the arms that are out of the race."""
+    """Check that plans are proper distributions and give no probability to arms that were dropped."""
     count = len(setting.arms)
     batch = (2, setting.replications)
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
@@ -57,7 +57,7 @@ def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | 
 
 
 def check_decisions(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
-    """Check that decisions have one entry a replication and name arms that are in the race."""
+    """Check that decisions have one entry per replication and name arms that were not dropped."""
     shape = (setting.replications, len(setting.arms))
     for step in _record(policy, setting, record).batch:
         decision = policy.decide(step.state)
@@ -160,7 +160,7 @@ def check_numbers(policy: Policy[Any], setting: Setting, record: Record | None =
 
 
 def check_late(policy: Any, setting: Setting, record: Record | None = None) -> None:
-    """Check that a policy with a method `late` takes rounds of plans that have ended, and of none to come."""
+    """Check that a policy with a method `late` accepts rounds of past plans and of none to come."""
     if not hasattr(policy, "late"):
         return
     earlier: Step | None = None

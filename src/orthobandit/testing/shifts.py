@@ -105,7 +105,7 @@ def check_bounds(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_asking(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that an adaptive shift answers again as before, keeps its hands off, one number a replication."""
+    """Check that an adaptive shift gives one value per replication, and the same if asked again."""
     if isinstance(shift, Oblivious):
         return
     for past, values in _game(shift, setting):

@@ -1,4 +1,4 @@
-"""The contract of stores as a suite: what a store written anywhere can be run through."""
+"""The contract of stores as a test suite that any store can run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread

@@ -285,7 +285,7 @@ def bai_rounds(
 
 
 def regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:
-    """Regret of SBE whatever the gaps, with probability 1 − δ (Theorem 6, Regret bound of SBE).
+    """Regret of SBE for any gaps, with probability 1 − δ (Theorem 6, Regret bound of SBE).
 
     ``C(√(dT·log(K/δ)) + √(dT)·log T + d^{3/2}·log(dKT/δ)·log(T/d))``. Departs: the last factor stands for
     the number of phases, so T/d counts as at least 2.
@@ -316,7 +316,7 @@ def regret_bound(horizon: int, delta: float, dimension: int, count: int, *, C: f
 
 
 def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C: float = 1.0) -> float:
-    """Regret of SBE for ever, when the best arm leads by a gap (Theorem 7, Gap-dependent regret bound).
+    """Regret of SBE over any horizon, if the best arm leads by a gap (Theorem 7, Gap-dependent regret bound).
 
     ``C(d/Δ⋆ + d^{3/2})·log(dK/(δΔ⋆))·log(1/Δ⋆)`` with probability 1 − δ. Departs: the last factor stands
     for the number of phases, so 1/Δ⋆ counts as at least 2 in both logarithms.

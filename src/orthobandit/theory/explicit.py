@@ -1,4 +1,4 @@
-"""Error bounds whose constants are numbers: the paper's Lemma 19 and what follows, and an explicit Theorem 4.
+"""Error bounds with explicit constants: the paper's Lemma 19 and what follows, and an explicit Theorem 4.
 
 The bounds of :mod:`orthobandit.theory.bounds` hold for some constants that the paper does not compute. Those
 here need none, so that a claim can rest on them. Unless arguments say otherwise they assume the paper's

@@ -1,4 +1,4 @@
-"""What no method can beat: rounds, and regret, that knowing the best arm takes under any shift."""
+"""Lower limits on the rounds and the regret that finding the best arm takes under any shift."""
 
 import math
 
@@ -24,7 +24,7 @@ def identification_limit(
     sigma: float = 1.0,
     gap: float = 1e-4,
 ) -> float:
-    """Return the mean rounds that no method beats if it names the best arm, under every shift, but for δ.
+    """Return a lower limit on the mean rounds of every method that errs with probability at most δ.
 
     2σ²·[(1 − e)·log((1 − e)/δ) + e·log(e/δ)]·min_p max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j² for Gaussian noise of
     variance σ² and a method that is wrong with probability at most δ on every instance, e on this one.
@@ -36,7 +36,7 @@ def identification_limit(
     mean of the difference of rewards, so a round drawn from p tells (θ − θ′)ᵀΣ_p(θ − θ′)/(2σ²), and the
     nearest tie has Δ_j²/(2σ²‖x* − x_j‖²). Σ_p is concave in p, so that plans which change tell no more
     than their average.
-    docs/inference.md has the steps.
+    docs/derivations.md gives the proof.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def regret_limit(
     sigma: float = 1.0,
     gap: float = 1e-3,
 ) -> float:
-    """Return the mean regret that no method beats if it names the best arm, under every shift, but for δ.
+    """Return a lower limit on the mean regret of every method that errs with probability at most δ.
 
     2σ²·[(1 − e)·log((1 − e)/δ) + e·log(e/δ)]·min_p (Σ_a p_a·Δ_a)·max_j ‖x* − x_j‖²_{Σ_p⁻¹}/Δ_j²: what the
     rounds of :func:`identification_limit` tell, at the least cost. Parameters are the same.

@@ -54,6 +54,6 @@ def test_the_exit_codes_stand_in_the_help(capsys):
         main(["--help"])
     assert ended.value.code == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "Exit codes: 0 done; 1 done, and the news are bad" in told
+    assert "Exit codes: 0 done; 1 done, with a bad result" in told
     for name in COMMANDS:
         assert f" {name} " in told
