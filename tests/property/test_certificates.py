@@ -85,14 +85,16 @@ def live(seed):
         told = [one for since, one in told if since > now[0] - 49.0]  # the others' window is over
         shown = [one.arm for one in told]
         rewards = unit * np.clip(means[shown] + scatter * rng.normal(size=len(told)), 0.0, 1.0)
-        if crashes is None:
-            experiment.tell_many([one.id for one in told], rewards)
-        else:
-            crashed = (rng.random(len(told)) < crashes[shown]).astype(float)
-            experiment.tell_many([one.id for one in told], {"reward": rewards, "crash": crashed})
+        values = {"reward": rewards}
+        if crashes is not None:
+            values["crash"] = (rng.random(len(told)) < crashes[shown]).astype(float)
+        if told:
+            experiment.tell_many([one.id for one in told], values)
         left = np.flatnonzero(~experiment._now().book.retired)
+        # Without the reference arm a winner could never be cleared, and there would be no certificate.
+        leaving = left[left > 0] if crashes is not None else left
         if rng.random() < 0.03 and len(left) > 1:
-            experiment.retire(int(rng.choice(left)))
+            experiment.retire(int(rng.choice(leaving)))
         if rng.random() < 0.03:
             features = arms.features
             new = (
