@@ -82,7 +82,9 @@ def contradictions_of_analysis(analysis):
             continue
         low, high = ({arm: _ends(one)[side] for arm, one in gaps.items()} for side in (0, 1))
         left = [arm for arm in gaps if arm not in metric.droppable]
-        out += ["every arm can be dropped"] * (not left)
+        if not left:
+            out.append("every arm can be dropped")
+            continue
         best = next((one.over for one in metric.against_best), None)
         out += [f"{best!r} looks best and can be dropped"] * (best in metric.droppable)
         floor = max(low.values())
@@ -113,7 +115,7 @@ def contradictions_of_analysis(analysis):
     said = analysis.sentence
     if analysis.alarms:
         out += ["an alarm is not what the sentence begins with"] * (not said.startswith("Do not act"))
-    elif (len(left) == 1) != said.startswith(f"{left[0]!r} is the best arm"):
+    elif left and (len(left) == 1) != said.startswith(f"{left[0]!r} is the best arm"):
         out.append(f"{left} are left, and the sentence is: {said}")
     elif "can be dropped;" in said and not reward.droppable:
         out.append("the sentence drops an arm that the table does not")

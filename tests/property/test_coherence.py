@@ -65,6 +65,7 @@ def play(seed):
     experiment = Experiment.memory(
         ArmSet.one_hot(count),
         policy,
+        rewards="unknown" if bounds is None else bounds,
         reference=int(rng.integers(count)),
         metrics=[Metric("crash", rewards=bounds)] if guarded else [],
         guardrails=[Guardrail("crash", 0.02)] if guarded else [],
@@ -80,7 +81,7 @@ def play(seed):
             experiment.retire(int(rng.integers(count)))
         if first <= extends < first + STEP:
             experiment.extend(ArmSet.one_hot(count + 1))
-        proposals = experiment.ask(STEP)
+        proposals = experiment.ask_many(STEP)
         arms = np.array([one.arm for one in proposals])
         level = 0.25 * np.sin((first + np.arange(STEP)) / 150.0) + 0.1
         values = {"reward": (rng.random(STEP) < means[arms] + level).astype(float)}

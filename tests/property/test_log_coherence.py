@@ -1,5 +1,7 @@
 """Nothing that an analysis of a log says contradicts anything else that it says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,41 @@ def check(seeds):
     assert np.mean(["is the best arm" in one.sentence for one in played.values()]) > 0.1
     # At 30 % an alarm that intervals contradict each other may be raised, but seldom is.
     assert np.mean([one.metrics[0].is_contradicted for one in played.values()]) < 0.05
+
+
+def with_effect(metric, place, **changed):
+    """Return a metric in which one effect is another."""
+    effects = list(metric.effects)
+    effects[place] = replace(effects[place], **changed)
+    return replace(metric, effects=tuple(effects))
+
+
+def test_contradictions_are_found():
+    found = next(one for one in map(analysed, range(FEW)) if "is the best arm" in one.sentence)
+    assert contradictions_of_analysis(found) == []
+    metric = found.metrics[0]
+    place, won = next(
+        (place, one) for place, one in enumerate(metric.effects) if one.arm not in metric.droppable
+    )
+    assert won.verdict == "better"
+    low, high = won.interval
+    changed = {
+        "verdict": with_effect(metric, place, verdict="undecided"),
+        "estimate": with_effect(metric, place, estimate=high + 1.0),
+        "lift": with_effect(metric, place, lift=(-0.2, -0.1)),
+        "rows": with_effect(metric, place, more_rows=(1.0, 0.5, 2.0)),
+        "interval": with_effect(metric, place, interval=(-1.0, high), verdict="undecided"),
+        "pairs": with_effect(metric, place, interval=(low + 9.0, high + 9.0), estimate=high + 9.0),
+        "droppable": replace(metric, droppable=()),
+        "all dropped": replace(metric, droppable=tuple(one.arm for one in metric.effects)),
+    }
+    missed = [
+        name
+        for name, one in changed.items()
+        if not contradictions_of_analysis(replace(found, metrics=(one, *found.metrics[1:])))
+    ]
+    assert missed == []
+    assert contradictions_of_analysis(replace(found, sentence="No arm is the best for sure yet."))
 
 
 def test_no_analysis_of_some_random_logs_contradicts_itself():

@@ -31,7 +31,7 @@ def play(seed, goal):
     )
     was_declared = False
     for first in range(0, ROUNDS, STEP):
-        proposals = experiment.ask(STEP)
+        proposals = experiment.ask_many(STEP)
         arms = np.array([one.arm for one in proposals])
         values = {
             "sale": (rng.random(STEP) < SALES[arms]).astype(float),

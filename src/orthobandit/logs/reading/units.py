@@ -176,4 +176,4 @@ def _is_unit(found: _Distinct, share: float, is_exact: bool) -> bool:
     seen_in_both = found.with_commonest + found.with_others - found.values
     # Half of that is far from chance; and where chance is small, counts cannot tell and a note is due.
     room = 0.0 if is_exact else (1.0 - UNREPEATED_APPROXIMATELY) * found.values
-    return seen_in_both <= max(in_both / 2.0, room)
+    return bool(seen_in_both <= max(in_both / 2.0, room))
