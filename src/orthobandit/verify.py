@@ -1249,7 +1249,7 @@ class BucketRule:
             length *= 2
         # Times are computed as this is; they differ by rounding at most.
         is_near = abs(self.origin + widths * self.width - begins) <= 1e-9 * max(self.width, abs(begins))
-        return is_near and widths % length == 0
+        return bool(is_near and widths % length == 0)
 
 
 class Log:
