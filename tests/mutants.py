@@ -3,7 +3,7 @@
 from copy import deepcopy
 
 import numpy as np
-from tests.unit.experiment.fed import fed
+from tests.unit.experiment.fed import fed, held_back
 
 from certified_logs import certified, found_in, rows_of, saved
 from orthobandit import ArmSet
@@ -33,6 +33,7 @@ KINDS = {
         fed("asymptotic", means=(0.2, 0.3, 1.2), late=3, rounds=400).certificate().to_json()
     ),
     "asymptotic, arms come and go": lambda: _dropped_and_retired("asymptotic", epsilon=0.5),
+    "held back by a guardrail": lambda: held_back().certificate().to_json(),
     "exact log": lambda: saved(
         found_in(
             rows_of(4, [[0.6, 0.2, 0.2]], gaps=[0.0, 0.5, 0.1], rows=600, hours=16, zero_one=True),

@@ -4,7 +4,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, SubGaussian, Tally
+from orthobandit import (
+    AnytimeElimination,
+    ArmSet,
+    Asymptotic,
+    Bounded,
+    Experiment,
+    Guardrail,
+    Metric,
+    SubGaussian,
+    Tally,
+)
 from orthobandit.estimate.certificate import Chain
 from orthobandit.experiment.certificate import certify
 from orthobandit.experiment.ledger.record import Record, commitment_of
@@ -120,3 +130,38 @@ def fed(mode, *, means=(0.2, 0.3, 0.55, 0.25), arms=None, rounds=3000, seed=1, l
     policy = AnytimeElimination(confidence=confidence, **settings)
     arms = ArmSet.one_hot(len(means)) if arms is None else arms
     return Fed(policy, arms, np.array(means), reward, seed, late).until(rounds)
+
+
+def shop(rewards=(0, 1), **settings):
+    """Return an experiment of three arms with a guardrail over crashes."""
+    return Experiment.memory(
+        ArmSet.one_hot(3),
+        rewards=rewards,
+        metrics=[Metric("crash", rewards=(0, 1))],
+        guardrails=[Guardrail("crash")],
+        key="5" * 32,
+        **settings,
+    )
+
+
+def visited(experiment, rounds, crashes=(0.02, 0.02, 0.02), seed=0, step=50):
+    """Let visitors come in who cannot always be shown every arm, and yield the report after each step."""
+    rng = np.random.default_rng(seed)
+    for turn in range(rounds // step):
+        proposals = experiment.ask_many(step, available=[0, 2] if turn % 5 == 4 else None)
+        arms = np.array([one.arm for one in proposals])
+        values = {
+            "reward": (rng.random(step) < np.array([0.1, 0.75, 0.9])[arms]).astype(float),
+            "crash": (rng.random(step) < np.asarray(crashes)[arms]).astype(float),
+        }
+        experiment.tell_many([one.id for one in proposals], values)
+        yield experiment.report()
+
+
+def held_back():
+    """Return an experiment whose winner a guardrail holds back."""
+    experiment = shop()
+    reports = visited(experiment, 5000)
+    while next(reports).held is None:
+        pass
+    return experiment

@@ -5,10 +5,10 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import MODES, PLANE, fed
+from tests.unit.experiment.fed import MODES, PLANE, fed, held_back, shop, visited
 
 from mutants import reseal
-from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
+from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
 from orthobandit.estimate.certificate import Certificate, Chain
 from orthobandit.experiment.certificate import certify
@@ -310,32 +310,6 @@ def test_rounds_of_a_declared_arm_in_flight_when_arms_are_added_are_no_evidence(
 # Guardrails
 
 
-def shop(rewards=(0, 1), **settings):
-    """Return an experiment of three arms with a guardrail over crashes."""
-    return Experiment.memory(
-        ArmSet.one_hot(3),
-        rewards=rewards,
-        metrics=[Metric("crash", rewards=(0, 1))],
-        guardrails=[Guardrail("crash")],
-        key="5" * 32,
-        **settings,
-    )
-
-
-def visited(experiment, rounds, crashes=(0.02, 0.02, 0.02), seed=0, step=50):
-    """Let visitors come in who cannot always be shown every arm, and yield the report after each step."""
-    rng = np.random.default_rng(seed)
-    for turn in range(rounds // step):
-        proposals = experiment.ask_many(step, available=[0, 2] if turn % 5 == 4 else None)
-        arms = np.array([one.arm for one in proposals])
-        values = {
-            "reward": (rng.random(step) < np.array([0.1, 0.75, 0.9])[arms]).astype(float),
-            "crash": (rng.random(step) < np.asarray(crashes)[arms]).astype(float),
-        }
-        experiment.tell_many([one.id for one in proposals], values)
-        yield experiment.report()
-
-
 @pytest.mark.parametrize("rewards", [(0, 1), "unknown"])
 def test_a_winner_that_a_guardrail_holds_back_is_not_certified_as_declared(rewards):
     experiment = shop(rewards)
@@ -368,16 +342,8 @@ def test_a_winner_that_a_guardrail_holds_back_is_not_certified_as_declared(rewar
     assert plans == list(range(1, len(plans) + 1))
 
 
-def held_certificate():
-    experiment = shop()
-    reports = visited(experiment, 5000)
-    while next(reports).held is None:
-        pass
-    return experiment.certificate().document
-
-
 def test_nobody_can_declare_what_is_held_back():
-    document = held_certificate()
+    document = held_back().certificate().document
     winner = document["claim"]["held"]
     claimed = deepcopy(document)
     claimed["claim"] |= {"held": None, "declared": winner}
