@@ -5,7 +5,7 @@ Each check raises :class:`AssertionError` with the clause that is broken. ``chec
 stores can also be run one by one.
 """
 
-from orthobandit.testing._play import Record, Setting
+from orthobandit.testing._play import PlayRecord, Setting
 from orthobandit.testing.forecasters import FORECASTER_CHECKS, ForecastSetting, check_forecaster
 from orthobandit.testing.policies import (
     CHECKS,
@@ -30,7 +30,7 @@ __all__ = [
     "FORECASTER_CHECKS",
     "SHIFT_CHECKS",
     "ForecastSetting",
-    "Record",
+    "PlayRecord",
     "Setting",
     "ShiftSetting",
     "check_baseline",

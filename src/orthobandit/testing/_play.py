@@ -64,7 +64,7 @@ class Step:
         return sum(self.parts[1:], start=self.parts[0])
 
 
-class Record:
+class PlayRecord:
     """What a policy did in the experiment of a setting: played when first asked for, then kept.
 
     All checks may read the same record, so that a policy is played once for all of them.

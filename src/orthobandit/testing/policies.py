@@ -16,7 +16,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import TallyError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
-from orthobandit.testing._play import Record, Setting, Step, require
+from orthobandit.testing._play import PlayRecord, Setting, Step, require
 
 
 def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
@@ -36,12 +36,12 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
     >>> check_policy(SBE(), ArmSet.one_hot(3))
     """
     setting = Setting(arms, **settings)
-    record = Record(policy, setting)
+    record = PlayRecord(policy, setting)
     for check in CHECKS:
         check(policy, setting, record)
 
 
-def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_probabilities(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that plans are proper distributions and give no probability to arms that were dropped."""
     count = len(setting.arms)
     batch = (2, setting.replications)
@@ -56,7 +56,7 @@ def check_probabilities(policy: Policy[Any], setting: Setting, record: Record | 
         require(not drawn_in_vain, "an arm that is not active may be drawn")
 
 
-def check_decisions(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_decisions(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that decisions have one entry per replication and name arms that were not dropped."""
     shape = (setting.replications, len(setting.arms))
     for step in _record(policy, setting, record).batch:
@@ -73,7 +73,7 @@ def check_decisions(policy: Policy[Any], setting: Setting, record: Record | None
         require(0 <= decision.certainty <= 1, "certainty is not a probability")
 
 
-def check_round_trip(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_round_trip(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
     for step in _record(policy, setting, record).batch:
         midway = policy.observe(step.state, step.plan, step.parts[0])
@@ -89,7 +89,7 @@ def check_round_trip(policy: Policy[Any], setting: Setting, record: Record | Non
             require(_text(policy, resumed) == _text(policy, after), "a loaded state observes differently")
 
 
-def check_replay(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_replay(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that the same seed and the same rewards give the same states, bit by bit."""
     record = _record(policy, setting, record)
     for first, second in zip(record.batch, record.play_again(), strict=True):
@@ -98,7 +98,7 @@ def check_replay(policy: Policy[Any], setting: Setting, record: Record | None = 
         require(_text(policy, first.state) == _text(policy, second.state), "a replay has another state")
 
 
-def check_batch(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_batch(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that a batch of R equals R single runs with the same replication numbers."""
     record = _record(policy, setting, record)
     for number in range(setting.replications):
@@ -113,7 +113,7 @@ def check_batch(policy: Policy[Any], setting: Setting, record: Record | None = N
             _same_decision(_pick(policy.decide(step.state), number), policy.decide(alone.state), message)
 
 
-def check_parts(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_parts(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that a tally may arrive in parts: its plan stays in force, and the end is the same.
 
     A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
@@ -135,7 +135,7 @@ def check_parts(policy: Policy[Any], setting: Setting, record: Record | None = N
         _same_decision(policy.decide(state), policy.decide(whole), "parts lead to another decision")
 
 
-def check_numbers(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_numbers(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that every plan has a number of its own, and that rounds of one that has ended are refused."""
     for step in _record(policy, setting, record).single(0):
         if not step.tally.rounds:
@@ -159,7 +159,7 @@ def check_numbers(policy: Policy[Any], setting: Setting, record: Record | None =
             raise AssertionError("rounds of a plan that has ended are observed")
 
 
-def check_late(policy: Any, setting: Setting, record: Record | None = None) -> None:
+def check_late(policy: Any, setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that a policy with a method `late` accepts rounds of past plans and of none to come."""
     if not hasattr(policy, "late"):
         return
@@ -182,7 +182,7 @@ def check_late(policy: Any, setting: Setting, record: Record | None = None) -> N
         earlier = step
 
 
-def check_baseline(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_baseline(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that the policy says how the level is forecast, and that its plans then have a centre."""
     require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
     if policy.baseline is None:
@@ -192,7 +192,7 @@ def check_baseline(policy: Policy[Any], setting: Setting, record: Record | None 
         require(step.plan.centre is not None, "a plan has no centre, though there is a baseline")
 
 
-def check_empty_tally(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_empty_tally(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that observing no rounds keeps the state."""
     for step in _record(policy, setting, record).batch:
         empty = Tally.zeros(len(setting.arms), (setting.replications,))
@@ -200,7 +200,7 @@ def check_empty_tally(policy: Policy[Any], setting: Setting, record: Record | No
         require(_text(policy, same) == _text(policy, step.state), "a tally of no rounds changes the state")
 
 
-def check_inputs_kept(policy: Policy[Any], setting: Setting, record: Record | None = None) -> None:
+def check_inputs_kept(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
     """Check that planning, observing and deciding leave the state, the plan and the tally as they were."""
     for step in _record(policy, setting, record).batch:
         before = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
@@ -210,7 +210,7 @@ def check_inputs_kept(policy: Policy[Any], setting: Setting, record: Record | No
         require(before == after, "an argument was modified")
 
 
-CHECKS: tuple[Callable[[Policy[Any], Setting, Record | None], None], ...] = (
+CHECKS: tuple[Callable[[Policy[Any], Setting, PlayRecord | None], None], ...] = (
     check_probabilities,
     check_decisions,
     check_round_trip,
@@ -225,8 +225,8 @@ CHECKS: tuple[Callable[[Policy[Any], Setting, Record | None], None], ...] = (
 )
 
 
-def _record(policy: Policy[Any], setting: Setting, record: Record | None) -> Record:
-    return Record(policy, setting) if record is None else record
+def _record(policy: Policy[Any], setting: Setting, record: PlayRecord | None) -> PlayRecord:
+    return PlayRecord(policy, setting) if record is None else record
 
 
 def _text(policy: Policy[Any], state: Any) -> str:
