@@ -56,8 +56,11 @@ def _lift(joint: Joint, arm: int, reference: int, delta: float, *, once: bool) -
     path = joint.pair(arm, reference)
     if not float(path.weights[-1]) > 0:
         return NOTHING
-    sums = path.mapped(gap_and_level(joint)).at(-1)
-    return lift_for_one_look(sums, delta) if once else lift_at_all_times(sums, delta)
+    sums = path.at(-1)
+    if not once:
+        return lift_at_all_times(sums.mapped(gap_and_level(joint)), delta)
+    each = np.stack([np.eye(len(joint.series))] * 2)
+    return lift_for_one_look(sums.with_faded_pool(each).mapped(gap_and_level(joint)), delta)
 
 
 def gap_and_level(joint: Joint) -> Array:
