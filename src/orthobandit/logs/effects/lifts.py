@@ -116,7 +116,8 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
     begin = len(values) - len(joint.first)
     steps = Steps(p[joint.plans], tally.rounds, tally, values[begin:], joint.first)
     # Sums and ends serve ordinary intervals for one look, which are not asked for here.
-    reach = (-confidence.limit, confidence.limit)
+    most = np.full(len(ARMS), confidence.limit)
+    reach = (-most, most)
     counted = Counted(joint.plans, line.forecasts[begin:], steps, tally.sums, reach)
     seen = Seen.start(len(ARMS)).along(steps.whole)
     noise = float(np.sqrt(joint.pilot.covariance[0, 0]))
