@@ -226,3 +226,15 @@ def test_arms_that_pay_alike_but_late_are_not_called_different():
         (effect,) = analyse(paid_late(seed)).metrics[0].effects[1:]
         different += effect.verdict != "undecided"
     assert different <= binom.isf(FALSE_ALARM, runs, 0.05)
+
+
+def test_arms_that_are_skewed_to_opposite_sides_are_not_told_apart_at_one_look():
+    runs, rows, q, wrong = 150, 2_000, 0.02, 0
+    for run in range(runs):
+        rng = np.random.default_rng([5, run])
+        arm = rng.choice(2, rows, p=[0.95, 0.05])
+        # Both have the mean 0. Together they look symmetric; with one skewness for both, 23 runs fail.
+        rare = (rng.random(rows) < q) / q - 1.0
+        _, result = at_once(arm, np.where(arm == 1, rare, -rare), [0.95, 0.05])
+        wrong += result.effects[1].verdict != "undecided"
+    assert wrong <= binom.isf(1e-5, runs, 0.05)

@@ -128,3 +128,32 @@ def test_one_look_at_few_sales_is_as_sure_of_lifts_as_it_says(rows, share, rates
         (found,) = lifts_of(followed(cells, measure(denominator=None)), once=True)
         wrong += is_outside(found, rates[1] / rates[0] - 1.0)
     assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
+
+
+def hardly_failing(rng, rows, share, rate, items):
+    """Return one look at visits whose items nearly all succeed, equally often with both arms."""
+    none = np.zeros(rows, dtype=int)
+    arm = (rng.random(rows) < share).astype(int)
+    below = np.ones(rows, dtype=int) if items is None else rng.binomial(4, items, rows)
+    above = rng.binomial(below, rate)
+    values = np.column_stack([above, below]).astype(float)
+    return cells_from(none, none, arm, values, np.array([[1.0 - share, share]]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "rate", "items"),
+    [
+        (500, 0.05, 0.99, None),  # without the pool both are wrong in 20 of 100
+        (2_000, 0.05, 0.98, 0.12),
+    ],
+)
+def test_an_arm_that_has_not_failed_yet_is_not_called_better_at_one_look(rows, share, rate, items):
+    runs, ratios, lifts, asked = 150, 0, 0, Asked("passed/items", "ratio", 0, 1)
+    for run in range(runs):
+        cells = hardly_failing(np.random.default_rng([8, run]), rows, share, rate, items)
+        found = ratio_result(cells, asked, measure(), once=True).effects[1]
+        ratios += is_outside(found.interval, 0.0)
+        (lift,) = lifts_of(followed(cells, measure(denominator=None)), once=True)
+        lifts += is_outside(lift, 0.0)
+    assert ratios <= binom.isf(FALSE_ALARM, runs, 0.05)
+    assert lifts <= binom.isf(FALSE_ALARM, runs, 0.05)

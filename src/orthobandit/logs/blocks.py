@@ -90,13 +90,13 @@ class Block:
         most = np.maximum(most, np.sqrt(squares / np.maximum(n, 1.0)))
         return Tally(n.astype(np.int64), sums, squares, np.where(n > 0, most, 0.0))
 
-    def ends(self, line: int, forecasts: Array, values: Array) -> tuple[float, float]:
-        """Return the smallest and the largest y − forecast − value; see :meth:`tally`."""
+    def ends(self, line: int, forecasts: Array, values: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest y − forecast − value of each arm (K,); see :meth:`tally`."""
         one = self.lines[line]
         there = self.counts > 0
         shift = forecasts[self.step, np.newaxis] + values[self.step]
         low, high = one.low - shift, one.high - shift
-        return float(low.min(initial=0.0, where=there)), float(high.max(initial=0.0, where=there))
+        return low.min(axis=0, initial=0.0, where=there), high.max(axis=0, initial=0.0, where=there)
 
     def squared(self, line: int, forecasts: Sequence[Array], values: Array) -> list[Array]:
         """Return, for each of some forecasts (S,), the sum (S,) of squared residuals."""

@@ -26,15 +26,15 @@ class Counted:
     steps : Steps
     sums : (G, K) array
         Of the values, before anything was taken off.
-    ends : (float, float)
-        Smallest and largest residual.
+    ends : (K,) arrays, twice
+        Smallest and largest residual of each arm.
     """
 
     plans: Whole
     forecasts: Array
     steps: Steps
     sums: Array
-    ends: tuple[float, float]
+    ends: tuple[Array, Array]
 
 
 class Bucket(NamedTuple):

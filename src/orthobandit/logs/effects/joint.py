@@ -220,7 +220,7 @@ class Joint:
         steps = len(self.first)
         size = len(self.series)
         totals, peaks, most = (np.zeros((steps, 2 * size)) for _ in range(3))
-        variances, pooled = (np.zeros((steps, 2 * size, 2 * size)) for _ in range(2))
+        variances, pooled, apart = (np.zeros((steps, 2 * size, 2 * size)) for _ in range(3))
         drawn = np.zeros((steps, 2))
         for place, one in enumerate((arm, over)):
             at = slice(place * size, place * size + size)
@@ -230,8 +230,10 @@ class Joint:
             drawn[:, place] = self._by_step(np.where(known, counts, 0.0))
             centre = np.stack([line.forecasts + line.values[:, one] for line in self.series], axis=1)
             totals[:, at] = self._by_step(rounds)[:, np.newaxis] * centre[-steps:]
-            totals[:, at] += self._by_step(inverse[:, np.newaxis] * self._total(self._sums[cells], cells))
+            sums = self._total(self._sums[cells], cells)
+            totals[:, at] += self._by_step(inverse[:, np.newaxis] * sums)
             products = self._total(self._products[cells], cells)
+            apart[:, at, at] = self._scatter(inverse, counts, sums, products)
             variances[:, at, at] = self._by_step(inverse[:, np.newaxis, np.newaxis] ** 2 * products)
             # What squares of this arm's scores should be on average over the draws: those of all residuals,
             # or more by as much as those of this arm were larger so far.
@@ -247,6 +249,7 @@ class Joint:
             weights=np.cumsum(self._by_step(rounds)),
             variances=np.cumsum(variances, axis=0),
             pooled=np.cumsum(pooled, axis=0),
+            apart=apart,
             drawn=np.cumsum(drawn, axis=0),
             peaks=np.maximum.accumulate(peaks, axis=0),
             most=np.maximum.accumulate(most, axis=0),
@@ -259,6 +262,24 @@ class Joint:
     def _by_step(self, values: Array) -> Array:
         """Return the sums (S, ...) of values (T, ...) of each step."""
         return np.asarray(np.add.reduceat(values, self.first, axis=0))
+
+    def _scatter(self, inverse: Array, counts: Array, sums: Array, products: Array) -> Array:
+        """Return products (S, L, L) of an arm's scores around their mean residual, up to each step.
+
+        Parameters
+        ----------
+        inverse, counts, sums, products : (T,), (T,), (T, L) and (T, L, L) arrays
+            One over the probability of the arm, and its residuals.
+        """
+        squared = inverse**2
+        drawn = np.cumsum(self._by_step(counts))[:, np.newaxis]
+        mean = np.cumsum(self._by_step(sums), axis=0) / np.maximum(drawn, 1.0)
+        raw = np.cumsum(self._by_step(squared[:, np.newaxis, np.newaxis] * products), axis=0)
+        weighted = np.cumsum(self._by_step(squared[:, np.newaxis] * sums), axis=0)
+        count = np.cumsum(self._by_step(squared * counts))[:, np.newaxis, np.newaxis]
+        crossed = mean[:, :, np.newaxis] * weighted[:, np.newaxis]
+        around = raw - crossed - np.swapaxes(crossed, 1, 2)
+        return np.asarray(around + count * mean[:, :, np.newaxis] * mean[:, np.newaxis])
 
     def _loudness(self, products: Array, counts: Array) -> Array:
         """Return how much larger squares (S, L) of an arm were than those of all, so far; at least 1.
@@ -302,6 +323,8 @@ class JointSums:
         Rounds.
     variances, pooled : (..., k, k) arrays
         Sums of products of scores less what was predicted, and what these should be on average.
+    apart : (..., k, k) array
+        As `variances`, around the mean residual of each arm: a level that was missed is no event.
     drawn : (..., 2) array
         Rounds of each arm.
     scattered, largest : (..., L) arrays
@@ -314,6 +337,7 @@ class JointSums:
     weights: Array
     variances: Array
     pooled: Array
+    apart: Array
     drawn: Array
     peaks: Array
     most: Array
@@ -335,11 +359,33 @@ class JointSums:
             offsets=self.offsets @ rows.T,
             variances=rows @ self.variances @ rows.T,
             pooled=rows @ self.pooled @ rows.T,
+            apart=rows @ self.apart @ rows.T,
             # A round is of one arm, and moves one of the two.
             peaks=np.max(np.abs(rows) * self.peaks[..., np.newaxis, :], axis=-1),
             most=np.max(np.abs(rows) * self.most[..., np.newaxis, :], axis=-1),
             guess=rows @ self.guess @ rows.T,
         )
+
+    def with_faded_pool(self, directions: Array) -> Self:
+        """Return the sums with less of what all arms scatter by, for arms that have shown their own scatter.
+
+        An arm whose few rows were alike has no variance of its own: 20 visits without a failure do not show
+        that there are none. So one look takes what residuals of all arms scatter by for what it has not
+        shown: in full up to `EVENTS` events of its own, and by less and less after that.
+
+        Parameters
+        ----------
+        directions : (2, r, L) array
+            Combinations of the levels of each arm whose variances matter.
+        """
+        pooled = np.array(self.pooled)
+        for arm, rows in enumerate(directions):
+            at = slice(arm * rows.shape[1], (arm + 1) * rows.shape[1])
+            scatter = np.einsum("ri,ij,rj->r", rows, self.apart[at, at], rows)
+            # No row moves a combination by more than the largest of each series do together.
+            seen = float(events(scatter, np.abs(rows) @ self.most[at]).min())
+            pooled[at, at] *= EVENTS / max(seen, EVENTS)
+        return replace(self, pooled=pooled)
 
 
 class PairPath(JointSums):
@@ -359,7 +405,7 @@ class PairPath(JointSums):
 
 
 SUMMED = ("totals", "weights", "variances", "pooled", "drawn", "scattered")
-ALONG = (*SUMMED, "peaks", "most", "largest")
+ALONG = (*SUMMED, "apart", "peaks", "most", "largest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,12 +482,14 @@ def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Regio
     Parameters
     ----------
     sums : JointSums
+        With a pool that fades; see :meth:`JointSums.with_faded_pool`.
     delta : float
     divisors : (r, k) array
         Combinations of levels that will be divided by: each must be positive, and well known.
     """
+    shape = upper_bound(sums.variances, sums.pooled) / float(sums.weights) ** 2
     levels = divisors @ sums.estimates
-    variances = np.einsum("ri,ij,rj->r", divisors, sums.variances, divisors) / float(sums.weights) ** 2
+    variances = np.einsum("ri,ij,rj->r", divisors, shape, divisors)
     if np.any(levels <= 0) or np.any(levels**2 < FEWEST_SALES * variances):
         return None
     rows = float(sums.drawn.min())
@@ -450,7 +498,7 @@ def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Regio
     squares = sums.variances.diagonal()
     free = min(rows - 1.0, 2.0 * float(events(squares, sums.most)[squares > 0].min(initial=np.inf)))
     level = float(stdtrit(free, delta / 2.0)) ** 2 * rows / (rows - 1.0)
-    return Region(sums.estimates, level * sums.variances / float(sums.weights) ** 2)
+    return Region(sums.estimates, level * shape)
 
 
 def _widened(shape: Array, peaks: Array, asked: Array) -> Array:

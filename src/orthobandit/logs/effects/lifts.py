@@ -56,8 +56,11 @@ def _lift(joint: Joint, arm: int, reference: int, delta: float, *, once: bool) -
     path = joint.pair(arm, reference)
     if not float(path.weights[-1]) > 0:
         return NOTHING
-    sums = path.mapped(gap_and_level(joint)).at(-1)
-    return lift_for_one_look(sums, delta) if once else lift_at_all_times(sums, delta)
+    sums = path.at(-1)
+    if not once:
+        return lift_at_all_times(sums.mapped(gap_and_level(joint)), delta)
+    each = np.stack([np.eye(len(joint.series))] * 2)
+    return lift_for_one_look(sums.with_faded_pool(each).mapped(gap_and_level(joint)), delta)
 
 
 def gap_and_level(joint: Joint) -> Array:
@@ -113,7 +116,8 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
     begin = len(values) - len(joint.first)
     steps = Steps(p[joint.plans], tally.rounds, tally, values[begin:], joint.first)
     # Sums and ends serve ordinary intervals for one look, which are not asked for here.
-    reach = (-confidence.limit, confidence.limit)
+    most = np.full(len(ARMS), confidence.limit)
+    reach = (-most, most)
     counted = Counted(joint.plans, line.forecasts[begin:], steps, tally.sums, reach)
     seen = Seen.start(len(ARMS)).along(steps.whole)
     noise = float(np.sqrt(joint.pilot.covariance[0, 0]))

@@ -19,17 +19,23 @@ Let V be the variance of a side, j what a typical row weighs, and z the quantile
   κ = E r³/E r² (Johnson 1978). κ is taken as the largest residual less the size of the smallest: exact for
   two values, about 0 for symmetric ones, and too large for long tails, which is the safe error. The other
   side is not narrowed. ⅔(jκ)² in the variance are the events of which a side may have seen none yet.
+  κ is the larger of that of all rows and that of the side's own: arms that are skewed to opposite sides look
+  symmetric together. A side that has not seen one row's worth of the largest residual may be skewed either
+  way, as far as any arm is.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate import Tally
 from orthobandit.estimate.confidence.modes import EVENTS
 from orthobandit.estimate.confidence.sequence import rowwise
 from orthobandit.estimate.confidence.steps import Seen
+
+ROUNDING = 1e-9  # of the largest weight: arms that weigh less are on neither side
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,8 @@ class Sides:
         Σ w²·(value), which is the weight of rows with the value 1 where values are 0 and 1.
     low, high : float
         Smallest and largest residual of any row.
+    lows, highs : (2, m) arrays
+        The same of the arms of each side.
     is_two_valued : bool
         Whether all values are 0 or 1.
     """
@@ -54,6 +62,8 @@ class Sides:
     squares: Array
     cubes: Array
     ones: Array
+    lows: Array
+    highs: Array
     low: float = 0.0
     high: float = 0.0
     is_two_valued: bool = False
@@ -62,9 +72,9 @@ class Sides:
     def start(cls, count: int, *, is_two_valued: bool) -> "Sides":
         """Return the sides of so many estimates before the first row."""
         zeros = np.zeros((2, count))
-        return cls(zeros, zeros, zeros, zeros, is_two_valued=is_two_valued)
+        return cls(zeros, zeros, zeros, zeros, zeros, zeros, is_two_valued=is_two_valued)
 
-    def add(self, weights: Array, tally: Tally, values: Array, ends: tuple[float, float]) -> "Sides":
+    def add(self, weights: Array, tally: Tally, values: Array, ends: tuple[ArrayLike, ArrayLike]) -> "Sides":
         """Return the sides with rows of G plans.
 
         Parameters
@@ -75,25 +85,34 @@ class Sides:
             Of residuals (G, K).
         values : (G, K) array
             Sums of the values themselves.
-        ends : (float, float)
-            Smallest and largest residual.
+        ends : (array-like, array-like)
+            Smallest and largest residual of each arm (K,), or of all.
         """
         counts = tally.counts.astype(np.float64)
         parts = np.zeros((4, *self.squares.shape))
+        arms = counts.shape[-1]
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (arms,)) for end in ends)
+        lows, highs = np.array(self.lows), np.array(self.highs)
+        least = ROUNDING * np.abs(weights).max(initial=0.0)
         for side, part in enumerate((np.maximum(weights, 0.0), np.maximum(-weights, 0.0))):
             squared = part**2
             parts[0, side] = rowwise(squared, tally.squares).sum(axis=0)
             parts[1, side] = rowwise(squared, counts).sum(axis=0)
             parts[2, side] = rowwise(squared * part, counts).sum(axis=0)
             parts[3, side] = rowwise(squared, values).sum(axis=0)
+            is_on_side = (part > least).any(axis=0)
+            lows[side] = np.minimum(lows[side], np.where(is_on_side, low, 0.0).min(axis=1))
+            highs[side] = np.maximum(highs[side], np.where(is_on_side, high, 0.0).max(axis=1))
         return replace(
             self,
             variances=self.variances + parts[0],
             squares=self.squares + parts[1],
             cubes=self.cubes + parts[2],
             ones=self.ones + parts[3],
-            low=min(self.low, ends[0]),
-            high=max(self.high, ends[1]),
+            lows=lows,
+            highs=highs,
+            low=min(self.low, float(low.min())),
+            high=max(self.high, float(high.max())),
         )
 
     def wait(self, seen: Seen, events: Array, *, is_exact: bool) -> Mask:
@@ -125,9 +144,17 @@ class Sides:
         if self.is_two_valued:
             below, above = self._two_valued(z, jump, 1.0 - 2.0 * self.ones / some)
         else:
-            skew = self.high + self.low
-            below, above = (self._skewed(z, jump * max(part, 0.0)) for part in (-skew, skew))
+            below, above = (self._skewed(z, jump * self._skewness(jump, sign)) for sign in (-1.0, 1.0))
         return np.hypot(below[0], above[1]), np.hypot(above[0], below[1])
+
+    def _skewness(self, jump: Array, sign: float) -> Array:
+        """Return κ (2, m) towards one side, at least 0."""
+        own = self.highs + self.lows
+        largest = jump * max(self.high, -self.low)
+        shown = np.divide(self.variances, largest**2, out=np.ones_like(largest), where=largest > 0)
+        borrowed = np.maximum(1.0 - shown, 0.0) * np.abs(own).max(initial=0.0)
+        pooled = max(sign * (self.high + self.low), 0.0)
+        return np.asarray(np.maximum(np.maximum(sign * own, borrowed), pooled))
 
     def _two_valued(self, z: Array, jump: Array, skew: Array) -> tuple[Array, Array]:
         shift = (z**2 - 1.0) / 3.0 * skew

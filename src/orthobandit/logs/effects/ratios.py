@@ -76,10 +76,18 @@ class RatioScores:
         if self.joint is None or not float(sums.weights) > 0:
             return None
         below = np.eye(4)[[BELOW, OTHER_BELOW]]
-        found = region_for_one_look(sums, delta, below) if once else self._at_all_times(sums, delta)
+        found = self._for_one_look(sums, delta, below) if once else self._at_all_times(sums, delta)
         if found is None or any(found.ends(one)[0] <= 0 for one in below):
             return None
         return found
+
+    def _for_one_look(self, sums: JointSums, delta: float, below: Array) -> Region | None:
+        n, d, n0, d0 = sums.estimates
+        if d <= 0 or d0 <= 0:
+            return None
+        # A ratio is as well known as N − ρD, which may never have varied where N and D did.
+        directions = np.array([[[1.0, -n / d]], [[1.0, -n0 / d0]]])
+        return region_for_one_look(sums.with_faded_pool(directions), delta, below)
 
     def _at_all_times(self, sums: JointSums, delta: float) -> Region | None:
         if self.joint is None or np.any(sums.estimates[[BELOW, OTHER_BELOW]] <= 0):

@@ -52,6 +52,7 @@ def sums(variances, estimates=(10.0, 5.0, 10.0, 5.0), **changed):
         "weights": np.array(ROUNDS),
         "variances": np.array(variances, dtype=float),
         "pooled": np.array(variances, dtype=float),
+        "apart": np.array(variances, dtype=float),
         "drawn": np.full(2, ROUNDS / 2.0),
         "peaks": np.zeros(len(variances)),
         "most": np.ones(len(variances)),

@@ -63,6 +63,17 @@ def test_two_sides_are_joined_by_squares():
     assert found.margins(Z) == (pytest.approx(5.0 * Z), pytest.approx(5.0 * Z))
 
 
+def test_a_side_that_has_shown_nothing_may_be_skewed_as_the_other_is():
+    tally = Tally(np.array([[50, 50]]), np.zeros((1, 2)), np.array([[0.0, 160.0]]), np.array([[0.1, 4.0]]))
+    weights, ends = np.array([[[1.0, -1.0]]]), (np.array([0.0, -4.0]), np.array([0.0, 1.0]))
+    found = Sides.start(1, is_two_valued=False).add(weights, tally, np.zeros((1, 2)), ends)
+    _, above = found.margins(Z)
+    # κ = 3 for both: of the second side towards what lifts the gap, of the first either way.
+    own = Z * np.sqrt(2.0 / 3.0 * 9.0) + 3.0 * (2.0 * Z**2 + 1.0) / 6.0
+    other = Z * np.sqrt(160.0 + 2.0 / 3.0 * 9.0) + 3.0 * (2.0 * Z**2 + 1.0) / 6.0
+    assert above == pytest.approx(np.hypot(own, other))
+
+
 def seen_of(values):
     values = np.asarray(values, dtype=float)
     tally = Tally.of(np.zeros(len(values), dtype=int), values, 1)
