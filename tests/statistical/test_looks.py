@@ -75,8 +75,8 @@ def test_all_that_a_live_report_says_of_the_objective_holds_together(most):
 
 
 def test_rows_that_were_0_and_1_so_far_are_never_called_exact():
-    # Arm 1 pays 100 once in 200 rows and is the better one, by 0.2; the logs end before it has. Called exact
-    # for values from 0 to 1, it was "worse" in 28 of 40. No method can know; none may call that exact.
+    # These logs may come from an arm 1 that pays 100 once in 200 rows, has not yet, and is the better one
+    # by 0.2. No method can know that; none may call its intervals exact for values from 0 to 1.
     called_exact = noted = 0
     for run in range(40):
         rng = np.random.default_rng([31, run])
