@@ -133,7 +133,7 @@ def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
     figure, axis, kinds = _dotted(rows, label)
     axis.set_xscale("log")
     _plain_logarithms(axis.xaxis)
-    figure.legend(loc="outside lower center", ncols=len(kinds), frameon=False)
+    _add_legend_below(figure, len(kinds))
     return figure
 
 
@@ -143,16 +143,17 @@ def share_rows(rows: Mapping[str, Mapping[str, float]], label: str, limit: float
     axis.axvline(limit, color=INK, lw=1.2, ls=(0, (6, 3)), label=f"{name} = {limit:g}")
     most = max(value for numbers in rows.values() for value in numbers.values())
     axis.set_xlim(-0.02 * limit, 1.08 * max(limit, most))
-    figure.legend(loc="outside lower center", ncols=len(kinds) + 1, frameon=False)
+    _add_legend_below(figure, len(kinds) + 1)
     return figure
 
 
 def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figure, Axes, list[str]]":
     """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
     # Narrow, so that its words can be read on a phone.
-    figure = blank_figure(5.6, 1.3 + 0.45 * len(rows))
-    axis = figure.add_subplot()
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
+    legend_room = 0.2 if len(kinds) >= 3 else 0.0
+    figure = blank_figure(5.6, 1.3 + legend_room + 0.45 * len(rows))
+    axis = figure.add_subplot()
     for place, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
         lift = 0.24 * ((len(kinds) - 1) / 2 - place)
@@ -166,6 +167,11 @@ def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figur
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(axis="y", length=0)
     return figure, axis, kinds
+
+
+def _add_legend_below(figure: "Figure", entries: int) -> None:
+    # Four names beside each other are wider than a figure that is made for phones.
+    figure.legend(loc="outside lower center", ncols=entries if entries <= 3 else 2, frameon=False)
 
 
 def _panels(titles: Mapping[str, Any], height: float = 3.9) -> "tuple[Figure, list[Axes]]":

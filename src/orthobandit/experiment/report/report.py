@@ -385,7 +385,7 @@ def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: lis
             f" {len(left)} of {len(labels)} arms may be."
         )
     if not ledger.drawn.any():
-        return f"Go on: nothing is settled yet; the rewards of {len(ledger.waiting)} proposals are awaited."
+        return f"Go on: nothing is settled yet; the rewards of {len(ledger.waiting):,} proposals are awaited."
     if decision.certainty == 0:
         return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
     if left == [leader]:
@@ -427,13 +427,13 @@ def _warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
         )
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
-            f"{int(ledger.silent.sum())} of {settled} proposals were silent and are left out: claims hold"
+            f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"
             " only if silence does not depend on the arm or the reward"
         )
     # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
     if ledger.book.unused and not hasattr(settings.policy, "late"):
         out.append(
-            f"{ledger.book.unused} of {settled} settled proposals came after their phase, and the policy"
+            f"{ledger.book.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
             " could not use them; AnytimeElimination can"
         )
     for arm, reason in ledger.retirements:
@@ -443,7 +443,9 @@ def _warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
         )
     for name, level in zip(settings.names, ledger.levels, strict=True):
         if level.stood_in:
-            out.append(f"{level.stood_in} forecasts of {name!r} were not finite; its mean stood in for them")
+            out.append(
+                f"{level.stood_in:,} forecasts of {name!r} were not finite; its mean stood in for them"
+            )
     if not ledger.tracks[0].confidence.is_exact and settled >= FEW:
         out.append(
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
@@ -468,7 +470,7 @@ def _alarms(ledger: Ledger) -> list[str]:
     out = []
     if watch.ratio.alarm:
         counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
-        seen = ", ".join(f"{label!r} {n} for {e:.0f}" for label, n, e in counts)
+        seen = ", ".join(f"{label!r} {n:,} for {e:,.0f}" for label, n, e in counts)
         out.append(
             f"ALARM: arms were not drawn as the plans say ({seen}; p = {watch.ratio.p_value:.1g}): find out"
             " who changes the assignment or loses proposals before you believe anything here"

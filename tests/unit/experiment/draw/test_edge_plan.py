@@ -76,4 +76,4 @@ def test_the_text_says_what_the_policy_could_not_use(make):
     experiment.tell_many([one.id for one in proposals], np.ones(20_000))
     report = experiment.report()
     assert report.unused > 0
-    assert f"{report.unused} of 20000 settled proposals came after their phase" in str(report)
+    assert f"{report.unused:,} of 20,000 settled proposals came after their phase" in str(report)
