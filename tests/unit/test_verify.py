@@ -19,7 +19,7 @@ from orthobandit.estimate import Evidence, PairGeometry, Tuning
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
-from orthobandit.policy.anytime import delta, rounds, run, settings
+from orthobandit.policy.anytime import delta, stages
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -153,7 +153,7 @@ def test_geometry_of_gaps_agrees_with_the_library(p, reference):
 
 
 def test_constants_are_those_of_the_policy():
-    for module in (delta, rounds, run, settings):
+    for module in (delta, stages):
         for name, value in vars(alone).items():
             if name.isupper() and isinstance(value, int | float | dict) and hasattr(module, name):
                 assert getattr(module, name) == value, name

@@ -8,16 +8,16 @@ from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.record import Record
-from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
+from orthobandit.policy.anytime import AllPairs, AnytimeElimination
 
 
-def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> Certificate:
+def certify(policy: AnytimeElimination, state: AllPairs, record: Record) -> Certificate:
     """Write down what is claimed now.
 
     Parameters
     ----------
     policy : AnytimeElimination
-    state : AnytimeState
+    state : AllPairs
         Of one replication.
     record : Record
         All plans and rounds that led to it.
@@ -50,7 +50,7 @@ def certify(policy: AnytimeElimination, state: AnytimeState, record: Record) -> 
         ) from None
 
 
-def _claim(policy: AnytimeElimination, state: AnytimeState) -> dict[str, Any]:
+def _claim(policy: AnytimeElimination, state: AllPairs) -> dict[str, Any]:
     """Return the claim as the policy makes it, arms by their labels; infinite numbers as null."""
     labels = state.arms.labels
     leader = int(state.leader)
