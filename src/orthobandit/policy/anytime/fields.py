@@ -170,11 +170,17 @@ class Fields:
 
     def __getitem__(self, place: Any) -> Self:
         """Return some replications; `place` indexes the leading axes."""
+        if isinstance(place, tuple) and not place and not self.batch:
+            return self
         arrays = {name: np.asarray(np.asarray(getattr(self, name))[place]) for name in self.descriptions()}
         return type(self)(arms=self.arms, tally=self.tally[place], **arrays)
 
     def with_runs(self, runs: Iterable[tuple[tuple[Any, ...], Self]], tally: Tally) -> Self:
         """Return the state with other values of the replications at some places, and another tally."""
+        if not self.batch:
+            # A single replication takes the place of the state: nothing need be copied.
+            run = next((run for _, run in runs), self)
+            return replace(run, tally=tally).frozen()
         arrays: dict[str, Any] = {name: np.array(getattr(self, name)) for name in self.descriptions()}
         for place, run in runs:
             for name, array in arrays.items():
@@ -184,7 +190,9 @@ class Fields:
 
     def with_rounds(self, tally: Tally, more: Whole) -> Self:
         """Return the state with what is tallied now, after so many more rounds (...)."""
-        return replace(self, tally=tally, rounds=np.asarray(self.rounds + more)).frozen()
+        rounds = np.asarray(self.rounds + more)
+        rounds.flags.writeable = False
+        return replace(self, tally=tally, rounds=rounds)
 
     @classmethod
     def stack(cls, runs: list[Self], batch: tuple[int, ...]) -> Self:

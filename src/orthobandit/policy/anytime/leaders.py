@@ -519,11 +519,14 @@ class Leaders(AnytimeState):
     def differ_from(self, leader: Whole) -> Mask:
         """Tell which survivors (K,) differ from the leader in some feature."""
         features = self.arms.features
-        out = self.active & (features[:, 0] != features[leader, 0])
+        kept = self.kept
+        differ = features[kept, 0] != features[leader, 0]
         # Most arms differ in the first feature already: the others are looked at only where it is the same.
-        alike = np.flatnonzero(self.active & ~out)
-        out[alike] = np.any(features[alike] != features[leader], axis=1)
-        return np.asarray(out)
+        alike = np.flatnonzero(~differ)
+        differ[alike] = np.any(features[kept[alike]] != features[leader], axis=1)
+        out = np.zeros(len(self.arms), dtype=np.bool_)
+        out[kept] = differ
+        return out
 
     def batch_share(self, policy: "AnytimeElimination") -> Array:
         """Return the share of the rounds so far that the next batch adds."""

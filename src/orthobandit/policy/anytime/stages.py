@@ -200,6 +200,8 @@ class AnytimeState(Fields, ABC):
 
     def declare(self, arm: Whole, is_settled: Mask) -> Self:
         """Declare an arm (...) where the matter is settled, and play it alone."""
+        if not np.any(is_settled):
+            return self
         mass = (np.arange(len(self.arms)) == np.asarray(arm)[..., np.newaxis]).astype(np.float64)
         return replace(
             self,
