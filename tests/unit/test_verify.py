@@ -22,7 +22,7 @@ from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes
 from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
 from orthobandit.logs import follow
-from orthobandit.policy.anytime import delta, rounds, run, settings
+from orthobandit.policy.anytime import delta, stages
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -202,7 +202,7 @@ def test_geometry_of_gaps_agrees_with_the_library(p, reference):
 
 def test_constants_are_those_of_the_policy():
     compared = set()
-    for module in (delta, rounds, run, settings, modes, evidence, augmented):
+    for module in (delta, stages, modes, evidence, augmented):
         for name, value in vars(alone).items():
             if name.isupper() and isinstance(value, int | float | dict) and hasattr(module, name):
                 if (name, module) in OTHER_MEANINGS:

@@ -126,7 +126,8 @@ class _Walk:
         if (isinstance(value, np.ndarray) and value.dtype != object) or isinstance(value, np.generic):
             array = np.asarray(value)
             return ("array", array.dtype.str, array.shape, array.tobytes())
-        if isinstance(value, HasIdentity):
+        # Modules and classes may have a function of this name, as numpy does.
+        if isinstance(value, HasIdentity) and not isinstance(value, ModuleType | type):
             return (type(value).__name__, *map(self.plain, value.identity()))
         if id(value) in self._met:
             return ("met", self._met[id(value)][0])

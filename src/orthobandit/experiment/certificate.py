@@ -8,18 +8,18 @@ from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.record import Record
-from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
+from orthobandit.policy.anytime import AllPairs, AnytimeElimination
 
 
 def certify(
-    policy: AnytimeElimination, state: AnytimeState, record: Record, *, is_held: bool = False
+    policy: AnytimeElimination, state: AllPairs, record: Record, *, is_held: bool = False
 ) -> Certificate:
     """Write down what is claimed now.
 
     Parameters
     ----------
     policy : AnytimeElimination
-    state : AnytimeState
+    state : AllPairs
         Of one replication.
     record : Record
         All plans and rounds that led to it.
@@ -54,7 +54,7 @@ def certify(
         ) from None
 
 
-def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) -> dict[str, Any]:
+def _claim(policy: AnytimeElimination, state: AllPairs, *, is_held: bool) -> dict[str, Any]:
     """Return the claim as the policy makes it, arms by their labels; infinite numbers as null."""
     labels = state.arms.labels
     leader = int(state.leader)

@@ -8,7 +8,7 @@ import numpy as np
 
 from orthobandit._foundation.registry import WithOwn, make_named, maker_of, settings_of
 from orthobandit.policy.action_centred import ActionCentredTS
-from orthobandit.policy.anytime.words import anytime_elimination
+from orthobandit.policy.anytime.policy import anytime_elimination
 from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE, FarthestPair
 from orthobandit.policy.budget import P1RAGE, FixedBudget

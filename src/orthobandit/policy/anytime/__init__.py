@@ -1,18 +1,19 @@
-"""Anytime elimination, one file a part.
+"""Anytime elimination.
 
 ================  =============================================================================
 ``policy``        the settings, and what a user calls: plan, observe, decide, retire, extend
-``state``         the memory of all replications, and how it is written down and read back
-``settings``      what a run reads of its policy, and the length of the warm-up
-``run``           one replication: what a finished batch changes
-``delta``         how δ is shared out and split over tests, and where boundaries are tightest
+``fields``        the memory of all replications: every field described once
+``stages``        warm-up → pilot → evidence: what a finished batch changes
+``all_pairs``     evidence on all pairs of arms
+``leaders``       evidence of survivors against arms that have led, for very many arms
 ``plans``         where to play next
+``delta``         how δ is shared out and split over tests, and where boundaries are tightest
 ``changes``       arms that come and go
-``words``         the policy from words and numbers, as a command line gives them
 ================  =============================================================================
 """
 
+from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.policy import AnytimeElimination
-from orthobandit.policy.anytime.state import AnytimeState
+from orthobandit.policy.anytime.stages import AnytimeState
 
-__all__ = ["AnytimeElimination", "AnytimeState"]
+__all__ = ["AllPairs", "AnytimeElimination", "AnytimeState"]

@@ -1,5 +1,7 @@
 """Tuning from a pilot: how to split the failure probability, and where boundaries should be tightest."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -8,7 +10,9 @@ from orthobandit.estimate.augmented import with_diagonal
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
 from orthobandit.estimate.confidence.evidence import Tuning
 from orthobandit.estimate.confidence.modes import Confidence
-from orthobandit.policy.anytime.settings import Settings
+
+if TYPE_CHECKING:
+    from orthobandit.policy.anytime.policy import AnytimeElimination
 
 RESERVE = 0.02  # of δ that is kept for arms that come and go
 # Of δ, left for intervals that are shown beside the claims, so that all of it holds together with probability
@@ -28,12 +32,12 @@ LEAST = 3.0
 MOST = 600.0
 
 
-def own_delta(policy: Settings) -> float:
+def own_delta(policy: "AnytimeElimination") -> float:
     """Return what each arm's row may spend of δ in all: everything but the share of shown intervals."""
     return (1.0 - SHOWN) * policy.delta
 
 
-def shares(policy: Settings) -> tuple[float, float]:
+def shares(policy: "AnytimeElimination") -> tuple[float, float]:
     """Return what each arm's row spends of δ on its test and on its bounds.
 
     With ε = 0 that is .931 δ and .019 δ, otherwise .475 δ each. Of the rest, .02 δ is kept for arms that come

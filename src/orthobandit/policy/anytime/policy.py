@@ -1,8 +1,9 @@
 """Anytime elimination: exact or asymptotic confidence at every moment, whatever the shift."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,30 +14,25 @@ from orthobandit._foundation.checks import (
     check_positive,
     check_whole,
 )
-from orthobandit._foundation.types import Array, Whole
+from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
-from orthobandit.estimate.confidence.boundaries import WIDE
-from orthobandit.estimate.confidence.evidence import Tuning
-from orthobandit.estimate.confidence.modes import Asymptotic, Bounded, Confidence
-from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
-from orthobandit.policy._states import check_late, check_observed, clear
-from orthobandit.policy.anytime.changes import extended, without
+from orthobandit.estimate.confidence.modes import CONFIDENCES, Asymptotic, Bounded, Confidence
+from orthobandit.estimate.forecast.baselines import ARMA, BASELINES, Baseline, check_baseline
+from orthobandit.policy._states import check_late, check_observed
+from orthobandit.policy.anytime.all_pairs import AllPairs
+from orthobandit.policy.anytime.changes import add_arms, retire_arm
 from orthobandit.policy.anytime.delta import SHOWN
-from orthobandit.policy.anytime.leading import storage
-from orthobandit.policy.anytime.leading.state import LeadingState, all_pairs_of, bounds_against_leaders
-from orthobandit.policy.anytime.rounds import rivals_of
-from orthobandit.policy.anytime.run import Run
-from orthobandit.policy.anytime.state import AnytimeState, dump, load, stacked, updated
+from orthobandit.policy.anytime.leaders import MARK, Leaders
+from orthobandit.policy.anytime.stages import AnytimeState, rivals_of
 from orthobandit.policy.base import FOREVER, Decision
 
+T = TypeVar("T")
 GOALS = ("identify", "earn")
 PAIRS = ("auto", "all", "leader")
 MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
 PAIRED = 81  # bytes of a pair
-State = AnytimeState | LeadingState
-PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
 
 
 def _mode(rewards: tuple[float, float] | None, confidence: Confidence | None) -> Confidence:
@@ -142,19 +138,19 @@ class AnytimeElimination:
         *,
         seed: int = 0,  # noqa: ARG002
         replications: Any = None,  # noqa: ARG002
-    ) -> State:
+    ) -> AnytimeState:
         """Return the state before the first round; the policy draws no random numbers."""
-        runs = int(np.prod(batch, dtype=np.int64))
         if not self.follows_all_pairs(arms):
-            return LeadingState.fresh(arms, batch)
+            return Leaders.start(arms, batch)
+        runs = int(np.prod(batch, dtype=np.int64))
         check_fits(f"{type(self).__name__}(pairs='all')", PAIRED * runs * len(arms) ** 2, "pairs='leader'")
-        return stacked(arms, [Run.fresh(arms, self)] * runs, batch, Tally.zeros(len(arms), batch))
+        return AllPairs.start(self, arms, batch)
 
     def follows_all_pairs(self, arms: ArmSet) -> bool:
         """Tell whether evidence is kept on all pairs of these arms, or on those with arms that have led."""
         return self.pairs == "all" or (self.pairs == "auto" and len(arms) <= MOST_PAIRED)
 
-    def plan(self, state: State) -> Plan:
+    def plan(self, state: AnytimeState) -> Plan:
         """Return the plan in force, with the rounds that are left of it."""
         left = np.where(state.declared >= 0, FOREVER, state.length - state.late - state.tally.rounds)
         centre = self.confidence.centre(state.values, state.probabilities > 0)
@@ -166,13 +162,13 @@ class AnytimeElimination:
         rivals = np.where(np.asarray(state.declared >= 0)[..., np.newaxis], -1, rivals)
         return Plan(state.probabilities, left, centre, state.plans, rivals)
 
-    def observe(self, state: State, plan: Plan, tally: Tally) -> State:
+    def observe(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         check_observed(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
-        return self._advanced(state.with_rounds(state.tally + tally, tally.rounds))
+        return state.observe(self, tally)
 
-    def late(self, state: State, plan: Plan, tally: Tally) -> State:
+    def late(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after rounds that were drawn under an earlier plan and came in after its end.
 
         They count for their own plan: boundaries hold in the order of draws, however late rewards are. Also
@@ -187,40 +183,9 @@ class AnytimeElimination:
         """
         check_late(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
-        batch = state.stage.shape
-        open_runs = np.asarray((state.declared < 0) & (tally.rounds > 0))
-        state = state.with_rounds(state.tally, tally.rounds * open_runs)
-        runs: list[Any] = []
-        for place in np.ndindex(batch):
-            run = state.run(place)
-            if open_runs[place]:
-                run = run.with_late(self, state.arms, plan.at(place), tally[place])
-            runs.append(run)
-        return self._advanced(state.with_runs(runs, state.tally))
+        return state.observe_late(self, plan, tally)
 
-    def _advanced(self, state: State) -> State:
-        """Close the batches that are complete: drop arms, plan the next."""
-        played = state.tally.rounds + state.late
-        done = np.asarray((state.declared < 0) & (played >= state.length))
-        if not done.any():
-            return state
-        if isinstance(state, LeadingState):
-            return state.advanced(self, done)
-        kinds = 4 * state.stage + 2 * state.drawn.any(axis=-1) + (state.tally.rounds > 0)
-        changed = state
-        for kind in np.unique(kinds[done]):
-            for place in self._groups(np.argwhere(done & (kinds == kind)), len(state.arms)):
-                run = Run.of(state, place).advanced(self, state.arms, state.tally[place])
-                changed = updated(changed, place, run, state.tally)
-        return replace(changed, tally=clear(state.tally, done))
-
-    def _groups(self, places: Whole, count: int) -> Iterator[tuple[Whole, ...]]:
-        """Return places of replications (n, axes) in groups whose arrays of pairs are of moderate size."""
-        size = max(1, PAIRS_AT_ONCE // count**2)
-        for first in range(0, len(places), size):
-            yield tuple(places[first : first + size].T)
-
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: AnytimeState) -> Decision:
         """Return what is known now.
 
         The best arm is ever dropped with probability at most δ, and on the same event the leader is within
@@ -237,7 +202,7 @@ class AnytimeElimination:
             mode=self.confidence.name,
         )
 
-    def upper_bounds(self, state: State, *, of: int | None = None, over: int | None = None) -> Array:
+    def upper_bounds(self, state: AnytimeState, *, of: int | None = None, over: int | None = None) -> Array:
         """Return the most that each arm can be better than each other, (..., K, K).
 
         Entry (i, j) bounds (x_i − x_j)ᵀθ. For any arm i, with probability 1 − δ all bounds of its row hold at
@@ -247,7 +212,7 @@ class AnytimeElimination:
 
         Parameters
         ----------
-        state : AnytimeState or LeadingState
+        state : AnytimeState
         of, over : int, optional
             One row or one column (..., K) alone: what this arm can be better by than each, or each than it.
         """
@@ -258,16 +223,9 @@ class AnytimeElimination:
         for name, arm in (("of", of), ("over", over)):
             if arm is not None:
                 check_whole(name, arm, least=0, most=len(state.arms) - 1)
-        if isinstance(state, LeadingState):
-            return bounds_against_leaders(state, self.confidence, of, over)
-        evidence = Run.of(state, ...).evidence()
-        bounds = evidence.estimates + self.confidence.width(
-            evidence, Tuning(state.alpha, state.rho, state.scale, grid=WIDE)
-        )
-        out = np.asarray(np.where(np.eye(len(state.arms), dtype=np.bool_), 0.0, bounds))
-        return out if of is None and over is None else out[..., of, :] if over is None else out[..., over]
+        return state.upper_bounds(self.confidence, of, over)
 
-    def retire(self, state: State, arm: int) -> AnytimeState:
+    def retire(self, state: AnytimeState, arm: int) -> AllPairs:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
@@ -283,20 +241,16 @@ class AnytimeElimination:
         arm : int
             In every replication.
         """
-        state = all_pairs_of(state, "retire")
+        state = _all_pairs_of(state, "retire")
         if not 0 <= arm < len(state.arms):
             raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
         last = state.retired.sum(axis=-1) >= len(state.arms) - 1
         if np.any(last & ~state.retired[..., arm]):
             raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
-        runs = [
-            without(Run.of(state, place), self, state.arms, state.tally[place], arm)
-            for place in np.ndindex(state.stage.shape)
-        ]
-        batch = state.stage.shape
-        return stacked(state.arms, runs, batch, Tally.zeros(len(state.arms), batch))
+        runs = [retire_arm(state[place], self, arm) for place in np.ndindex(state.batch)]
+        return AllPairs.stack(runs, state.batch)
 
-    def extend(self, state: State, arms: ArmSet) -> AnytimeState:
+    def extend(self, state: AnytimeState, arms: ArmSet) -> AllPairs:
         """Add arms to the race; all that is known about the others stays.
 
         Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
@@ -311,31 +265,109 @@ class AnytimeElimination:
             The arms so far, in the same order, followed by the new ones. They may have more features than
             before, which are 0 for the arms so far: ``ArmSet.one_hot(4)`` extends ``ArmSet.one_hot(3)``.
         """
-        state = all_pairs_of(state, "extend")
-        old, new = state.arms.features, arms.features[: len(state.arms)]
+        state = _all_pairs_of(state, "extend")
+        old = state.arms.features
+        new = arms.features[: len(state.arms)]
         width = old.shape[1]
         if len(arms) <= len(old) or not np.array_equal(new[:, :width], old) or new[:, width:].any():
             raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
-        runs = [
-            extended(Run.of(state, place), self, (state.arms, arms), state.tally[place])
-            for place in np.ndindex(state.stage.shape)
-        ]
-        return stacked(arms, runs, state.stage.shape, Tally.zeros(len(arms), state.stage.shape))
+        runs = [add_arms(state[place], self, arms) for place in np.ndindex(state.batch)]
+        return AllPairs.stack(runs, state.batch)
 
-    def renumber(self, state: State) -> AnytimeState:
+    def renumber(self, state: AnytimeState) -> AllPairs:
         """Return the state with the plan in force under a new number.
 
         For those who draw from it by number, and have drawn from it together with something else so far.
         """
-        state = all_pairs_of(state, "renumber")
-        return replace(state, plans=state.plans + 1)
+        state = _all_pairs_of(state, "renumber")
+        return replace(state, plans=np.asarray(state.plans + 1)).frozen()
 
-    def dump(self, state: State) -> dict[str, Any]:
+    def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        return storage.dump(state) if isinstance(state, LeadingState) else dump(state)
+        return state.dump()
 
-    def load(self, arms: ArmSet, data: dict[str, Any]) -> State:
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
-        if storage.MARK in data:
-            return storage.load(arms, data)
-        return load(arms, data, is_exact=self.confidence.is_exact)
+        if MARK in data:
+            return Leaders.load(arms, data)
+        return AllPairs.load(arms, data, is_exact=self.confidence.is_exact)
+
+
+def _all_pairs_of(state: AnytimeState, method: str) -> AllPairs:
+    """Return a state with evidence on all pairs, or refuse what needs it."""
+    if not isinstance(state, AllPairs):
+        raise ParameterError(
+            f"{method} needs evidence on all pairs, and that of {len(state.arms):,} arms is on pairs with"
+            " leaders alone; start with pairs='all'"
+        )
+    return state
+
+
+def anytime_elimination(
+    delta: float = 0.05,
+    epsilon: float = 0.0,
+    goal: str = "identify",
+    confidence: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    sigma: float | None = None,
+    baseline: str = "arma",
+    rate: float | None = None,
+    lags: int | None = None,
+    period: float | None = None,
+    growth: float = 0.01,
+    mixing: float = 0.02,
+    pilot: int | None = None,
+    pairs: str = "auto",
+) -> AnytimeElimination:
+    """Return the policy from words and numbers in place of objects, as a command line gives them.
+
+    Parameters
+    ----------
+    delta, epsilon, goal, growth, mixing, pilot, pairs
+        As in :class:`AnytimeElimination`.
+    confidence : {"asymptotic", "bounded", "sub-gaussian"}, optional
+        The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian". By default
+        "bounded" where `low` and `high` are given, "sub-gaussian" where `sigma` is too.
+    baseline : {"none", "mean", "exponential", "arma", "autoregressive", "seasonal"}
+        `rate` belongs to "exponential", `lags` to the last three, `period` to "seasonal".
+
+    Examples
+    --------
+    >>> anytime_elimination(low=0.0, high=1.0).confidence
+    Bounded(low=0.0, high=1.0)
+    """
+    return AnytimeElimination(
+        delta=delta,
+        epsilon=epsilon,
+        goal=goal,
+        confidence=_make_confidence(confidence, low=low, high=high, sigma=sigma),
+        baseline=_make("baseline", BASELINES, baseline, {"rate": rate, "lags": lags, "period": period}),
+        growth=growth,
+        mixing=mixing,
+        pilot=pilot,
+        pairs=pairs,
+    )
+
+
+def _make_confidence(name: str | None, **settings: float | None) -> Confidence:
+    if name is None:
+        said = [setting for setting, value in settings.items() if value is not None]
+        name = "sub-gaussian" if "sigma" in said else "bounded" if said else "asymptotic"
+    return _make("confidence", CONFIDENCES, name, settings)
+
+
+def _make(
+    what: str, makers: Mapping[str, Callable[..., T]], name: str, settings: Mapping[str, float | None]
+) -> T:
+    """Make the thing of this name; refuse settings that would go unused, and say which are missing."""
+    check_choice(what, name, makers)
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    takes = inspect.signature(makers[name]).parameters
+    for setting, value in given.items():
+        if setting not in takes:
+            raise ParameterError(f"{what}={name!r} takes no {setting}; leave out {setting}={value!r}")
+    for setting, parameter in takes.items():
+        if parameter.default is inspect.Parameter.empty and setting not in given:
+            raise ParameterError(f"{what}={name!r} needs {setting}, a number; give {setting}=…")
+    return makers[name](**given)

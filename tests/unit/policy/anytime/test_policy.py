@@ -9,7 +9,7 @@ from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
-from orthobandit.policy.anytime.run import Run, pace
+from orthobandit.policy.anytime.all_pairs import AllPairs, pace
 from orthobandit.simulation import Gaussian, Sine
 from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
 from orthobandit.simulation.noise import Uniform
@@ -220,13 +220,13 @@ def test_equal_survivors_settle_the_matter():
 
 def test_proofs_in_a_circle_drop_nothing():
     policy = AnytimeElimination()
-    run = Run.fresh(ArmSet.one_hot(3), policy)
+    run = AllPairs.start(policy, ArmSet.one_hot(3), ())
     circle = 1e6 * (np.roll(np.eye(3), 1, axis=1) - np.roll(np.eye(3), -1, axis=1))
     enough = 1e4  # draws, so that the asymptotic mode may speak
     weights = np.full((3, 3), enough)
     run = replace(run, totals=enough * circle, weights=weights, scattered=100.0, largest=1.0)
     assert run.proven(policy.confidence).any(axis=1).all()
-    assert run._eliminated(policy.confidence).active.tolist() == [True] * 3
+    assert run.eliminate(policy.confidence).active.tolist() == [True] * 3
 
 
 def test_rewards_in_place_of_residuals_are_refused_and_nothing_changes():

@@ -12,10 +12,8 @@ from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline
 from orthobandit.estimate.confidence.boundaries import WIDE
 from orthobandit.estimate.confidence.evidence import Evidence, Tuning, draws_waited
 from orthobandit.policy import AnytimeElimination
-from orthobandit.policy.anytime.leading.against import Against, Shown
-from orthobandit.policy.anytime.leading.run import REMEMBERED
-from orthobandit.policy.anytime.leading.state import LeadingState
-from orthobandit.policy.anytime.state import AnytimeState
+from orthobandit.policy.anytime.all_pairs import AllPairs
+from orthobandit.policy.anytime.leaders import REMEMBERED, Against, Leaders, Shown
 from orthobandit.simulation import Gaussian, Sine, misses
 from orthobandit.simulation.adversaries import PushLeader
 from orthobandit.simulation.noise import Uniform
@@ -45,7 +43,7 @@ def steps(policy, environment, horizon=4000, seed=0):
         rounds = np.minimum(plan.rounds, horizon - player.memory.clock)
         tally = player.play(plan.probabilities, rounds, plan.centre)
         after = policy.observe(state, plan, tally)
-        yield state.run((0,)), plan, tally, after.run((0,))
+        yield state[0,], plan, tally, after[0,]
         state = after
 
 
@@ -90,7 +88,7 @@ def test_tests_are_against_the_leader_of_before_the_batch(confidence):
     for before, plan, tally, after in steps(policy, given):
         if before.tests is None or after.declared >= 0:
             continue
-        leaders.add(before.leader)
+        leaders.add(int(before.leader))
         rivals = plan.rivals[0]
         assert np.all(rivals[np.arange(60) != before.leader] == before.leader)
         geometry = PairGeometry.of(MANY.positions, plan.probabilities[0])
@@ -120,9 +118,10 @@ def test_an_arm_that_leads_again_goes_on_with_its_evidence():
             assert after.active[one.arm]
             spent.setdefault((one.arm, one.since), one.alpha)
         old = {one.arm: one for one in before.led}
-        if after.leader != before.leader and after.leader in old:
-            mine = next(one for one in after.led if one.arm == after.leader)
-            assert mine.since == old[after.leader].since
+        leader = int(after.leader)
+        if leader != before.leader and leader in old:
+            mine = next(one for one in after.led if one.arm == leader)
+            assert mine.since == old[leader].since
             again += 1
     assert again
     assert len(spent) > 2
@@ -134,9 +133,9 @@ def test_dropped_arms_are_left_out_of_everything_that_is_kept():
     policy, sizes = AnytimeElimination(pairs="leader"), []
     given = world(ArmSet(RNG.standard_normal((500, 3))), spread=3.0)
     for _, _, _, after in steps(policy, given):
-        for one in after.sequences():
+        for one in after.led if after.tests is None else (after.tests, *after.led):
             assert len(one.totals) == len(one.rho) == np.count_nonzero(after.active)
-        sizes.append(len(json.dumps(policy.dump(LeadingState(given.arms, (), (after,), Tally.zeros(500))))))
+        sizes.append(len(json.dumps(policy.dump(after))))
     assert sizes[-1] < 0.5 * max(sizes)
 
 
@@ -144,16 +143,16 @@ def test_epsilon_is_the_largest_bound_over_the_leader():
     policy = AnytimeElimination(0.1, confidence=SubGaussian(-3.0, 3.0), pairs="leader")
     seen = 0
     for _, _, _, after in steps(policy, world(MANY), 1500):
-        state = LeadingState(MANY, (), (after,), Tally.zeros(60))
-        over = policy.upper_bounds(state, over=after.leader)
+        leader = int(after.leader)
+        over = policy.upper_bounds(after, over=leader)
         assert over.shape == (60,)
         assert over[after.leader] == 0
         if np.isfinite(after.epsilon) and after.declared < 0:
             others = after.active & (np.arange(60) != after.leader)
             assert after.epsilon == pytest.approx(max(over[others].max(), 0.0), rel=1e-6)
-            whole = policy.upper_bounds(state)
+            whole = policy.upper_bounds(after)
             assert np.array_equal(whole[:, after.leader], over)
-            assert np.array_equal(whole[after.leader], policy.upper_bounds(state, of=after.leader))
+            assert np.array_equal(whole[after.leader], policy.upper_bounds(after, of=leader))
             assert np.all(np.isinf(over[~after.active]))
             seen += 1
     assert seen
@@ -177,7 +176,7 @@ def test_the_best_of_many_arms_is_declared(goal, epsilon):
     features[7, 0] = features[:, 0].max() + 0.5
     given = Environment(ArmSet(features), theta, Sine())
     policy = AnytimeElimination(goal=goal, epsilon=epsilon)
-    assert isinstance(policy.start(given.arms), LeadingState)
+    assert isinstance(policy.start(given.arms), Leaders)
     result = simulate(policy, given, horizon=30_000, replications=3, seed=1, stop_when_declared=True)
     assert np.all(given.gaps[result.decision.declared] <= epsilon)
     assert np.all(result.decision.epsilon <= epsilon)
@@ -222,9 +221,9 @@ def test_late_rounds_count_for_the_plan_they_were_drawn_under():
         state = policy.observe(state, plan, rounds(plan, int(plan.rounds)))
     early = policy.plan(state)
     state = policy.observe(state, early, rounds(early, int(early.rounds)))
-    before = state.run(())
+    before = state
     tally = rounds(early, 5)
-    after = policy.late(state, early, tally).run(())
+    after = policy.late(state, early, tally)
     assert after.late == 5
     geometry = PairGeometry.of(MANY.positions, early.probabilities)
     totals, _ = geometry.sums(tally.counts.astype(float), tally.sums, tally.squares, early.values)
@@ -233,19 +232,20 @@ def test_late_rounds_count_for_the_plan_they_were_drawn_under():
     rivals = early.rivals[before.kept]
     assert gained == pytest.approx(weight * totals[before.kept, rivals], rel=1e-6, abs=1e-8)
     # Evidence that was begun later than the plan does not count its rounds.
-    newer = replace(state, runs=(replace(before, led=tuple(replace(a, since=99) for a in before.led)),))
-    kept = policy.late(newer, early, tally).run(()).led
+    later = replace(state.sequences.item(), led=tuple(replace(a, since=99) for a in before.led))
+    newer = replace(state, sequences=np.asarray(later))
+    kept = policy.late(newer, early, tally).led
     assert all(np.array_equal(a.totals, b.totals) for a, b in zip(kept, before.led, strict=True))
     with pytest.raises(TallyError, match="the newest is number"):
         policy.late(state, Plan(early.probabilities, 5, early.centre, 99, early.rivals), tally)
 
 
 def test_small_sets_follow_all_pairs_unless_asked():
-    assert isinstance(AnytimeElimination().start(MANY), AnytimeState)
-    assert isinstance(AnytimeElimination(pairs="leader").start(MANY), LeadingState)
+    assert isinstance(AnytimeElimination().start(MANY), AllPairs)
+    assert isinstance(AnytimeElimination(pairs="leader").start(MANY), Leaders)
     big = ArmSet(RNG.standard_normal((1001, 1)))
-    assert isinstance(AnytimeElimination().start(big), LeadingState)
-    assert isinstance(AnytimeElimination().start(big.subset(np.arange(1000))), AnytimeState)
+    assert isinstance(AnytimeElimination().start(big), Leaders)
+    assert isinstance(AnytimeElimination().start(big.subset(np.arange(1000))), AllPairs)
     with pytest.raises(ParameterError, match="pairs='some' is not one of"):
         AnytimeElimination(pairs="some")
 

@@ -1,0 +1,290 @@
+"""Evidence on all pairs of arms: memory and time in K², arms can be retired and added."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Tally
+from orthobandit.estimate.augmented import PairGeometry, with_diagonal
+from orthobandit.estimate.confidence.boundaries import WIDE, normal_mixture
+from orthobandit.estimate.confidence.evidence import (
+    Batch,
+    Evidence,
+    Tuning,
+    draws_waited,
+    expected_shares,
+    quiet_arms,
+)
+from orthobandit.estimate.confidence.modes import Confidence
+from orthobandit.estimate.orthogonal import centred_sums
+from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
+from orthobandit.policy.anytime.fields import EVIDENCE, holds
+from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
+from orthobandit.policy.anytime.stages import CALM, AnytimeState, over_pairs, rivals_of
+
+if TYPE_CHECKING:
+    from orthobandit.policy.anytime.policy import AnytimeElimination
+
+PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairs(AnytimeState):
+    """Anytime elimination with evidence on all pairs; leading axes (...) are replications.
+
+    Evidence on the pair (i, j) bounds (x_i − x_j)ᵀθ. On the diagonal it is a test of the claim that arm i is
+    best: in every batch against one rival, fixed before, than which it would be no worse. So arm i needs no
+    union over rivals, whichever they are.
+
+    Attributes
+    ----------
+    retired : (..., K) array of bool
+        Arms that the user has taken out.
+    totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
+        See :class:`~orthobandit.estimate.confidence.evidence.Evidence`.
+    alpha, rho, scale : (..., K, K) arrays
+        See :class:`~orthobandit.estimate.confidence.evidence.Tuning`.
+    left : (..., K) array
+        What is left of δ for each arm, should it be the best.
+    met : (..., K, K) array of bool
+        Rivals that each arm was tested against.
+    first_plan : (..., K, K) array of int
+        Number of the first plan whose rounds each entry of the evidence counts: of entries that began when an
+        arm was retired or added, the next after that.
+    """
+
+    retired: Mask = field(metadata=holds(np.bool_, "K", start=False))
+    totals: Array = field(metadata=holds(np.float64, "KK"))
+    weights: Array = field(metadata=holds(np.float64, "KK"))
+    variances: Array = field(metadata=holds(np.float64, "KK"))
+    slack: Array = field(metadata=holds(np.float64, "KK"))
+    pooled: Array = field(metadata=holds(np.float64, "KK"))
+    peaks: Array = field(metadata=holds(np.float64, "KK"))
+    alpha: Array = field(metadata=holds(np.float64, "KK", start=0.5))
+    rho: Array = field(metadata=holds(np.float64, "KK", start=1.0))
+    scale: Array = field(metadata=holds(np.float64, "KK", start=1.0))
+    left: Array = field(metadata=holds(np.float64, "K"))
+    met: Mask = field(metadata=holds(np.bool_, "KK", start=False))
+    # 0.2 let tests that started again count rounds drawn before.
+    first_plan: Whole = field(metadata=holds(np.int64, "KK", missing=0))
+
+    @classmethod
+    def start(cls, policy: "AnytimeElimination", arms: ArmSet, batch: tuple[int, ...]) -> "AllPairs":
+        """Return the state before the first round; arms that are all the same settle the matter."""
+        state = cls.fresh(arms, batch, probabilities=wide_plan(arms), left=own_delta(policy))
+        return state if arms.dimension else state.settle_at_once()
+
+    def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
+        """Yield places of replications of one kind, in groups whose arrays of pairs are of moderate size."""
+        kinds = 4 * self.stage + 2 * self.drawn.any(axis=-1) + (self.tally.rounds > 0)
+        size = max(1, PAIRS_AT_ONCE // len(self.arms) ** 2)
+        for kind in np.unique(kinds[done]):
+            places = np.argwhere(done & (kinds == kind))
+            for first in range(0, len(places), size):
+                yield tuple(places[first : first + size].T)
+
+    def evidence(self) -> Evidence:
+        """Return the evidence for i over j in entry (i, j)."""
+        quiet = quiet_arms(self.relative, self.drawn)
+        pairs = quiet[..., np.newaxis] | quiet[..., np.newaxis, :]
+        # A test rests on the arm and on all rivals that it has met.
+        tests = quiet | np.any(self.met & quiet[..., np.newaxis, :], axis=-1)
+        pairs = np.where(np.eye(pairs.shape[-1], dtype=np.bool_), tests[..., np.newaxis], pairs)
+        return Evidence(
+            **{name: getattr(self, name) for name in EVIDENCE},
+            events=over_pairs(self.sizes.events),
+            waited=draws_waited(self.totals, self.weights, self.variances, pairs),
+        )
+
+    def with_evidence(self, change: Callable[[Array], Array]) -> "AllPairs":
+        """Return the run with every array of evidence changed in the same way."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in EVIDENCE}
+        return replace(self, **changed)
+
+    def tuning(self) -> Tuning:
+        """Return the tuning of all entries."""
+        return Tuning(self.alpha, self.rho, self.scale, grid=WIDE)
+
+    def geometry(self) -> PairGeometry:
+        """Return what the plan in force can say about all pairs."""
+        return PairGeometry.of(self.arms.positions, self.probabilities)
+
+    def count(self, confidence: Confidence, tally: Tally, rivals: Whole) -> "AllPairs":
+        """Add a batch to the evidence on all pairs that its plan could estimate, and on all arms."""
+        geometry = self.geometry()
+        counts = np.asarray(tally.counts, dtype=np.float64)
+        sums = geometry.sums(counts, tally.sums, tally.squares, self.values)
+        variance = geometry.variance
+        pooled = np.zeros_like(variance)
+        if not confidence.is_exact:
+            pooled = over_pairs(tally.squares.sum(axis=-1)) * self._expected_factor(geometry)
+            # Decided by the plan and what came before it, so that no draw can choose what is counted.
+            draws = self.drawn - counts + self.length[..., np.newaxis] * self.probabilities
+            variance = np.where(geometry.are_doubtful(self.probabilities, draws), np.inf, variance)
+        factor, reach, estimates, squares, pooled = (
+            with_rivals(pairs, rivals)
+            for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
+        )
+        # A test against an arm that has been retired since is no matter any more.
+        kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
+        # Nor are rounds drawn before an entry began: whoever chose that moment may have known their rewards.
+        has_begun = self.first_plan <= self.plans[..., np.newaxis, np.newaxis]
+        factor = np.where(has_begun, factor, np.inf)
+        kept &= np.diagonal(has_begun, axis1=-2, axis2=-1)
+        tests = np.diagonal(factor, axis1=-2, axis2=-1)
+        batch = Batch(
+            rounds=over_pairs(counts.sum(axis=-1)),
+            largest=over_pairs(tally.largest.max(axis=-1)),
+            excess=over_pairs(self.excess),
+            factor=with_diagonal(factor, np.where(kept, tests, np.inf)),
+            reach=reach,
+            estimates=estimates,
+            squares=squares,
+            pooled=pooled,
+        )
+        now = self.evidence().and_of(batch, self.tuning(), confidence)
+        met = self.met.copy()
+        against = rivals[..., np.newaxis]
+        before = np.take_along_axis(met, against, axis=-1)
+        np.put_along_axis(met, against, before | kept[..., np.newaxis], axis=-1)
+        return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
+
+    def _expected_factor(self, geometry: PairGeometry) -> Array:
+        """Return E g²·u² (..., K, K) in units of E u²: v, or more if arms that weigh scatter more."""
+        carried = geometry.carried(expected_shares(self.probabilities, self.relative, self.drawn))
+        known = np.where(np.isfinite(geometry.variance), geometry.variance, 0.0)
+        return np.maximum(known, carried)
+
+    def proven(self, confidence: Confidence) -> Mask:
+        """Tell in entry (i, j) if j is proven better than i; on the diagonal, if i fails its test."""
+        evidence = self.evidence()
+        return confidence.exceeds(replace(evidence, totals=-evidence.totals), self.tuning())
+
+    def eliminate(self, confidence: Confidence) -> "AllPairs":
+        """Drop every arm that fails its test, or that some survivor is proven better than."""
+        pairs = self.active[..., np.newaxis] & self.active[..., np.newaxis, :]
+        left = self.active & ~np.any(self.proven(confidence) & pairs, axis=-1)
+        # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
+        return replace(self, active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
+
+    def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
+        """Return the largest upper bound (...) of the others (..., K) over the leader."""
+        bounds = np.zeros(others.shape)
+        index = np.asarray(leader)[..., np.newaxis, np.newaxis]
+
+        def column(pairs: Array) -> Array:
+            every = np.broadcast_to(pairs, (*others.shape, others.shape[-1]))
+            return np.asarray(np.take_along_axis(every, index, axis=-1)[..., 0][others])
+
+        whole = self.evidence()
+        part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events", "waited")})
+        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=WIDE)
+        bounds[others] = part.estimates + policy.confidence.width(part, tuning)
+        return np.asarray(np.max(bounds, axis=-1))
+
+    def begin_evidence(self, policy: "AnytimeElimination", pilot: Array) -> "AllPairs":
+        """Split δ over pairs by the gaps of the pilot, and tune the boundaries for the plan in force."""
+        variance = PairGeometry.of(self.arms.positions, pilot).variance
+        gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched)
+        for_arms, for_pairs = shares(policy)
+        alpha = with_diagonal(split_delta(for_pairs, gaps, variance, self.noise), for_arms)
+        run = replace(self, alpha=alpha, left=self.left - for_arms - for_pairs)
+        return run.tune(policy.confidence, gaps)
+
+    def tune(self, confidence: Confidence, gaps: Array) -> "AllPairs":
+        """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
+        geometry = self.geometry()
+        reach = geometry.reach(self.probabilities) if confidence.is_exact else np.ones_like(gaps)
+        rivals = rivals_of(self.active, self.leader, self.values)
+        variance, reach, gaps = (with_rivals(pairs, rivals) for pairs in (geometry.variance, reach, gaps))
+        tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
+        return replace(self, rho=tuning.rho, scale=tuning.scale)
+
+    def estimates(self) -> Array:
+        """Return estimated rewards (..., K), up to a common level."""
+        return np.asarray((self.arms.positions @ self.coefficients[..., np.newaxis])[..., 0])
+
+    def centred_sums(self, counts: Whole, sums: Array) -> tuple[Array, Array]:
+        """Return Σ x̃x̃ᵀ and Σ x̃·reward of rounds under the plan in force."""
+        return centred_sums(self.arms, self.probabilities, counts, sums)
+
+    def differ_from(self, leader: Whole) -> Mask:
+        """Tell which arms (..., K) are not the leader (...) in all but name."""
+        positions = self.arms.positions
+        return np.asarray(np.any(positions != positions[leader][..., np.newaxis, :], axis=-1))
+
+    def batch_share(self, policy: "AnytimeElimination") -> Array:
+        """Return the share (...) of the rounds so far that a batch adds, by the tests of the survivors."""
+        totals, variances, alpha = (
+            np.diagonal(one, axis1=-2, axis2=-1) for one in (self.totals, self.variances, self.alpha)
+        )
+        return pace(policy, np.where(self.active, -totals, 0.0), variances, alpha)
+
+    def redesign(self, policy: "AnytimeElimination") -> Array:
+        """Return the distribution (K,) to play next in a single replication."""
+        leader = int(self.leader)
+        others = np.flatnonzero(self.active & self.differ_from(self.leader))
+        gaps = np.maximum(self.values[leader] - self.values[others], 0.0)
+        wanted = Wanted.of(leader, others, gaps, self._leads(others))
+        if policy.goal == "earn":
+            return earning_plan(self.arms, self.active, wanted, self.gram, float(self.ridge))
+        return identifying_plan(self.arms, wanted, policy.mixing, self.probabilities, self.retired)
+
+    def _leads(self, others: Whole) -> Array:
+        """Return what each of the others may lead the leader by, as far as plans care: no claim is made."""
+        at = (others, np.full(len(others), self.leader))
+        weights = np.where(self.weights[at] > 0, self.weights[at], np.inf)
+        width = normal_mixture(self.variances[at], self.alpha[at], self.rho[at]) / weights
+        return np.asarray(np.where(np.isfinite(weights), self.totals[at] / weights + width, np.inf))
+
+    def upper_bounds(self, confidence: Confidence, of: int | None, over: int | None) -> Array:
+        """Return bounds (..., K, K) on what arms can be better by, or one row or column (..., K)."""
+        evidence = self.evidence()
+        bounds = evidence.estimates + confidence.width(evidence, self.tuning())
+        out = np.asarray(np.where(np.eye(len(self.arms), dtype=np.bool_), 0.0, bounds))
+        if of is not None:
+            return np.asarray(out[..., of, :])
+        return out if over is None else np.asarray(out[..., over])
+
+    def dump(self) -> dict[str, Any]:
+        """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
+        return {**self.dump_fields(), "bets": True}
+
+    @classmethod
+    def load(cls, arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> "AllPairs":
+        """Invert :meth:`dump`; `is_exact` tells whether evidence is that of an exact mode."""
+        state = cls(**cls.load_fields(arms, data))
+        if is_exact and "bets" not in data:  # 0.2 did not note how large single rounds were
+            evidence = state.evidence().of_unknown_sizes(state.scale)
+            state = replace(state, pooled=evidence.pooled, peaks=evidence.peaks)
+        return state.frozen()
+
+
+def pace(policy: "AnytimeElimination", against: Array, variances: Array, alpha: ArrayLike) -> Array:
+    """Return the share (...) of the rounds so far that a batch adds: more while no arm is near its end.
+
+    A test ends where S/√2V is about √(log(1/α) + 1), and in a share g of the rounds so far S/√V moves by √g.
+
+    Parameters
+    ----------
+    policy : AnytimeElimination
+    against, variances : (..., K) arrays
+        S, by how much tests speak against arms, and V.
+    alpha : array
+        Levels of the tests.
+    """
+    goal = np.sqrt(np.maximum(1.0 - np.log(alpha), 1.0))
+    reached = np.maximum(against, 0.0) / np.sqrt(2.0 * np.where(variances > 0, variances, np.inf))
+    away = np.min(np.maximum(goal - reached, 0.0), axis=-1)
+    most = policy.growth if policy.epsilon > 0 else max(policy.growth, CALM)
+    return np.asarray(np.clip(away**2, policy.growth, most))
+
+
+def with_rivals(pairs: Array, rivals: Whole) -> Array:
+    """Return entries (..., K, K) of pairs with those of each arm and its rival (..., K) on the diagonal."""
+    return with_diagonal(pairs, np.take_along_axis(pairs, rivals[..., np.newaxis], axis=-1)[..., 0])

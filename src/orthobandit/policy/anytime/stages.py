@@ -1,0 +1,362 @@
+"""The stages of anytime elimination: warm-up → pilot → evidence, whichever way evidence is laid out.
+
+The warm-up lets the baseline learn the level, and the pilot shows how large residuals and gaps are. Neither
+counts. Then every batch adds to the evidence, which drops arms, finds the leader and may declare it; the next
+batch is planned for what is still open. What this module leaves to a layout of evidence (all pairs, or
+survivors against leaders) are the abstract methods of :class:`AnytimeState`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orthobandit._foundation.linalg import solve_ridge
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.confidence.evidence import Sizes, relative_squares
+from orthobandit.estimate.confidence.modes import Confidence
+from orthobandit.policy.anytime.delta import TINY
+from orthobandit.policy.anytime.fields import Fields
+from orthobandit.policy.anytime.plans import wide_plan
+
+if TYPE_CHECKING:
+    from orthobandit.policy.anytime.policy import AnytimeElimination
+
+# Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
+PILOT = {"identify": 10, "earn": 5}
+INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
+LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
+SHORTEST = 10  # rounds of a batch
+CALM = 0.1  # share of the rounds so far that a batch adds while no arm is near its end
+REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
+SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
+RIDGE = 0.1  # of the regression, in units of one round's information
+# weights of the batches before and of the newest in the variance of a residual
+EARLIER = 0.7
+NEWEST = 0.3
+
+
+def warm_up(policy: "AnytimeElimination", arms: ArmSet) -> int:
+    """Return the rounds of the warm-up, and the fewest of the pilot."""
+    if policy.pilot is not None:
+        return max(policy.pilot // 2, 1)
+    return PILOT[policy.goal] * (arms.dimension + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class AnytimeState(Fields, ABC):
+    """The memory of :class:`~orthobandit.AnytimeElimination`, and what rounds change in it.
+
+    A state holds replications in any stage. Methods with a leading underscore, and those that a layout
+    implements, work on replications that are all in the same stage.
+    """
+
+    # What a layout of evidence implements
+
+    @abstractmethod
+    def count(self, confidence: Confidence, tally: Tally, rivals: Whole) -> Self:
+        """Add rounds under the plan in force to the evidence; `rivals` (..., K) as in the plan."""
+
+    @abstractmethod
+    def eliminate(self, confidence: Confidence) -> Self:
+        """Drop every arm that is proven worse than another."""
+
+    @abstractmethod
+    def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
+        """Return the most (...) that any of the others (..., K) can be better than the leader; at least 0."""
+
+    @abstractmethod
+    def begin_evidence(self, policy: "AnytimeElimination", pilot: Array) -> Self:
+        """Split δ and tune boundaries for the plan in force, by what was seen under that of the pilot."""
+
+    def follow_leader(self, policy: "AnytimeElimination") -> Self:  # noqa: ARG002
+        """Return the run with evidence on the leader begun, in layouts that have none on some arms."""
+        return self
+
+    @abstractmethod
+    def estimates(self) -> Array:
+        """Return estimated rewards (..., K), up to a common level."""
+
+    @abstractmethod
+    def centred_sums(self, counts: Whole, sums: Array) -> tuple[Array, Array]:
+        """Return Σ x̃x̃ᵀ and Σ x̃·reward of rounds under the plan in force."""
+
+    @abstractmethod
+    def differ_from(self, leader: Whole) -> Mask:
+        """Tell which survivors (..., K) are not the leader (...) in all but name."""
+
+    @abstractmethod
+    def batch_share(self, policy: "AnytimeElimination") -> Array:
+        """Return the share (...) of the rounds so far that the next batch adds."""
+
+    @abstractmethod
+    def redesign(self, policy: "AnytimeElimination") -> Array:
+        """Return the distribution (K,) to play next in a single replication."""
+
+    @abstractmethod
+    def upper_bounds(self, confidence: Confidence, of: int | None, over: int | None) -> Array:
+        """Return bounds (..., K, K) on what arms can be better by, or one row or column (..., K)."""
+
+    @abstractmethod
+    def dump(self) -> dict[str, Any]:
+        """Return the state as plain values that survive ``json.dumps`` exactly."""
+
+    # What happens to a state
+
+    def observe(self, policy: "AnytimeElimination", tally: Tally) -> Self:
+        """Return the state after rounds of the plan in force."""
+        return self.with_rounds(self.tally + tally, tally.rounds)._close_batches(policy)
+
+    def observe_late(self, policy: "AnytimeElimination", plan: Plan, tally: Tally) -> Self:
+        """Return the state after rounds of an earlier plan, or of one restricted to some arms."""
+        is_open = np.asarray((self.declared < 0) & (tally.rounds > 0))
+        state = self.with_rounds(self.tally, tally.rounds * is_open)
+        places = [place for place in np.ndindex(self.batch) if is_open[place]]
+        runs = [(at, state[at]._add_late(policy.confidence, plan.at(at), tally[at])) for at in places]
+        return state.with_runs(runs, state.tally)._close_batches(policy)
+
+    def _close_batches(self, policy: "AnytimeElimination") -> Self:
+        """Close the batches that are complete: drop arms, plan the next."""
+        played = self.tally.rounds + self.late
+        done = np.asarray((self.declared < 0) & (played >= self.length))
+        if not done.any():
+            return self
+        runs = [(place, self[place]._close_batch(policy)) for place in self.groups(done)]
+        return self.with_runs(runs, self.tally.without(done))
+
+    def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
+        """Yield places of replications that are advanced together: here, each by itself."""
+        for place in np.argwhere(done):
+            yield tuple(place)
+
+    def _close_batch(self, policy: "AnytimeElimination") -> Self:
+        """Return runs after a complete batch, played in time by all of them or by none.
+
+        Either all have drawn before, or none has.
+        """
+        run = self.absorb(policy.confidence, self.tally) if self.tally.rounds.all() else self
+        run = replace(run, plans=self.plans + 1, late=np.zeros_like(self.late))
+        if not self.drawn.any():
+            # The first round of all is a batch by itself: its forecast knows nothing of the level.
+            return run._lasting(max(warm_up(policy, self.arms) - 1, 1))
+        if self.phase == 0:
+            return run._begin_pilot(policy)
+        if self.phase == 1:
+            ready = np.asarray(run.informed >= INFORMED)
+            run = run._lasting(np.maximum(np.ceil(LONGER * run.rounds), SHORTEST))
+            if ready.all():
+                return run._end_pilot(policy)
+            if ready.any():
+                return run.with_runs([((ready,), run[ready]._end_pilot(policy))], run.tally)
+            return run
+        run = run.eliminate(policy.confidence).find_leader(policy)
+        return run._plan_batch(policy, self).follow_leader(policy)
+
+    def _begin_pilot(self, policy: "AnytimeElimination") -> Self:
+        """Begin the pilot, with estimates to take residuals from.
+
+        Residuals of the warm-up held the differences between arms, and its forecasts swung with them: of the
+        largest, only what exceeds twice their spread is remembered.
+        """
+        values = fitted(self.estimates(), self.arms, policy.confidence)
+        largest = np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0)
+        run = replace(self, stage=np.full_like(self.stage, 1), values=values, largest=largest)
+        return run._lasting(warm_up(policy, self.arms))
+
+    def _end_pilot(self, policy: "AnytimeElimination") -> Self:
+        """Plan the first batch that counts, and begin the evidence."""
+        run = replace(
+            self,
+            stage=np.full_like(self.stage, 2),
+            # Whether the asymptotic mode may speak is for rounds that count to say: the pilot's may have been
+            # of another kind, as when all was quiet after a burst.
+            scattered=np.zeros_like(self.scattered),
+        )
+        run = run.find_leader(policy)._plan_batch(policy, self)
+        return run.begin_evidence(policy, self.probabilities)
+
+    def find_leader(self, policy: "AnytimeElimination") -> Self:
+        """Find the leader and how far it can be from the best; declare it if that settles the matter."""
+        values = self.estimates()
+        leader = np.asarray(np.argmax(np.where(self.active, values, -np.inf), axis=-1))
+        others = self.active & self.differ_from(leader)
+        epsilon = self.bound_lead(policy, leader, others)
+        values = fitted(values, self.arms, policy.confidence)
+        run = replace(self, leader=leader, values=values, epsilon=epsilon)
+        are_alike = ~others.any(axis=-1)  # survivors are the same arm: the first will do
+        arm = np.where(are_alike, np.argmax(self.active, axis=-1), leader)
+        return run.declare(arm, are_alike | (epsilon <= policy.epsilon))
+
+    def settle_at_once(self) -> Self:
+        """Declare the first arm before the first round, because all are the same."""
+        nothing = np.zeros(self.batch)
+        first = np.zeros(self.batch, dtype=np.int64)
+        return replace(self, epsilon=nothing).declare(first, np.ones(self.batch, dtype=np.bool_)).frozen()
+
+    def declare(self, arm: Whole, is_settled: Mask) -> Self:
+        """Declare an arm (...) where the matter is settled, and play it alone."""
+        if not np.any(is_settled):
+            return self
+        mass = (np.arange(len(self.arms)) == np.asarray(arm)[..., np.newaxis]).astype(np.float64)
+        return replace(
+            self,
+            leader=np.where(is_settled, arm, self.leader),
+            declared=np.where(is_settled, arm, self.declared),
+            probabilities=np.where(np.asarray(is_settled)[..., np.newaxis], mass, self.probabilities),
+        )
+
+    def _plan_batch(self, policy: "AnytimeElimination", before: Self) -> Self:
+        """Plan the next batch; a distribution stays while survivors, leader and data are much the same."""
+        is_over = self.declared >= 0
+        length = np.maximum(np.ceil(self.batch_share(policy) * self.rounds), SHORTEST)
+        same = (self.leader == before.leader) & np.all(self.active == before.active, axis=-1)
+        stays = (same & (self.rounds < REDESIGN * self.designed)) | is_over
+        p = np.array(self.probabilities)
+        for place in np.argwhere(~stays):
+            at = tuple(place)
+            p[at] = self[at].redesign(policy)
+        run = self._lasting(np.where(is_over, self.length, length))
+        return replace(run, probabilities=p, designed=np.where(stays, self.designed, self.rounds))
+
+    def _lasting(self, rounds: ArrayLike) -> Self:
+        """Return the runs with other lengths of the batch to come."""
+        length = np.broadcast_to(np.asarray(rounds, dtype=np.int64), self.length.shape)
+        return replace(self, length=length)
+
+    # What rounds teach
+
+    @property
+    def phase(self) -> int:
+        """The stage that all replications are in."""
+        return int(np.max(self.stage))
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large residuals were."""
+        return Sizes(self.watched, self.squared, self.scattered, self.largest, self.excess)
+
+    def absorb(self, confidence: Confidence, tally: Tally, rivals: Whole | None = None) -> Self:
+        """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
+        run = self._watch(tally)
+        if self.phase == 2:
+            against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
+            run = run.count(confidence, tally, against)
+        return run._regress(tally)
+
+    def _add_late(self, confidence: Confidence, plan: Plan, tally: Tally) -> Self:
+        """Return one run with rounds of an earlier plan, or of one restricted to some arms.
+
+        They count as they would have done in time: with the geometry, the values and the rivals that were
+        fixed before their draws. What they may be counted for does not depend on how many they are.
+        """
+        then = replace(
+            self,
+            plans=np.asarray(plan.number),
+            probabilities=plan.probabilities,
+            values=plan.values,
+            length=np.zeros_like(self.length),
+        )
+        if plan.rivals is None or np.any(plan.rivals < 0):
+            run = replace(then._regress(tally), noise=self.noise)
+            count = 0
+        else:
+            run = then.absorb(confidence, tally, plan.rivals)
+            count = int(tally.rounds)
+        return replace(
+            run,
+            plans=self.plans,
+            probabilities=self.probabilities,
+            values=self.values,
+            length=self.length,
+            late=self.late + count,
+        )
+
+    def _watch(self, tally: Tally) -> Self:
+        """Note how large residuals are; of the warm-up, only how large one can be.
+
+        The first round of all, whose forecast knows nothing of the level, is left out.
+        """
+        drawn = self.drawn + tally.counts
+        if self.phase == 0:
+            most = np.where(self.rounds > tally.rounds, tally.largest.max(axis=-1), 0.0)
+            return replace(self, largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
+        alone = Sizes().and_of(tally)
+        before = self.sizes
+        # What was large were differences between arms, before they were known: nothing that noise did.
+        anew = SETTLED * alone.largest < before.largest
+        anew &= before.largest <= 2.0 * np.ptp(self.values, axis=-1)
+        informed = np.where(anew, 0.0, self.informed)
+        sizes = Sizes(*(np.where(anew, 0, one) for one in astuple(before))).and_of(tally)
+        return replace(
+            self,
+            drawn=drawn,
+            relative=self.relative + relative_squares(tally),
+            watched=sizes.rounds,
+            squared=sizes.squared,
+            scattered=sizes.scattered,
+            largest=sizes.largest,
+            excess=sizes.excess,
+            informed=informed + alone.events,
+        )
+
+    def _regress(self, tally: Tally) -> Self:
+        """Add a batch to the regression, weighted by what its residuals scatter.
+
+        A quiet batch counts no more than the batches before: where events are rare it has seen none.
+        """
+        gram, moment = self.centred_sums(tally.counts, tally.sums + tally.counts * self.values)
+        scatter = tally.squares.sum(axis=-1) / tally.rounds
+        noise = EARLIER * self.noise + NEWEST * scatter if self.phase == 2 else scatter
+        if self.phase == 1:  # nothing was watched yet where rounds of the warm-up come late
+            noise = np.where(self.watched > 0, self.squared / np.maximum(self.watched, 1), noise)
+        unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
+        unit = np.where(unit > 0, unit, 1.0)
+        return replace(
+            self,
+            gram=self.gram + gram / over_pairs(unit),
+            moment=self.moment + moment / unit[..., np.newaxis],
+            noise=np.asarray(noise),
+        )
+
+    @property
+    def coefficients(self) -> Array:
+        """The regression's θ (..., r), in the basis of the arms' hull."""
+        return np.asarray(solve_ridge(self.gram, self.moment, self.ridge))
+
+    @property
+    def ridge(self) -> Array:
+        """Ridge of the regression."""
+        mean = np.trace(self.gram, axis1=-2, axis2=-1) / np.maximum(self.rounds, 1)
+        return np.asarray(RIDGE * np.where(mean > 0, mean, TINY))
+
+
+def rivals_of(active: Mask, leader: ArrayLike, values: Array) -> Whole:
+    """Return the arm (..., K) that each is tested against: the leader, and the leader its runner-up."""
+    is_leader = np.arange(active.shape[-1]) == np.asarray(leader)[..., np.newaxis]
+    second = np.argmax(np.where(active & ~is_leader, values, -np.inf), axis=-1)
+    return np.where(is_leader, second[..., np.newaxis], np.asarray(leader)[..., np.newaxis])
+
+
+def over_pairs(values: Array) -> Array:
+    """Return numbers (...) of replications so that they broadcast with matrices (..., K, K)."""
+    return np.asarray(values)[..., np.newaxis, np.newaxis]
+
+
+def fitted(values: Array, arms: ArmSet, confidence: Confidence) -> Array:
+    """Return estimates (..., K) that residuals can be taken from.
+
+    They average 0 under the wide plan, so that new estimates move no level under the forecaster's feet. If
+    they spread wider than the declared range of means, they are shrunk, so that residuals stay in it.
+    """
+    low, high = confidence.range
+    spread = np.ptp(values, axis=-1, keepdims=True)
+    level = values[..., np.newaxis, :] @ wide_plan(arms)
+    if np.isfinite(high - low):
+        values = values - level
+        return values * np.where(spread > high - low, (high - low) / np.where(spread > 0, spread, 1.0), 1.0)
+    return np.asarray(values - level)
