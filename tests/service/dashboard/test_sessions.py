@@ -8,7 +8,7 @@ import pytest
 
 from dashboard_samples import Visitor, in_words, visiting
 from orthobandit.service import Client, create_app
-from orthobandit.service.dashboard.sessions import LASTS, Sessions
+from orthobandit.service.dashboard.access import LASTS, Sessions
 from orthobandit.service.http.auth import Token, Tokens
 from orthobandit.service.registry import Registry
 from service_samples import TWO, running, token_of

@@ -35,7 +35,7 @@ def state_of(report: Report) -> State:
 def advice_of(report: Report) -> str:
     """Return what to do now, in words for those who have buttons."""
     if report.status == "paused" and report.declared is None:
-        return "Paused: nobody is shown anything new. Resume to go on; rewards are still taken."
+        return "Paused: no new visitors get an arm. Resume to go on; rewards are still taken."
     if report.status == "open" and not report.proposals:
         return "Begin: nobody has asked yet which arm to show."
     return report.advice
@@ -49,6 +49,7 @@ def signed(value: float, places: int | None = None) -> str:
     >>> signed(-0.01234), signed(0.5), signed(0.0776, 2), signed(-0.0004, 2)
     ('−0.0123', '+0.5', '+0.08', '0.00')
     """
+    # Rounding errors must not show as a difference with a sign.
     exact = value if abs(value) > TINY else 0.0
     text = f"{exact:+.3g}" if places is None else f"{exact:+,.{places}f}"
     is_zero = places is not None and not text.strip("+-0.,")
@@ -75,7 +76,7 @@ def _gap_words(gap: float | None, low: float | None, high: float | None) -> str 
 
 
 def some(count: int, most: int = 8) -> list[int]:
-    """Return some places of a list, spread evenly, with the first and the last.
+    """Return at most `most` indices of a list, evenly spread, with the first and the last.
 
     Examples
     --------
@@ -174,6 +175,7 @@ def _bar(
         return None
 
     def at(value: float) -> float:
+        # 2 % on either side, so that no bar touches the edge.
         return round(2.0 + 96.0 * (value - least) / (most - least), 2)
 
     side = "better" if low > 0 else "worse" if high < 0 else "open"
