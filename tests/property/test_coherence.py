@@ -11,7 +11,7 @@ from contradictions import contradictions
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.estimate.confidence.coherence import project_intervals
 from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhooks.news import DECLARED, news_of
+from orthobandit.service.background.webhooks import DECLARED, find_news
 
 RUNS, FEW = 500, 10
 ROUNDS, STEP = 1600, 80
@@ -92,7 +92,7 @@ def play(seed):
         found += [f"seed {seed}, {first + STEP} draws: {one}" for one in contradictions(report, epsilon)]
         news = [
             json.loads(one.body)["data"]
-            for one in news_of("x", Look(1, 0.0, report), 0.0)
+            for one in find_news("x", Look(1, 0.0, report), 0.0)
             if one.kind == DECLARED
         ]
         if [one["arm"] for one in news] != [report.declared] * (report.declared is not None):

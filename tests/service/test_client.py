@@ -20,8 +20,7 @@ from orthobandit.errors import (
     UnknownProposalError,
 )
 from orthobandit.service import AsyncClient, Client, create_app
-from orthobandit.service.api import requests as models
-from orthobandit.service.api import responses as answers
+from orthobandit.service.api import edge, experiments, reports, shared
 from orthobandit.service.client import data as client_data
 from orthobandit.verify import verify
 from service_samples import TWO, running, token_of
@@ -254,14 +253,14 @@ def test_clients_have_the_same_methods_with_the_same_arguments_and_answers():
 @pytest.mark.parametrize(
     ("data", "model"),
     [
-        (client_data.ExperimentData, answers.ExperimentAnswer),
-        (client_data.ReportData, answers.ReportAnswer),
-        (client_data.ExposedData, answers.ExposedAnswer),
-        (client_data.RefusedData, answers.RefusedAnswer),
-        (client_data.MetricSettings, models.MetricBody),
-        (client_data.GuardrailData, models.GuardrailBody),
-        (client_data.DescribedArm, models.Arm),
-        (client_data.ExposuresData, models.ExposuresBody),
+        (client_data.ExperimentData, experiments.ExperimentAnswer),
+        (client_data.ReportData, reports.ReportAnswer),
+        (client_data.ExposedData, edge.ExposedAnswer),
+        (client_data.RefusedData, edge.RefusedAnswer),
+        (client_data.MetricSettings, experiments.MetricBody),
+        (client_data.GuardrailData, experiments.GuardrailBody),
+        (client_data.DescribedArm, shared.Arm),
+        (client_data.ExposuresData, edge.ExposuresBody),
     ],
 )
 def test_types_of_clients_have_the_fields_that_the_server_knows(data, model):
@@ -273,7 +272,7 @@ def test_types_of_clients_have_the_fields_that_the_server_knows(data, model):
 
 def test_create_spells_out_what_the_server_takes():
     names = list(inspect.signature(Client.create).parameters)[1:]
-    assert set(names) == set(models.CreateBody.model_fields)
+    assert set(names) == set(experiments.CreateBody.model_fields)
 
 
 def test_many_coroutines_share_a_client(place, client):

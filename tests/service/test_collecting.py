@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from orthobandit.service.collecting import FIRST, spare_collector
+from orthobandit.service.serving import FIRST, spare_collector
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ClosedError, ServiceError
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.service import Client, EdgeClient, create_app
-from orthobandit.service.client.edge_script import SOURCE, shipped
+from orthobandit.service.api.edge import SOURCE, minify
 from service_samples import is_problem, running, served, token_of
 
 THREE = {"key": "page", "arms": ["a", "b", "c"], "rewards": [0, 1]}
@@ -188,7 +188,7 @@ def run_node(tmp_path, script, *arguments):
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    (tmp_path / "edge.mjs").write_text(shipped(SOURCE.read_text(encoding="utf-8")), encoding="utf-8")
+    (tmp_path / "edge.mjs").write_text(minify(SOURCE.read_text(encoding="utf-8")), encoding="utf-8")
     (tmp_path / "main.mjs").write_text(script, encoding="utf-8")
     command = [node, str(tmp_path / "main.mjs"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -262,6 +262,6 @@ def test_the_javascript_client_draws_posts_and_rewards(place, tmp_path):
 def test_the_script_is_small_and_for_everybody(http):
     answer = httpx.get(f"{http.base_url}/edge.js")
     assert answer.headers["content-type"].startswith("text/javascript")
-    assert answer.text == shipped(SOURCE.read_text(encoding="utf-8"))
+    assert answer.text == minify(SOURCE.read_text(encoding="utf-8"))
     assert len(answer.content) <= 3_000
     assert "//" not in answer.text

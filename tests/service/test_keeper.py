@@ -15,12 +15,12 @@ from orthobandit import Experiment
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS
 from orthobandit.service import Client
 from orthobandit.service.admin import check
-from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.background.keeper import KeeperLock
 from service_samples import ready, served, started
 
 HOLD = """
 import sys, time
-from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.background.keeper import KeeperLock
 lock = KeeperLock(sys.argv[1])
 print(lock.is_held(), flush=True)
 time.sleep(600)

@@ -4,7 +4,7 @@ import sqlite3
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from orthobandit.service.http.metrics import Metrics, experiment_families, written
+from orthobandit.service.http.observability import Metrics, experiment_families, render_metrics
 from service_samples import TWO, is_problem, served, token_of
 
 PAGE = "/v1/experiments/page"
@@ -85,7 +85,7 @@ def test_times_fall_into_the_buckets_that_hold_them():
     metrics = Metrics()
     for seconds in (0.001, 0.0011, 3.0, 99.0):
         metrics.count("GET", "/", 200, seconds)
-    found = samples(written(metrics.families()).decode())
+    found = samples(render_metrics(metrics.families()).decode())
     name = "orthobandit_http_seconds"
     counts = [value(found, f"{name}_bucket", route="/", le=le) for le in ("0.001", "0.0025", "10.0", "+Inf")]
     assert counts == [1, 2, 3, 4]
@@ -109,5 +109,5 @@ def test_one_experiment_that_is_damaged_does_not_hide_the_others(tmp_path, caplo
 
 
 def test_a_database_that_is_away_is_said():
-    found = samples(written(experiment_families(None, 0)).decode())
+    found = samples(render_metrics(experiment_families(None, 0)).decode())
     assert value(found, "orthobandit_database_up") == 0

@@ -12,8 +12,8 @@ import pytest
 import orthobandit
 from orthobandit.cli import main
 from orthobandit.service import create_app
-from orthobandit.service.background.webhooks.news import KINDS
-from orthobandit.service.http.metrics import Metrics, experiment_families
+from orthobandit.service.background.webhooks import KINDS
+from orthobandit.service.http.observability import Metrics, experiment_families
 from service_samples import TWO, running, served, token_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.service.http.rates import FIRST_GUESSES, STRANGERS, Pace, Rates
+from orthobandit.service.http.limits import FIRST_GUESSES, STRANGERS, Pace, Rates
 from service_samples import TWO, is_problem, served
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from orthobandit.errors import ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.http import request_log
-from orthobandit.service.http.request_log import configure
+from orthobandit.service.http.observability import configure_logging, token_id
 from service_samples import TWO, is_problem, running, served, token_of
 
 
@@ -30,7 +29,7 @@ def restored():
 def lines(style, where, call, **options):
     """Serve, let somebody call, and return what was written."""
     written = io.StringIO()
-    configure(style, written)
+    configure_logging(style, written)
     with served(where, **options) as http:
         call(http)
     return written.getvalue().splitlines()
@@ -82,7 +81,7 @@ def test_the_id_of_a_request_is_the_callers_only_if_it_is_plain(tmp_path):
 @pytest.mark.parametrize("style", ["json", "none"])
 def test_an_error_has_its_trace_in_the_log_and_its_id_in_the_answer(tmp_path, restored, style):
     written = io.StringIO()
-    configure(style, written)
+    configure_logging(style, written)
     app = create_app(tmp_path / "all.db")
 
     @app.get("/broken")
@@ -107,10 +106,10 @@ def test_an_error_has_its_trace_in_the_log_and_its_id_in_the_answer(tmp_path, re
 
 def test_an_unknown_style_is_refused():
     with pytest.raises(ParameterError, match="log='xml'"):
-        configure("xml")
-    assert request_log.token_id(b"Bearer ob_XYZ_secret") is None
+        configure_logging("xml")
+    assert token_id(b"Bearer ob_XYZ_secret") is None
 
 
 def test_tokens_are_named_by_their_id_alone(tmp_path):
     text = token_of(tmp_path / "all.db")
-    assert request_log.token_id(f"Bearer {text}".encode()) == text.split("_")[1]
+    assert token_id(f"Bearer {text}".encode()) == text.split("_")[1]

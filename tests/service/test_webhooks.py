@@ -13,16 +13,20 @@ import pytest
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
 from orthobandit.experiment.settings import Options
-from orthobandit.service.background.keeper import Keeper
-from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.background import webhook_messages
+from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Look, Looks
-from orthobandit.service.background.webhooks import outbox as outboxes
-from orthobandit.service.background.webhooks import sending
-from orthobandit.service.background.webhooks.news import GUARDRAIL, NO_DATA, RETIRED, SAMPLE_RATIO, news_of
-from orthobandit.service.background.webhooks.outbox import DELAYS, Outbox
-from orthobandit.service.background.webhooks.sending import check_url, post
-from orthobandit.service.background.webhooks.signing import is_genuine, new_secret, signature
-from orthobandit.service.http.metrics import Metrics
+from orthobandit.service.background.webhook_messages import check_url, is_genuine, new_secret, post, sign
+from orthobandit.service.background.webhooks import (
+    DELAYS,
+    GUARDRAIL,
+    NO_DATA,
+    RETIRED,
+    SAMPLE_RATIO,
+    Outbox,
+    find_news,
+)
+from orthobandit.service.http.observability import Metrics
 from orthobandit.service.registry import Registry
 from service_samples import TWO, is_problem, served
 
@@ -109,7 +113,7 @@ VECTORS = [
 
 @pytest.mark.parametrize(("secret", "name", "at", "body", "wanted"), VECTORS)
 def test_signatures_are_those_of_the_specification(secret, name, at, body, wanted):
-    assert signature(secret, name, at, body) == wanted
+    assert sign(secret, name, at, body) == wanted
 
 
 def test_what_is_not_genuine_is_told():
@@ -117,7 +121,7 @@ def test_what_is_not_genuine_is_told():
     given = {
         "webhook-id": "msg_1",
         "webhook-timestamp": str(now),
-        "webhook-signature": f"v1,other {signature(secret, 'msg_1', now, b'{}')}",
+        "webhook-signature": f"v1,other {sign(secret, 'msg_1', now, b'{}')}",
     }
     assert is_genuine(secret, given, b"{}", now + 100)
     assert not is_genuine(secret, given, b"{ }", now)
@@ -126,7 +130,7 @@ def test_what_is_not_genuine_is_told():
     assert not is_genuine(secret, given | {"webhook-id": "msg_2"}, b"{}", now)
     assert not is_genuine(secret, {}, b"{}", now)
     with pytest.raises(ParameterError, match="secret must be"):
-        signature("whsec_?", "msg_1", now, b"")
+        sign("whsec_?", "msg_1", now, b"")
 
 
 def test_a_declared_arm_is_told_once(kept):
@@ -257,10 +261,10 @@ def test_alarms_and_guardrails_have_their_kinds(kept):
         warnings=("ALARM: arms were not drawn as the plans say (…)",),
         retirements=(("1", "by the guardrail on 'refunds'"), ("2", "by hand")),
     )
-    found = {one.kind: one for one in news_of("page", Look(9, kept.now, odd), kept.now)}
+    found = {one.kind: one for one in find_news("page", Look(9, kept.now, odd), kept.now)}
     assert found.keys() == {SAMPLE_RATIO, GUARDRAIL, RETIRED}
     assert "not drawn" in json.loads(found[SAMPLE_RATIO].body)["data"]["warning"]
-    again = {one.kind: one.id for one in news_of("page", Look(99, kept.now + 1, odd), kept.now + 1)}
+    again = {one.kind: one.id for one in find_news("page", Look(99, kept.now + 1, odd), kept.now + 1)}
     assert again == {kind: one.id for kind, one in found.items()}
 
 
@@ -288,15 +292,19 @@ def test_addresses_that_are_refused(url, message):
 def test_private_networks_are_not_called(address, monkeypatch):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     found = [(family, socket.SOCK_STREAM, 6, "", (address, 443))]
-    monkeypatch.setattr(sending.socket, "getaddrinfo", lambda *_, **__: found)
-    monkeypatch.setattr(sending.socket, "create_connection", lambda *_, **__: pytest.fail("it was called"))
+    monkeypatch.setattr(webhook_messages.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(
+        webhook_messages.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
+    )
     answer = post("https://innocent.example/", {}, b"{}")
     assert answer.status is None
     assert "is no public address; the server allows it with --webhooks-anywhere" in answer.words
 
 
 def test_a_name_that_points_here_is_not_called_over_http(monkeypatch):
-    monkeypatch.setattr(sending.socket, "create_connection", lambda *_, **__: pytest.fail("it was called"))
+    monkeypatch.setattr(
+        webhook_messages.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
+    )
     assert "must begin with https://" in post("http://innocent.example/", {}, b"{}").words
 
 
@@ -364,4 +372,4 @@ def test_two_servers_on_postgresql_send_once(postgres):
 
 
 def test_delays_grow():
-    assert list(outboxes.DELAYS) == sorted(outboxes.DELAYS)
+    assert list(DELAYS) == sorted(DELAYS)

@@ -22,7 +22,7 @@ from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes
 from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
 from orthobandit.logs import follow
-from orthobandit.policy.anytime import delta, stages
+from orthobandit.policy.anytime import all_pairs, delta, stages
 
 SOURCE = Path(alone.__file__)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -156,11 +156,11 @@ def test_pairs_wait_as_long_as_in_the_library(seed):
         totals=played.state.totals * 10.0 ** rng.uniform(0, 2, (4, 4)),
     )
     replay = alone.Run(played.record.chain.settings, alone.Verdict())
-    replay.evidence = np.stack([getattr(state, name) for name in rounds.EVIDENCE])
+    replay.evidence = np.stack([getattr(state, name) for name in all_pairs.EVIDENCE])
     replay.met = state.met
     replay.sizes.drawn = state.drawn
     replay.sizes.relative = state.relative
-    ours = run.Run.of(state, ()).evidence().waited
+    ours = state.evidence().waited
     assert np.allclose(replay.waited(), ours, rtol=1e-12)
     assert len({round(one, 6) for one in (state.weights / ours).ravel()}) > 2
 

@@ -134,12 +134,12 @@ def run_db(options: argparse.Namespace) -> int:
 
 def _print_token(options: argparse.Namespace) -> None:
     """Make a token: whoever can write to the database may."""
-    from orthobandit.service.admin.database import check_there, opened
+    from orthobandit.service.admin.database import find_version, open_database
     from orthobandit.service.http.auth import Tokens
     from orthobandit.service.registry import Registry
 
-    with opened(options.db) as database:
-        check_there(database)  # a slip in the name must not make a database
+    with open_database(options.db) as database:
+        find_version(database)  # a slip in the name must not make a database
     registry = Registry(options.db)
     try:
         token, text = Tokens(registry).make(options.role or "admin", "made by `orthobandit db token`")
@@ -176,18 +176,18 @@ def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
 def run_demo_traffic(options: argparse.Namespace) -> None:
     """Play visitors."""
     optional_package("httpx", "client", "made-up traffic")
-    from orthobandit.service.demo.visitors import Visitors
+    from orthobandit.service.demo import Visitors
 
     visitors = Visitors(options.rate, options.seed)
     if options.serve:
         for package in ("sqlalchemy", "fastapi", "uvicorn"):
             optional_package(package, "service", "the service")
-        from orthobandit.service.demo.together import show
+        from orthobandit.service.demo import show
 
         show(visitors, port=options.port, seconds=options.seconds, say=_say)
         return
     from orthobandit.service.client.client import Client
-    from orthobandit.service.demo.traffic import Traffic
+    from orthobandit.service.demo import Traffic
 
     with Client(options.url, options.token or os.environ.get(TOKEN)) as client:
         Traffic(client, visitors, key=options.key, say=_say).play(options.seconds)

@@ -1,4 +1,4 @@
-"""The application: routes, tokens and experiments put together."""
+"""The ASGI application: routes, middleware and background work put together."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
@@ -14,20 +14,26 @@ from starlette.types import Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_positive
 from orthobandit.service import dashboard
-from orthobandit.service.api import ROUTERS
-from orthobandit.service.api.base import documented
-from orthobandit.service.api.responses import ProblemAnswer
-from orthobandit.service.background.keeper import Keeper
-from orthobandit.service.background.lock import KeeperLock
+from orthobandit.service.api import (
+    arms,
+    assignments,
+    edge,
+    experiments,
+    flags,
+    health,
+    reports,
+    tokens,
+    webhooks,
+)
+from orthobandit.service.api.shared import ProblemAnswer, document_problems
+from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhooks.outbox import Outbox
+from orthobandit.service.background.webhooks import Outbox
 from orthobandit.service.http.auth import Tokens
-from orthobandit.service.http.fast_path import Hot
-from orthobandit.service.http.limits import BODY_LIMIT, Limits
-from orthobandit.service.http.metrics import Metrics
-from orthobandit.service.http.observability import Observed
+from orthobandit.service.http.fast_path import FastPath
+from orthobandit.service.http.limits import BODY_LIMIT, RATE, Limits, Rates
+from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
-from orthobandit.service.http.rates import RATE, Rates
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
 
@@ -37,7 +43,22 @@ DESCRIPTION = (
     " (RFC 9457)."
 )
 
-HEALTH = ("/healthz", "/readyz")  # what is answered at once
+HEALTH = ("/healthz", "/readyz")  # answered at once, whatever else waits
+# In the order of the API's description.
+ROUTERS = (
+    health.router,
+    health.scraping,
+    experiments.router,
+    assignments.router,
+    edge.router,
+    edge.script,
+    reports.router,
+    arms.router,
+    tokens.router,
+    webhooks.router,
+    flags.router,
+    flags.tracking,
+)
 
 
 def create_app(
@@ -52,9 +73,9 @@ def create_app(
 ) -> FastAPI:
     """Return the service as an ASGI application.
 
-    The database is opened, and made if there is none, when the application starts, and what is compiled at
-    its first use is compiled: until then ``/readyz`` says 503, and other requests wait. When it stops, states
-    are kept and connections closed.
+    At the start the database is opened, or created if there is none, and the numerical code is compiled.
+    Until that is done, ``/readyz`` answers 503 and other requests wait. At the end states are saved and
+    connections closed.
 
     Parameters
     ----------
@@ -63,15 +84,15 @@ def create_app(
     with_tokens : bool
         Whether callers need a token; if not, everybody who can reach the server is an admin.
     body_limit : int
-        Bytes of a request's body.
+        Largest body of a request, in bytes.
     hosts : collection of str, optional
-        Names that the server goes by; by default any.
+        Host names that requests may be addressed to; any by default.
     rate : float
-        Requests a second of each token, or of each address if there are none; 0 for any number.
+        Requests a second allowed to each token, or to each address without tokens; 0 for no limit.
     open_metrics : bool
         Whether this machine may read ``/metrics`` without a token.
     webhooks_anywhere : bool
-        Whether webhooks may be on plain HTTP and in private networks.
+        Whether webhooks may use plain HTTP and private networks.
     """
 
     @asynccontextmanager
@@ -86,7 +107,7 @@ def create_app(
         keeper = Keeper(lock, app.state.looks, app.state.outbox, app.state.metrics)
         keeper.start()
         try:
-            async with dashboard.running(app):
+            async with dashboard.run_dashboard(app):
                 yield
         finally:
             await run_in_threadpool(keeper.stop)
@@ -105,7 +126,7 @@ def create_app(
     app.state.metrics = Metrics()
     app.state.open_metrics = open_metrics
     app.state.preparing = Preparing()
-    app.add_middleware(Hot, routers=ROUTERS)
+    app.add_middleware(FastPath, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
     if rate:
         app.add_middleware(Rates, rate=check_positive("rate", rate), with_tokens=with_tokens)
@@ -113,15 +134,15 @@ def create_app(
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
-    dashboard.mount(app)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    dashboard.mount_dashboard(app)
+    app.openapi = lambda: _describe_api(app)  # type: ignore[method-assign]
     return app
 
 
 class _App(FastAPI):
-    """FastAPI, but for its telemetry, which asks the environment about itself at every request.
+    """FastAPI without its telemetry, which reads the environment at every request.
 
-    Requests wait until the application is prepared, but for those that ask whether it is.
+    Requests wait until the warm-up is over, except health checks.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,8 +155,8 @@ class _App(FastAPI):
         await Starlette.__call__(self, scope, receive, send)
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, with problem documents where FastAPI has errors of its own."""
+def _describe_api(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI description, with problem documents instead of FastAPI's own errors."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
@@ -148,6 +169,6 @@ def _described(app: FastAPI) -> dict[str, Any]:
         parts["Problem"] = problem
         for methods in schema["paths"].values():
             for operation in methods.values():
-                operation["responses"] |= {str(status): one for status, one in documented(429).items()}
+                operation["responses"] |= {str(status): one for status, one in document_problems(429).items()}
         app.openapi_schema = schema
     return app.openapi_schema

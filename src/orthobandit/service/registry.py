@@ -11,12 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from orthobandit.arms import ArmSet
-from orthobandit.errors import (
-    ConflictError,
-    ExperimentExistsError,
-    InputError,
-    UnknownExperimentError,
-)
+from orthobandit.errors import ConflictError, ExperimentExistsError, InputError, UnknownExperimentError
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.settings import Options
 from orthobandit.experiment.store.sql.dialects import address, file_of, writing
@@ -70,19 +65,19 @@ class Registry:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that reads; errors of the database have their names."""
+        """Give a connection for reading; the database's errors are raised as :class:`StorageError`."""
         with self.errors(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection in a transaction, committed at the end."""
+        """Give a connection in a transaction that is committed at the end."""
         with self.errors(), writing(self._engine) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Give errors of the database their names."""
+        """Raise the database's errors as this package's own."""
         with named_errors(self._shown, self._engine.dialect.dbapi):
             yield
 
@@ -94,7 +89,7 @@ class Registry:
             return [row[0] for row in connection.execute(query)]
 
     def settings(self, key: str) -> dict[str, Any]:
-        """Return what an experiment was set up with, without opening it."""
+        """Return the settings of an experiment without opening it."""
         with self.reading() as connection:
             query = sa.select(EXPERIMENTS.c.settings).where(EXPERIMENTS.c.name == key)
             found = connection.execute(query).scalar()
@@ -118,8 +113,8 @@ class Registry:
             made.close()
         return kept
 
-    def found(self, key: str) -> Experiment | None:
-        """Return an experiment if it is open."""
+    def find_open(self, key: str) -> Experiment | None:
+        """Return an experiment that is open in this process, or None."""
         return self._open.get(key)
 
     def get(self, key: str) -> Experiment:
@@ -129,7 +124,7 @@ class Registry:
             return found
         with self._lock:  # to open one twice would read its log twice
             if key not in self._open:
-                self._open[key] = self._opened(key)
+                self._open[key] = self._open_experiment(key)
             return self._open[key]
 
     def open_keys(self) -> list[str]:
@@ -137,7 +132,7 @@ class Registry:
         with self._lock:
             return list(self._open)
 
-    def _opened(self, key: str) -> Experiment:
+    def _open_experiment(self, key: str) -> Experiment:
         try:
             return Experiment.open(self.where, name=key)
         except UnknownExperimentError:
@@ -150,7 +145,7 @@ class Registry:
         self.page(1)
 
     def close(self) -> None:
-        """Close all experiments, which keeps their states."""
+        """Save the states of all experiments and close them."""
         with self._lock:
             for one in self._open.values():
                 one.close()

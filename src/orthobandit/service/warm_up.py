@@ -1,4 +1,4 @@
-"""What is compiled at its first use, used once before anybody waits for it."""
+"""Warm-up: use everything that is compiled at its first use, before a visitor has to wait for it."""
 
 import asyncio
 import logging
@@ -10,28 +10,28 @@ from threading import Event, Lock, Thread, Timer
 
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.settings import UNKNOWN
-from orthobandit.service.api.creation import arms_of, options_of, policy_of
-from orthobandit.service.api.requests import Arm, CreateBody
+from orthobandit.service.api.experiments import CreateBody, arms_of, options_of, policy_of
+from orthobandit.service.api.shared import Arm
 
-SOON = 3.0  # seconds that need no word: what was compiled before is read from its cache
-STEPS = (1, *(100,) * 8, 1)  # visitors at a time: past the pilot, and some plans on
-WORDS = "preparing: the first start compiles what draws and plans, which may take a minute"
-KEY = "0" * 64  # of their draws: every start does the same
+SOON = 3.0  # seconds without a message: reading the compiler's cache takes less
+STEPS = (1, *(100,) * 8, 1)  # visitors in each batch: enough to pass the pilot stage and some plans
+WORDS = "preparing: the first start compiles the numerical code, which may take a minute"
+KEY = "0" * 64  # of the draws: fixed, so that every start runs the same code
 LOG = logging.getLogger("orthobandit.service")
 _LOCK = Lock()
 _IS_DONE = Event()
 
 
 def prepare(say: Callable[[str], None] | None = None) -> None:
-    """Run a small experiment of each kind that the service can hold, in memory; once in a process.
+    """Run a small experiment of each kind in memory, once in a process.
 
-    Plans and draws are compiled at their first use, and kept beside the package, or in the folder that
-    ``NUMBA_CACHE_DIR`` names. Without this the first visitors would wait for it.
+    Plans and draws are compiled at their first use; the result is kept beside the package, or in the folder
+    that ``NUMBA_CACHE_DIR`` names. Without this the first visitors would wait for the compiler.
 
     Parameters
     ----------
     say : function, optional
-        Shows a line to whoever started the server, if it takes longer than some seconds.
+        Prints a line for whoever started the server, if it takes longer than some seconds.
     """
     with _LOCK:
         if _IS_DONE.is_set():
@@ -48,7 +48,7 @@ def prepare(say: Callable[[str], None] | None = None) -> None:
 
 
 class Preparing:
-    """Prepares in a thread, while the server says that it is alive and not ready.
+    """Warms up in a thread, while the server answers that it is alive but not ready.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Preparing:
         self._done: asyncio.Event | None = None
 
     def begin(self) -> None:
-        """Begin, in a thread that ends with the process, unless this process was prepared before."""
+        """Start the warm-up in a daemon thread, unless this process has done it before."""
         self._done = asyncio.Event()
         if _IS_DONE.is_set():
             self._end()
@@ -77,7 +77,7 @@ class Preparing:
         try:
             prepare(self.say)
         except Exception as error:
-            LOG.error("what draws and plans could not be prepared", exc_info=error)
+            LOG.error("the warm-up failed: the numerical code could not be compiled", exc_info=error)
             self.has_failed = True
         with suppress(RuntimeError):  # nobody waits any more
             loop.call_soon_threadsafe(self._end)

@@ -8,8 +8,7 @@ from dashboard_samples import in_words, visiting
 from experiment_samples import Clock
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ClosedError, StorageError
-from orthobandit.service.dashboard.actions import GRACE, STALE, Actions
-from orthobandit.service.dashboard.audit_trail import ELSEWHERE, steps
+from orthobandit.service.dashboard.actions import ELSEWHERE, GRACE, STALE, Actions, steps
 from orthobandit.service.dashboard.create_form import BLANK
 from orthobandit.service.registry import Registry
 

@@ -5,10 +5,17 @@ import pytest
 from dashboard_samples import in_words, visiting
 from orthobandit import ArmSet
 from orthobandit.service import Client
-from orthobandit.service.dashboard.create_form import BLANK, arms_in, body_of, fields_of
-from orthobandit.service.dashboard.create_metrics import MOST_ROWS, count_of, rows_of
-from orthobandit.service.dashboard.create_preview import preview
-from orthobandit.service.dashboard.form_fields import DraftError
+from orthobandit.service.dashboard.create_form import (
+    BLANK,
+    MOST_ROWS,
+    DraftError,
+    arms_in,
+    body_of,
+    count_of,
+    fields_of,
+    preview,
+    rows_of,
+)
 from orthobandit.simulation import rounds_to_plan
 from service_samples import token_of
 

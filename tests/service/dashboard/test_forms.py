@@ -5,7 +5,7 @@ import pytest
 
 from dashboard_samples import INLINE, in_words, visiting
 from orthobandit.service import Client
-from orthobandit.service.dashboard.forms import form_token
+from orthobandit.service.dashboard.access import form_token
 from service_samples import TWO, is_problem, token_of
 
 NASTY = '<script>alert("x")</script>'

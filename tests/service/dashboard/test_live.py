@@ -16,7 +16,7 @@ from dashboard_samples import in_words, visiting
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
 from orthobandit.service.dashboard.live import Live
-from orthobandit.service.dashboard.time_series import GROWTH, History, shown
+from orthobandit.service.dashboard.time_series import GROWTH, History, labels_shown
 from orthobandit.service.registry import Registry
 from service_samples import TWO, started, token_of
 
@@ -76,14 +76,14 @@ def test_one_look_serves_all_who_watch_and_none_is_taken_when_nothing_is_new(reg
     real = live.look
     monkeypatch.setattr(live, "look", lambda key: looks.append(key) or real(key))
     for _ in range(3):
-        assert live._looked(["page"]).keys() <= {"page"}
+        assert live._look_at_all(["page"]).keys() <= {"page"}
         live._versions["page"] = "seen"
     assert looks == ["page"]
     registry.get("page").ask()
-    live._looked(["page"])
-    live._looked(["page"])
+    live._look_at_all(["page"])
+    live._look_at_all(["page"])
     assert looks == ["page", "page"]
-    assert live._looked([]) == {}  # nobody watches, and too little is settled for a point
+    assert live._look_at_all([]) == {}  # nobody watches, and too little is settled for a point
 
 
 def test_looking_writes_nothing_to_the_log(tmp_path):
@@ -150,7 +150,7 @@ def test_allocation_and_baseline_are_those_of_the_log(registry):
 def test_charts_show_few_arms_and_those_in_play_first():
     many = Experiment.memory(ArmSet.one_hot(30), rewards=(0, 1))
     many.retire(1)
-    labels = shown(many.report())
+    labels = labels_shown(many.report())
     assert labels == ["0", "2", "3", "4", "5", "6", "7", "8"]
 
 

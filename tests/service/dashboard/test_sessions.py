@@ -8,7 +8,7 @@ import pytest
 
 from dashboard_samples import Visitor, in_words, visiting
 from orthobandit.service import Client, create_app
-from orthobandit.service.dashboard.sessions import LASTS, Sessions
+from orthobandit.service.dashboard.access import LASTS, Sessions
 from orthobandit.service.http.auth import Token, Tokens
 from orthobandit.service.registry import Registry
 from service_samples import TWO, running, token_of
@@ -105,7 +105,7 @@ def test_those_who_may_look_cannot_act(where):
         for path in ("/pause", "/stop", "/retire", "/undo"):
             answer = visitor.post(f"/experiments/page{path}", arm="new")
             assert answer.status_code == 403
-            assert "You may look, and not act" in in_words(answer)
+            assert "Your token may only read" in in_words(answer)
         assert visitor.get("/experiments/page/data.csv").status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Is a database what its log says it is? Everything is computed again."""
+"""Check a database against its log by recomputing every draw and state."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,31 +9,31 @@ import sqlalchemy as sa
 from orthobandit.errors import InputError, OrthobanditError
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS, PLANS
-from orthobandit.service.admin.database import Database, check_there, opened
+from orthobandit.service.admin.database import Database, find_version, open_database
 
 
 class Finding(NamedTuple):
-    """Something that is not as it should be; of which experiment, or of the database as a whole."""
+    """Something wrong, in one experiment or (`experiment` is None) in the whole database."""
 
     experiment: str | None
     what: str
 
 
 def check(where: str | Path, say: Callable[[str], None] = lambda _: None) -> list[Finding]:
-    """Check a database: its pages, and of every experiment all draws, the state and the numbers of plans.
+    """Check a database's pages, and every experiment's draws, state and plan numbers.
 
-    Servers may use it meanwhile. An experiment whose policy is of another package cannot be checked here,
-    which is a finding as well.
+    Servers may use the database meanwhile. An experiment whose policy comes from another package cannot be
+    checked here, which is a finding as well.
 
     Parameters
     ----------
     where : str or Path
     say : function
-        Shows a line of each experiment.
+        Prints a line for each experiment.
     """
     found: list[Finding] = []
-    with opened(where) as database:
-        check_there(database)
+    with open_database(where) as database:
+        find_version(database)
         found += [Finding(None, what) for what in _pages(database)]
         with database.engine.connect() as connection:
             names = [row[0] for row in connection.execute(sa.select(EXPERIMENTS.c.name).order_by("name"))]
@@ -56,6 +56,7 @@ def _pages(database: Database) -> Iterator[str]:
 
 
 def _plans(database: Database) -> Iterator[Finding]:
+    # A plan that two servers wrote both would leave it open what visitors were drawn from.
     plan = PLANS.c
     twice = (
         sa.select(EXPERIMENTS.c.name, plan.number)
@@ -73,7 +74,7 @@ def _experiment(where: str | Path, name: str) -> Iterator[str]:
         with Experiment.open(where, name=name) as experiment:
             audit = experiment.audit()
             replay = experiment.replay()
-    except InputError as error:
+    except InputError as error:  # settings that only another package can read
         yield f"cannot be checked, but from Python: {error}"
         return
     except OrthobanditError as error:

@@ -1,4 +1,4 @@
-"""Connections to a database as a whole, whatever it is."""
+"""Open a whole database of any kind, find its version, and upgrade it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ from orthobandit.experiment.store.sql.service_schema import METADATA
 from orthobandit.experiment.store.sql.upgrade import NEWEST, found_version, is_ready
 
 PATIENCE = 30.0  # seconds to wait for other processes
-# Those that follow from others are left out: what release made the tables is known anew.
+# Not `releases`, which records the schema version and is written when tables are created.
 TABLES = [table for table in METADATA.sorted_tables if table.name != "releases"]
 
 
 class Database(NamedTuple):
-    """A database that is open: what it is called in messages, the engine, and its file if it is one."""
+    """An open database: its name for messages, its engine, and its file if it has one."""
 
     name: str
     engine: Engine
@@ -28,8 +28,8 @@ class Database(NamedTuple):
 
 
 @contextmanager
-def opened(where: str | Path) -> Iterator[Database]:
-    """Open a database; errors have their names."""
+def open_database(where: str | Path) -> Iterator[Database]:
+    """Open a database; its errors are raised as this package's own."""
     url = address(where)
     file = file_of(url)
     engine = connected(url, PATIENCE)
@@ -42,22 +42,22 @@ def opened(where: str | Path) -> Iterator[Database]:
 
 
 def make_private(where: str | Path) -> None:
-    """Make the file of a new database, if it is one, so that only its owner can read what is put there."""
+    """Create the file of a new SQLite database so that only its owner can read it."""
     file = file_of(address(where))
     if file is not None and not file.exists() and file.parent.is_dir():
         file.touch(mode=0o600)
 
 
-def check_there(database: Database) -> str:
+def find_version(database: Database) -> str:
     """Return the version of a database's tables.
 
     Raises
     ------
     UnknownExperimentError
-        If it has none of ours.
+        If it has no tables of this package.
     """
     found = None
-    if database.file is None or database.file.exists():  # to connect would make the file
+    if database.file is None or database.file.exists():  # connecting would create the file
         with database.engine.connect() as connection:
             found = found_version(connection)
     if found is None:
@@ -66,15 +66,15 @@ def check_there(database: Database) -> str:
 
 
 def upgrade(where: str | Path) -> tuple[str, str]:
-    """Bring the tables of a database to the newest version; return the versions before and after."""
-    with opened(where) as database:
-        before = check_there(database)
+    """Upgrade the tables of a database; return the versions before and after."""
+    with open_database(where) as database:
+        before = find_version(database)
         is_ready(database.engine, database.name, make=False)
         return before, NEWEST
 
 
-def reading(engine: Engine) -> sa.Connection:
-    """Return a connection whose reads all see the database as it is now, and hold up nobody."""
+def connect_snapshot(engine: Engine) -> sa.Connection:
+    """Return a connection whose reads all see one snapshot of the database, without blocking writers."""
     connection = engine.connect().execution_options(stream_results=True, yield_per=1000)
     if engine.dialect.name == "postgresql":
         return connection.execution_options(isolation_level="REPEATABLE READ")

@@ -1,13 +1,15 @@
-"""Arms that come and go."""
+"""Arms of a running experiment: add and retire them."""
 
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Depends, Path, Request
+from pydantic import ConfigDict, Field
 
-from orthobandit.service.api.base import WRITES, Key, experiment_of
-from orthobandit.service.api.creation import extended
-from orthobandit.service.api.requests import ArmsBody, EmptyBody
-from orthobandit.service.api.responses import ExperimentAnswer
+from orthobandit.arms import ArmSet
+from orthobandit.errors import FeatureError, ParameterError
+from orthobandit.service.api.experiments import ExperimentAnswer
+from orthobandit.service.api.shared import MOST_ARMS, WRITES, Arm, Arms, Body, EmptyBody, Key, experiment_of
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.problems import Problem
@@ -20,11 +22,41 @@ router = APIRouter(
 )
 
 
+class ArmsBody(Body):
+    """Arms to add, described like the existing ones: by labels, or by labels and features."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arms": ["newest"]}]})
+
+    arms: Annotated[Arms, Field(min_length=1, max_length=MOST_ARMS)]
+
+
+def add_arms(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
+    """Return the arm set with new arms after the old ones; both are described the same way."""
+    labels = list(arms.labels)
+    rows = arms.features
+    # Arms that were given as labels have one-hot features, and new labels extend those.
+    is_plain = rows.shape == (len(arms), len(arms)) and np.array_equal(rows, np.eye(len(arms)))
+    new = [arm.features for arm in given if isinstance(arm, Arm)]
+    labels += [arm.label if isinstance(arm, Arm) else arm for arm in given]
+    if len(labels) > MOST_ARMS:
+        raise ParameterError(f"arms would be {len(labels)}; an experiment here has at most {MOST_ARMS}")
+    if not new:
+        if not is_plain:
+            raise FeatureError(
+                f"arms have {rows.shape[1]} features in this experiment; give those of new ones as well"
+            )
+        return ArmSet.one_hot(len(labels), labels)
+    for arm, row in zip(labels[len(arms) :], new, strict=True):
+        if len(row) != rows.shape[1]:
+            raise FeatureError(f"arm {arm!r} has {len(row)} features; those so far have {rows.shape[1]}")
+    return ArmSet(np.vstack([rows, new]), labels)
+
+
 @router.post("", summary="Add arms")
 def add(key: Key, body: ArmsBody, request: Request, keyed: Once) -> ExperimentAnswer:
-    """Add arms after those so far; claims are then about the best of all."""
+    """Add arms after the existing ones; claims are then about the best of all."""
     experiment = experiment_of(request, key)
-    keyed.once(experiment, body).extend(lambda arms: extended(arms, body.arms))
+    keyed.once(experiment, body).extend(lambda arms: add_arms(arms, body.arms))
     return ExperimentAnswer.of(key, experiment)
 
 

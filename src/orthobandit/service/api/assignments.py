@@ -1,16 +1,29 @@
-"""Ask which arm to show, and tell what came of it."""
+"""Assignments: ask which arm to show, and report the reward."""
+
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from orthobandit.experiment import Proposal
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.service.api.base import WRITES, Key
-from orthobandit.service.api.requests import AskBody, AskManyBody, TellBody, TellManyBody
-from orthobandit.service.api.responses import ProposalAnswer, ProposalsAnswer, ToldAnswer
+from orthobandit.service.api.shared import (
+    MOST_ARMS,
+    MOST_ASKED,
+    MOST_TOLD,
+    WRITES,
+    Body,
+    Covariates,
+    Key,
+    Name,
+    Number,
+)
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.fast_path import hot, opened
+from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 
+Values = Annotated[list[float], Field(min_length=1, max_length=MOST_TOLD)]
 ROLE = "ask-tell"
 router = APIRouter(
     prefix="/v1/experiments/{key}",
@@ -20,17 +33,125 @@ router = APIRouter(
 )
 
 
-def sent(content: bytes) -> Response:
-    """Return an answer as it is: to check it against its model again takes as long as to make it."""
+class AskBody(Body):
+    """Who an arm is for, and which arms can be shown."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"unit": "user-17"}]})
+
+    unit: Annotated[Name | None, Field(description="Gets the same proposal whenever it comes again")] = None
+    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
+    covariates: Covariates | None = None
+
+
+class AskManyBody(Body):
+    """Who arms are for: a count, or units."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"units": ["user-17", "user-18"]}]})
+
+    count: Annotated[int | None, Field(ge=1, le=MOST_ASKED)] = None
+    units: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ASKED)] = None
+    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
+    covariates: Annotated[
+        list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each proposal")
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "AskManyBody":
+        if (self.count is None) == (self.units is None):
+            raise ValueError("give one of count and units")
+        return self
+
+
+class TellBody(Body):
+    """The reward of a proposal, or several metrics of it by name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"id": 1, "reward": 1.0}, {"id": 1, "reward": {"sale": 1, "seconds": 2.5}}]
+        }
+    )
+
+    id: Number
+    reward: float | Annotated[dict[Name, float], Field(min_length=1, max_length=101)]
+
+
+class TellManyBody(Body):
+    """Rewards of several proposals, or lists of several metrics by name; all are taken or none."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [1, 2], "rewards": [1.0, 0.0]}]})
+
+    ids: Annotated[list[Number], Field(min_length=1, max_length=MOST_TOLD)]
+    rewards: Values | Annotated[dict[Name, Values], Field(min_length=1, max_length=101)]
+
+
+class ProposalAnswer(BaseModel):
+    """An arm to show, with the probabilities and the baseline that were fixed before it was drawn."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": 1,
+                    "arm": 2,
+                    "label": "with video",
+                    "plan": 1,
+                    "probabilities": [0.25, 0.25, 0.5],
+                    "baseline": 0.12,
+                    "held": False,
+                }
+            ]
+        }
+    )
+
+    id: int = Field(description="What to tell its reward by")
+    arm: int
+    label: str
+    plan: int
+    probabilities: list[float] = Field(description="What the arm was drawn from, in the order of arms")
+    baseline: float
+    held: bool
+
+    @classmethod
+    def of(cls, proposal: Proposal) -> "ProposalAnswer":
+        """Return a proposal as plain values."""
+        # Not validated: the values are our own, and this is called thousands of times a second.
+        return cls.model_construct(
+            id=proposal.id,
+            arm=proposal.arm,
+            label=proposal.label,
+            plan=proposal.plan,
+            probabilities=proposal.probabilities.tolist(),
+            baseline=float(proposal.baseline),
+            held=bool(proposal.held),
+        )
+
+
+class ProposalsAnswer(BaseModel):
+    """Several proposals, in the order of the request."""
+
+    proposals: list[ProposalAnswer]
+
+
+class ToldAnswer(BaseModel):
+    """The number of rewards recorded; those recorded before count too."""
+
+    told: int
+
+
+def send_json(content: bytes) -> Response:
+    """Return JSON as a response. FastAPI would validate it again, which takes as long as making it."""
     return Response(content, media_type="application/json")
 
 
-async def _asked(experiment: AsyncExperiment, body: AskBody) -> bytes:
+# What each route means, for FastAPI's route below and for the fast path alike.
+
+
+async def _answer_ask(experiment: AsyncExperiment, body: AskBody) -> bytes:
     proposal = await experiment.ask(unit=body.unit, available=body.available, covariates=body.covariates)
     return ProposalAnswer.of(proposal).model_dump_json().encode()
 
 
-async def _asked_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
+async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
     found = await experiment.ask_many(
         body.count, units=body.units, available=body.available, covariates=body.covariates
     )
@@ -38,39 +159,39 @@ async def _asked_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
     return ProposalsAnswer.model_construct(proposals=proposals).model_dump_json().encode()
 
 
-async def _told(experiment: AsyncExperiment, body: TellBody) -> bytes:
+async def _answer_tell(experiment: AsyncExperiment, body: TellBody) -> bytes:
     await experiment.tell(body.id, body.reward)
     return ToldAnswer(told=1).model_dump_json().encode()
 
 
-async def _told_many(experiment: AsyncExperiment, body: TellManyBody) -> bytes:
+async def _answer_tell_many(experiment: AsyncExperiment, body: TellManyBody) -> bytes:
     await experiment.tell_many(body.ids, body.rewards)
     return ToldAnswer(told=len(body.ids)).model_dump_json().encode()
 
 
 @router.post("/ask", summary="Which arm to show", response_model=ProposalAnswer)
-@hot(ROLE, AskBody, _asked)
+@has_fast_path(ROLE, AskBody, _answer_ask)
 async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Response:
-    """Draw an arm, or give a unit that has come before its first one."""
-    return sent(await _asked(await opened(request, key, keyed, body), body))
+    """Draw an arm; a unit that has asked before gets its first arm again."""
+    return send_json(await _answer_ask(await open_for_write(request, key, keyed, body), body))
 
 
 @router.post("/ask-many", summary="Which arms to show to several", response_model=ProposalsAnswer)
-@hot(ROLE, AskManyBody, _asked_many)
+@has_fast_path(ROLE, AskManyBody, _answer_ask_many)
 async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> Response:
-    """Draw several arms from what is known now."""
-    return sent(await _asked_many(await opened(request, key, keyed, body), body))
+    """Draw several arms from the plan in force."""
+    return send_json(await _answer_ask_many(await open_for_write(request, key, keyed, body), body))
 
 
 @router.post("/tell", summary="What came of a proposal", response_model=ToldAnswer)
-@hot(ROLE, TellBody, _told)
+@has_fast_path(ROLE, TellBody, _answer_tell)
 async def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> Response:
-    """Take in the reward of a proposal; the same again changes nothing."""
-    return sent(await _told(await opened(request, key, keyed, body), body))
+    """Record the reward of a proposal; the same reward again changes nothing."""
+    return send_json(await _answer_tell(await open_for_write(request, key, keyed, body), body))
 
 
 @router.post("/tell-many", summary="What came of several proposals", response_model=ToldAnswer)
-@hot(ROLE, TellManyBody, _told_many)
+@has_fast_path(ROLE, TellManyBody, _answer_tell_many)
 async def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> Response:
-    """Take in the rewards of several proposals: all, or none if one is wrong."""
-    return sent(await _told_many(await opened(request, key, keyed, body), body))
+    """Record the rewards of several proposals: all, or none if one is wrong."""
+    return send_json(await _answer_tell_many(await open_for_write(request, key, keyed, body), body))

@@ -1,20 +1,35 @@
-"""Draws that are made elsewhere: the plan to draw from, and the exposures that come back."""
+"""Draws at the edge: the plan to draw from without asking, and the exposures that come back."""
+
+import re
+from importlib.resources import files
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.experiment.draw.edge_plan import LASTS
-from orthobandit.service.api.assignments import sent
-from orthobandit.service.api.base import READS, WRITES, Key, experiment_of
-from orthobandit.service.api.requests import ExposuresBody
-from orthobandit.service.api.responses import ExposedAnswer, PlanAnswer
-from orthobandit.service.client.edge_script import SOURCE, shipped
+from orthobandit.experiment.draw.exposures import Exposed, Refusal
+from orthobandit.service.api.assignments import send_json
+from orthobandit.service.api.shared import (
+    LARGEST_ID,
+    MOST_ASKED,
+    READS,
+    WRITES,
+    Body,
+    Covariates,
+    Key,
+    Name,
+    experiment_of,
+    send_tagged,
+)
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.etags import tagged
-from orthobandit.service.http.fast_path import hot, opened
+from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.problem_kinds import PREFIX, kind_of
 
+Known = Annotated[list[float | None], Field(min_length=1, max_length=MOST_ASKED)]
 ROLE = "edge"
 router = APIRouter(
     prefix="/v1/experiments/{key}",
@@ -22,20 +37,118 @@ router = APIRouter(
     dependencies=[Depends(needs(ROLE))],
 )
 script = APIRouter(tags=["at the edge"])
-SCRIPT = shipped(SOURCE.read_text(encoding="utf-8"))
+SOURCE = files("orthobandit.service.client") / "edge.js"
+
+
+class ExposuresBody(Body):
+    """Draws under one plan, and what is known of their rewards: numbers, or lists of metrics by name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"plan": 1, "units": ["user-17", "user-18"], "arms": [2, 0], "rewards": [1.0, None]},
+            ]
+        }
+    )
+
+    plan: Annotated[int, Field(ge=1, le=LARGEST_ID, description="The number of the plan")]
+    units: Annotated[list[Name], Field(min_length=1, max_length=MOST_ASKED)]
+    arms: Annotated[
+        list[Annotated[int, Field(ge=0, le=LARGEST_ID)]],
+        Field(min_length=1, max_length=MOST_ASKED, description="Numbers of the arms that were drawn"),
+    ]
+    rewards: Annotated[
+        Known | Annotated[dict[Name, Known], Field(max_length=101)] | None,
+        Field(description="`null` where nothing is known yet"),
+    ] = None
+    covariates: Annotated[
+        list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each unit")
+    ] = None
+
+
+class PlanAnswer(BaseModel):
+    """The plan in force, for those who draw without asking."""
+
+    plan: int
+    labels: list[str] = Field(description="Of the arms")
+    probabilities: list[float] = Field(description="What arms are drawn from, in their order")
+    thresholds: list[float] = Field(
+        description="A unit has the first arm whose threshold lies beyond the unit's position"
+    )
+    salt: str = Field(description="Secret: positions are keyed hashes by it")
+    holdout: float = Field(description="Share of units that have the reference arm, whatever the plan")
+    holdout_salt: str
+    reference: int
+    lasts: float = Field(description="Seconds after which to ask for the plan again")
+
+
+class RefusedAnswer(BaseModel):
+    """An exposure that was not taken, or one of its rewards."""
+
+    index: int = Field(description="Its place among the units")
+    pointer: str = Field(description="What is wrong: a JSON pointer into the body")
+    type: str = Field(description="The kind of problem")
+    detail: str
+
+
+class ExposedAnswer(BaseModel):
+    """The result of posting exposures."""
+
+    taken: int = Field(description="Exposures that are new")
+    known: int = Field(description="Exposures that were posted before")
+    told: int = Field(description="Rewards that were taken, or had been told before")
+    refused: list[RefusedAnswer]
+
+    @classmethod
+    def of(cls, exposed: Exposed, *, is_named: bool) -> "ExposedAnswer":
+        """Return the result as plain values; `is_named` says whether rewards had names."""
+        refused = [
+            RefusedAnswer(
+                index=one.index,
+                pointer=_pointer(one, is_named=is_named),
+                type=PREFIX + kind_of(one.error),
+                detail=str(one.error),
+            )
+            for one in exposed.refused
+        ]
+        return cls(taken=exposed.taken, known=exposed.known, told=exposed.told, refused=refused)
+
+
+def _pointer(one: Refusal, *, is_named: bool) -> str:
+    if one.metric is None:
+        return f"#/arms/{one.index}"
+    name = one.metric.replace("~", "~0").replace("/", "~1")
+    return f"#/rewards/{name}/{one.index}" if is_named else f"#/rewards/{one.index}"
+
+
+def minify(source: str) -> str:
+    r"""Return a script without comments and needless space; its strings must contain neither.
+
+    Examples
+    --------
+    >>> minify('// Twice.\nconst twice = (x) => {\n  return 2 * x\n}\n')
+    'const twice=(x)=>{return 2*x}'
+    """
+    lines = [line.strip() for line in source.splitlines() if not line.strip().startswith("//")]
+    dense = re.sub(r" *([-+*/%=<>|&^?:;,{}()\[\]]) *", r"\1", "\n".join(filter(None, lines)))
+    return re.sub(r"\n(?=[})\]])|(?<=[,({\[])\n", "", dense)
+
+
+SCRIPT = minify(SOURCE.read_text(encoding="utf-8"))
 
 
 @router.get("/plan", summary="What to draw from", response_model=PlanAnswer, responses=READS)
 def plan(key: Key, request: Request) -> Response:
-    """Give the plan in force, and the secret by which units have their arms under it."""
+    """Give the plan in force, and the secret salt that assigns units to arms under it."""
     found = experiment_of(request, key).edge_plan()
     content = PlanAnswer.model_validate(found, from_attributes=True).model_dump_json().encode()
-    answer = tagged(request, content)
+    answer = send_tagged(request, content)
+    # Clients keep the plan until it is time to ask again; no proxy may, since it holds a secret.
     answer.headers["Cache-Control"] = f"private, max-age={LASTS:.0f}"
     return answer
 
 
-async def _exposed(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
+async def _answer_exposures(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
     found = await experiment.expose(
         body.plan, body.units, body.arms, body.rewards, covariates=body.covariates
     )
@@ -49,13 +162,13 @@ async def _exposed(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
     response_model=ExposedAnswer,
     responses=WRITES,
 )
-@hot(ROLE, ExposuresBody, _exposed)
+@has_fast_path(ROLE, ExposuresBody, _answer_exposures)
 async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
-    """Compute every draw again, take in those that are right, and say what is wrong with the others.
+    """Recompute every draw, record those that are right, and say what is wrong with the others.
 
     A unit that was posted before is the same exposure; post it again when its reward is known.
     """
-    return sent(await _exposed(await opened(request, key, keyed, body), body))
+    return send_json(await _answer_exposures(await open_for_write(request, key, keyed, body), body))
 
 
 @script.get(

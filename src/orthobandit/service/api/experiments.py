@@ -1,27 +1,301 @@
-"""Experiments: begin, list, look at, pause, resume and stop them."""
+"""Experiments: create, list, inspect, pause, resume and stop them."""
 
-from typing import Annotated
+import json
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
-from orthobandit.service.api.base import READS, WRITES, Key, experiment_of, registry_of
-from orthobandit.service.api.creation import begin
-from orthobandit.service.api.requests import CreateBody, EmptyBody, StopBody
-from orthobandit.service.api.responses import ExperimentAnswer, ExperimentsAnswer
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ExperimentExistsError, FeatureError
+from orthobandit.estimate import CovariateRegression
+from orthobandit.experiment import Experiment
+from orthobandit.experiment.arguments import settings_of
+from orthobandit.experiment.settings import (
+    REWARDS_REMEDY,
+    UNKNOWN,
+    Guardrail,
+    Metric,
+    Options,
+    RewardRange,
+    Silence,
+    Unknown,
+)
+from orthobandit.policy import AnytimeElimination
+from orthobandit.service.api.shared import (
+    MOST_ARMS,
+    READS,
+    WRITES,
+    Arm,
+    Arms,
+    Body,
+    EmptyBody,
+    Key,
+    Name,
+    experiment_of,
+    registry_of,
+    send_tagged,
+)
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.etags import tagged
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.registry import Registry
 
+Slug = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$"),
+    Field(description="Small letters, digits, `-`, `_` and `.`", examples=["signup-page"]),
+]
+Range = Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
+_RANGE: TypeAdapter[list[float]] = TypeAdapter(Range, config=ConfigDict(strict=True, allow_inf_nan=False))
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 ADMIN = [Depends(needs("admin"))]
 READ = [Depends(needs("read"))]
 
 
+def _range_or_unknown(given: Any, check: ValidatorFunctionWrapHandler) -> list[float] | Unknown:
+    """Return a range of rewards or "unknown"; whatever else is given, or nothing, names both options."""
+    if isinstance(given, list):  # what is wrong with it is then said of the number that is wrong
+        return _RANGE.validate_python(given)
+    try:
+        found: list[float] | Unknown = check(given)
+    except ValidationError:
+        what = "is not given" if given is None else "is neither a pair of numbers nor 'unknown'"
+        raise PydanticCustomError(
+            "rewards", "{words}", {"words": f"rewards {what}; {REWARDS_REMEDY}"}
+        ) from None
+    return found
+
+
+def _setting(name: str) -> Any:
+    """Return the description of a setting in the API's schema."""
+    text = Options.help_of(name)
+    return Field(description=text[0].upper() + text[1:])
+
+
+class MetricBody(Body):
+    """Another number that is told of proposals; see `orthobandit.Metric`."""
+
+    name: Name
+    rewards: Range | None = None
+    add: bool = Metric.add
+    delta: float = Metric.delta
+
+
+class GuardrailBody(Body):
+    """Retire an arm once it is proven worse than the reference arm by more than a margin."""
+
+    metric: Name
+    margin: float = Guardrail.margin
+    worse: Literal["higher", "lower"] = "higher"
+    harm: float | None = None
+
+
+class CreateBody(Body):
+    """An experiment to begin, with the settings of `orthobandit.Experiment.create`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "key": "signup-page",
+                    "arms": ["as it is", "short form", "with video"],
+                    "rewards": [0, 1],
+                    "window": "7d",
+                    "silence": "zero",
+                }
+            ]
+        }
+    )
+
+    key: Slug
+    arms: Annotated[
+        Arms,
+        Field(
+            min_length=2,
+            max_length=MOST_ARMS,
+            description="Labels, or objects with a label and features, all of one length",
+        ),
+    ]
+    rewards: Annotated[
+        Range | Unknown,
+        WrapValidator(_range_or_unknown),
+        Field(examples=[[0, 1], UNKNOWN]),
+        _setting("rewards"),
+    ]
+    delta: Annotated[float, Field(description="Chance that anything claimed is wrong")] = (
+        AnytimeElimination.delta
+    )
+    epsilon: Annotated[float, Field(description="Declare an arm within this of the best")] = (
+        AnytimeElimination.epsilon
+    )
+    goal: Literal["identify", "earn"] = "identify"
+    covariates: Annotated[
+        list[Name] | None, Field(min_length=1, max_length=100, description="Names that forecasts use")
+    ] = None
+    window: Annotated[Annotated[str, StringConstraints(max_length=40)] | float | None, _setting("window")] = (
+        Options.window
+    )
+    silence: Annotated[Silence, _setting("silence")] = Options.silence
+    sticky: Annotated[bool, _setting("sticky")] = Options.sticky
+    reference: Annotated[Name | None, Field(description="A label; the first arm by default")] = None
+    holdout: Annotated[float, _setting("holdout")] = Options.holdout
+    objective: Annotated[Name, _setting("objective")] = Options.objective
+    add: Annotated[bool, _setting("add")] = Options.add
+    metrics: Annotated[list[MetricBody], _setting("metrics")] = Field([], max_length=100)
+    guardrails: Annotated[list[GuardrailBody], _setting("guardrails")] = Field([], max_length=100)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_rewards_said(cls, data: Any) -> Any:
+        """Let the check of `rewards` report that it is missing: it says what to give instead."""
+        return {"rewards": None} | data if isinstance(data, dict) else data
+
+
+class StopBody(Body):
+    """Why an experiment is ended."""
+
+    reason: Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+
+class ExperimentAnswer(BaseModel):
+    """An experiment's settings and progress."""
+
+    key: str
+    status: str
+    arms: list[str]
+    retired: list[str]
+    reference: str
+    metrics: list[str] = Field(description="Names, the objective first")
+    window: float | None = Field(description="Seconds; null without one")
+    silence: str
+    sticky: bool
+    holdout: float
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    advice: str
+
+    @classmethod
+    def of(cls, key: str, experiment: Experiment) -> "ExperimentAnswer":
+        """Return an experiment's settings and progress. The key of its draws is secret and left out."""
+        settings = experiment.settings
+        report = experiment.report()
+        return cls(
+            key=key,
+            status=report.status,
+            arms=[arm.label for arm in report.arms],
+            retired=[arm.label for arm in report.arms if arm.is_retired],
+            reference=report.reference,
+            metrics=list(settings.names),
+            # JSON has no infinity.
+            window=settings.window if np.isfinite(settings.window) else None,
+            silence=settings.silence,
+            sticky=settings.sticky,
+            holdout=settings.holdout,
+            proposals=report.proposals,
+            settled=report.settled,
+            awaited=report.awaited,
+            leader=report.leader,
+            declared=report.declared,
+            advice=report.advice,
+        )
+
+
+class ExperimentsAnswer(BaseModel):
+    """Keys of experiments, in order."""
+
+    keys: list[str]
+    next: str | None = Field(description="Give it as `after` for those that follow; null at the end")
+
+
+def begin_experiment(registry: Registry, body: CreateBody, *, is_repeatable: bool = False) -> Experiment:
+    """Create the experiment that a request describes.
+
+    Parameters
+    ----------
+    registry : Registry
+    body : CreateBody
+    is_repeatable : bool
+        Whether an existing experiment with the same settings is returned instead of an error.
+    """
+    arms = arms_of(body.arms)
+    policy = policy_of(body)
+    options = options_of(body)
+    try:
+        return registry.create(body.key, arms, policy, options)
+    except ExperimentExistsError:
+        # Whoever repeats a request, its first answer lost, must get the experiment and not a conflict.
+        found = registry.settings(body.key)
+        # The key of the draws is random: it is taken from the existing one, to compare all the rest.
+        wanted = settings_of(arms, policy, replace(options, key=found["key"])).to_json()
+        if not is_repeatable or json.loads(json.dumps(wanted)) != found:
+            raise
+        return registry.get(body.key)
+
+
+def arms_of(given: list[str] | list[Arm]) -> ArmSet:
+    """Return the arm set that labels, or labels and features, describe."""
+    labels = [arm.label if isinstance(arm, Arm) else arm for arm in given]
+    rows = [arm.features for arm in given if isinstance(arm, Arm)]
+    if not rows:
+        return ArmSet.one_hot(len(labels), labels)
+    for arm, row in zip(labels, rows, strict=True):
+        if len(row) != len(rows[0]):
+            raise FeatureError(
+                f"arms {labels[0]!r} and {arm!r} have {len(rows[0])} and {len(row)} features; give as many"
+            )
+    return ArmSet(rows, labels)
+
+
+def policy_of(body: CreateBody) -> AnytimeElimination:
+    """Return the policy that a request asks for."""
+    chosen: dict[str, Any] = {"delta": body.delta, "epsilon": body.epsilon, "goal": body.goal}
+    if body.covariates is not None:
+        chosen["baseline"] = CovariateRegression(names=tuple(body.covariates))
+    return AnytimeElimination(rewards=range_of(body.rewards), **chosen)
+
+
+def range_of(given: list[float] | Unknown | None) -> RewardRange | None:
+    """Return the range of rewards as a pair, or None if it is unknown."""
+    return None if given is None or given == UNKNOWN else (float(given[0]), float(given[1]))
+
+
+def options_of(body: CreateBody) -> Options:
+    """Return the options of :meth:`Experiment.create` beside arms and policy."""
+    return Options(
+        rewards=range_of(body.rewards) or UNKNOWN,
+        window=body.window,
+        silence=body.silence,
+        sticky=body.sticky,
+        reference=Options.reference if body.reference is None else body.reference,
+        holdout=body.holdout,
+        objective=body.objective,
+        add=body.add,
+        metrics=[Metric(one.name, range_of(one.rewards), one.add, one.delta) for one in body.metrics],
+        guardrails=[Guardrail(**one.model_dump()) for one in body.guardrails],
+    )
+
+
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
 def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
-    """Begin an experiment that is kept in the database; with a key, one that is so already is answered."""
-    made = begin(registry_of(request), body, is_repeatable=keyed.key is not None)
+    """Create an experiment. With an `Idempotency-Key`, one that exists as described is answered."""
+    made = begin_experiment(registry_of(request), body, is_repeatable=keyed.key is not None)
     response.headers["Location"] = f"/v1/experiments/{body.key}"
     return ExperimentAnswer.of(body.key, made)
 
@@ -35,9 +309,10 @@ def listed(
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")] = "",
 ) -> Response:
     """List the keys of experiments in order, `limit` at a time."""
+    # One more than asked for tells whether there are any left.
     keys = registry_of(request).page(limit + 1, after)
     more = keys[limit - 1] if len(keys) > limit else None
-    return tagged(request, ExperimentsAnswer(keys=keys[:limit], next=more).model_dump_json().encode())
+    return send_tagged(request, ExperimentsAnswer(keys=keys[:limit], next=more).model_dump_json().encode())
 
 
 @router.get(
@@ -48,14 +323,14 @@ def listed(
     dependencies=READ,
 )
 def shown(key: Key, request: Request) -> Response:
-    """Say what an experiment was set up with, and how far it is."""
+    """Give an experiment's settings and progress."""
     answer = ExperimentAnswer.of(key, experiment_of(request, key))
-    return tagged(request, answer.model_dump_json().encode())
+    return send_tagged(request, answer.model_dump_json().encode())
 
 
 @router.post("/{key}/pause", summary="Take no more questions", responses=WRITES, dependencies=ADMIN)
 def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
-    """Refuse to be asked until it is resumed; rewards are still taken."""
+    """Take no more questions until it is resumed; rewards are still taken."""
     experiment = experiment_of(request, key)
     keyed.once(experiment).pause()
     return ExperimentAnswer.of(key, experiment)

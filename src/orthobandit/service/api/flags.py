@@ -1,36 +1,193 @@
-"""Flags for OpenFeature's SDKs, and the events that they track."""
+"""Experiments as feature flags, and the events that flag clients track.
+
+This is the OpenFeature Remote Evaluation Protocol (OFREP). A flag is an experiment, a variant is an arm, and
+the targeting key is the unit, so that every OpenFeature SDK can ask. Errors have OFREP's codes, by which SDKs
+fall back to the caller's default.
+"""
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
     InputError,
+    OrthobanditError,
     UnknownExperimentError,
     UnknownProposalError,
 )
+from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
-from orthobandit.service.api.base import NOT_MODIFIED, WRITES, Key, documented, experiment_of, registry_of
-from orthobandit.service.api.ofrep import NotEvaluatedError, all_evaluated, evaluated, failure
-from orthobandit.service.api.requests import EvaluateBody, TrackBody
-from orthobandit.service.api.responses import BulkAnswer, FlagAnswer, FlagProblem, TrackAnswer
+from orthobandit.service.api.shared import (
+    LONGEST_NAME,
+    NOT_MODIFIED,
+    WRITES,
+    Body,
+    Key,
+    Name,
+    document_problems,
+    experiment_of,
+    registry_of,
+    send_tagged,
+)
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.etags import tagged
 from orthobandit.service.http.idempotency import Once
 
+TARGETING_KEY = "targetingKey"
+MISSING = "TARGETING_KEY_MISSING"
+INVALID = "INVALID_CONTEXT"
+Flag = dict[str, Any]
 MOST_FLAGS = 1_000  # experiments that are evaluated at once
 
 
+class EvaluateBody(BaseModel):
+    """A context of OpenFeature: who it is about, and attributes that covariates are taken from."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"context": {"targetingKey": "user-17"}}]})
+
+    context: dict[str, Any] = {}
+
+
+class TrackBody(Body):
+    """An event of a unit; its name is that of a metric."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"unit": "user-17", "event": "reward", "value": 1.0}]}
+    )
+
+    unit: Name
+    event: Annotated[Name, Field(description="The name of a metric, `reward` where there is no other")]
+    value: float = 1.0
+    experiment: Annotated[Name | None, Field(description="Its key; all by default")] = None
+
+
+class FlagAnswer(BaseModel):
+    """A flag of OFREP that was evaluated."""
+
+    key: str
+    value: str = Field(description="The label of the arm")
+    reason: str
+    variant: str
+    metadata: dict[str, bool | int | str] = Field(description="The proposal's `id` and its plan's number")
+
+
+class FlagProblem(BaseModel):
+    """Why a flag of OFREP cannot be evaluated."""
+
+    key: str | None = None
+    errorCode: str  # noqa: N815
+    errorDetails: str  # noqa: N815
+
+
+class BulkAnswer(BaseModel):
+    """All flags of OFREP that can be evaluated."""
+
+    flags: list[FlagAnswer | FlagProblem]
+
+
+class TrackAnswer(BaseModel):
+    """Which experiments took an event, and why others refused it."""
+
+    told: list[str]
+    refused: dict[str, str]
+
+
+class NotEvaluatedError(OrthobanditError):
+    """A context that cannot be evaluated.
+
+    Parameters
+    ----------
+    code : str
+        OFREP's ``errorCode``.
+    message : str
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def unit_of(context: dict[str, Any]) -> str:
+    """Return the unit that a context is about."""
+    unit = context.get(TARGETING_KEY)
+    if unit is None or unit == "":
+        raise NotEvaluatedError(MISSING, f"give the user or visitor as {TARGETING_KEY!r} in the context")
+    if not isinstance(unit, str) or len(unit) > LONGEST_NAME or not unit.isprintable():
+        raise NotEvaluatedError(
+            INVALID, f"{TARGETING_KEY!r} must be printable text of at most {LONGEST_NAME} characters"
+        )
+    return unit
+
+
+def evaluate_flag(key: str, experiment: Experiment, context: dict[str, Any]) -> Flag:
+    """Return a flag: the arm of the context's unit, drawn now if it has none."""
+    proposal = experiment.ask(unit=unit_of(context), covariates=_covariates(experiment, context))
+    return {
+        "key": key,
+        "value": proposal.label,
+        "reason": "SPLIT",
+        "variant": proposal.label,
+        "metadata": {"proposal": proposal.id, "plan": proposal.plan, "held": bool(proposal.held)},
+    }
+
+
+def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
+    """Return the covariates of an experiment from the context's attributes."""
+    baseline = getattr(experiment.settings.policy, "baseline", None)
+    if not isinstance(baseline, CovariateRegression):
+        return None
+    found = {}
+    for name in baseline.names:
+        value = context.get(name)
+        # In Python a bool is an int, and NaN and infinity are floats.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+            raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}, a covariate")
+        found[name] = float(value)
+    return found
+
+
+def describe_failure(key: str | None, error: OrthobanditError) -> Flag:
+    """Return OFREP's error for a flag that cannot be evaluated."""
+    if isinstance(error, NotEvaluatedError):
+        code = error.code
+    elif isinstance(error, UnknownExperimentError):
+        code = "FLAG_NOT_FOUND"
+    else:
+        code = INVALID if isinstance(error, InputError) else "GENERAL"
+    said = {"errorCode": code, "errorDetails": str(error)}
+    return said if key is None else {"key": key, **said}
+
+
+def evaluate_flags(experiments: dict[str, Experiment], context: dict[str, Any]) -> list[Flag]:
+    """Return the flags of all experiments that can be asked.
+
+    Those that are paused or stopped are left out, and so are those that draw anew at every visit: SDKs ask
+    for all flags again and again.
+    """
+    unit_of(context)
+    flags = []
+    for key, experiment in experiments.items():
+        if not experiment.settings.sticky:
+            continue
+        try:
+            flags.append(evaluate_flag(key, experiment, context))
+        except ClosedError:
+            continue
+        except (NotEvaluatedError, InputError) as error:
+            flags.append(describe_failure(key, error))
+    return flags
+
+
 class OFREPRoute(APIRoute):
-    """A route that says in OFREP's words what is wrong with a body."""
+    """A route that answers an invalid body with OFREP's error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
@@ -40,6 +197,7 @@ class OFREPRoute(APIRoute):
             try:
                 return await answer(request)
             except (RequestValidationError, HTTPException) as error:
+                # SDKs read OFREP's errors for what they sent; tokens and the like stay problem documents.
                 if isinstance(error, HTTPException) and error.status_code != 400:
                     raise
                 message = 'the body must be JSON such as {"context": {"targetingKey": "user-17"}}'
@@ -49,11 +207,17 @@ class OFREPRoute(APIRoute):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    **documented(401, 403, 413, 415, 422, 500, 503),
+    **document_problems(401, 403, 413, 415, 422, 500, 503),
     400: {"description": "The flag cannot be evaluated", "model": FlagProblem},
 }
+
+
 ALLOWED = [Depends(needs("ask-tell"))]
+
+
 router = APIRouter(tags=["feature flags"], dependencies=ALLOWED, responses=PROBLEMS, route_class=OFREPRoute)
+
+
 tracking = APIRouter(tags=["feature flags"], dependencies=ALLOWED, responses=WRITES)
 
 
@@ -64,13 +228,13 @@ tracking = APIRouter(tags=["feature flags"], dependencies=ALLOWED, responses=WRI
     responses={404: {"description": "There is no such experiment", "model": FlagProblem}},
 )
 def evaluate(key: Key, body: EvaluateBody, request: Request) -> JSONResponse:
-    """Draw an arm for the context's unit, or give it the one that it has."""
+    """Give the arm of the context's unit, drawn now if it has none."""
     try:
-        return JSONResponse(evaluated(key, experiment_of(request, key), body.context))
+        return JSONResponse(evaluate_flag(key, experiment_of(request, key), body.context))
     except UnknownExperimentError as error:
-        return JSONResponse(failure(key, error), 404)
+        return JSONResponse(describe_failure(key, error), 404)
     except (NotEvaluatedError, ClosedError, InputError) as error:
-        return JSONResponse(failure(key, error), 400)
+        return JSONResponse(describe_failure(key, error), 400)
 
 
 @router.post(
@@ -80,17 +244,17 @@ def evaluate(key: Key, body: EvaluateBody, request: Request) -> JSONResponse:
     responses=NOT_MODIFIED,
 )
 def evaluate_all(body: EvaluateBody, request: Request) -> Response:
-    """Draw an arm of every open experiment whose units keep theirs; what was drawn before stays."""
+    """Give the unit's arm in every open, sticky experiment, drawn now where it has none."""
     try:
-        flags = all_evaluated(_all(request), body.context)
+        flags = evaluate_flags(_all(request), body.context)
     except NotEvaluatedError as error:
-        return JSONResponse(failure(None, error), 400)
-    return tagged(request, json.dumps({"flags": flags}).encode())
+        return JSONResponse(describe_failure(None, error), 400)
+    return send_tagged(request, json.dumps({"flags": flags}).encode())
 
 
 @tracking.post("/v1/track", summary="An event of a unit, as a reward")
 def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
-    """Tell an event to the experiments that have a metric of its name and know the unit.
+    """Record an event in the experiments that have a metric of its name and know the unit.
 
     Without `experiment`, those that refuse it, because their window has passed or for its value, are named in
     the answer; with it, a refusal is a problem as any other.
@@ -123,6 +287,6 @@ def _all(request: Request) -> dict[str, Experiment]:
     for key in registry.page(MOST_FLAGS):
         try:
             found[key] = registry.get(key)
-        except ConflictError:  # of a policy that only its own program knows
+        except ConflictError:  # its policy comes from a package that is not installed here
             continue
     return found

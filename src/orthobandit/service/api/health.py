@@ -1,13 +1,32 @@
-"""Whether the server is well."""
+"""Health of the server: alive, ready, and metrics for Prometheus."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated, Any
 
-from orthobandit.service.api.base import documented, registry_of
-from orthobandit.service.api.responses import HealthAnswer
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+
+from orthobandit.service.api.shared import document_problems, registry_of
+from orthobandit.service.background.watch import reports
+from orthobandit.service.http.auth import BEARER, needs
+from orthobandit.service.http.observability import experiment_families, render_metrics
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.warm_up import Preparing
 
+LOOPBACK = ("127.0.0.1", "::1")
+TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
 router = APIRouter(tags=["health"])
+
+
+class HealthAnswer(BaseModel):
+    """Whether the server is well."""
+
+    status: str
 
 
 @router.get("/healthz", summary="Is the process alive?")
@@ -16,13 +35,44 @@ async def healthz() -> HealthAnswer:
     return HealthAnswer(status="alive")
 
 
-@router.get("/readyz", summary="Can experiments be asked and told?", responses=documented(503))
+@router.get("/readyz", summary="Can experiments be asked and told?", responses=document_problems(503))
 def readyz(request: Request) -> HealthAnswer:
-    """Answer once all is compiled that draws and plans, and the database answers."""
+    """Answer once the warm-up is over and the database can be read."""
     preparing: Preparing = request.app.state.preparing
     if preparing.has_failed:
-        raise Problem("unavailable", "not ready: what draws and plans could not be compiled; see the log")
+        raise Problem(
+            "unavailable", "not ready: the numerical code could not be compiled; see the server's log"
+        )
     if not preparing.is_done:
-        raise Problem("unavailable", "not ready: what draws and plans is compiled, which may take a minute")
+        raise Problem(
+            "unavailable", "not ready: the numerical code is being compiled, which may take a minute"
+        )
     registry_of(request).check()
     return HealthAnswer(status="ready")
+
+
+async def check_may_scrape(
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> None:
+    """Admit tokens that may read, and this machine if the server was started with `--open-metrics`."""
+    # Behind a proxy the client is the one that the proxy names, not the proxy.
+    here = request.client is not None and request.client.host in LOOPBACK
+    if not (here and request.app.state.open_metrics):
+        await needs("read")(request, given)
+
+
+scraping = APIRouter(tags=["health"], dependencies=[Depends(check_may_scrape)])
+
+
+@scraping.get(
+    "/metrics",
+    summary="Numbers for Prometheus",
+    response_class=Response,
+    responses=TEXT | document_problems(401, 403, 500),
+)
+async def metrics(request: Request) -> Response:
+    """Give counts and latencies of requests, and the state of experiments, in Prometheus's text format."""
+    state = request.app.state
+    found = await run_in_threadpool(reports, state.looks)
+    families = experiment_families(found, len(found or ()))
+    return Response(render_metrics(state.metrics.families(), families), media_type=CONTENT_TYPE_LATEST)

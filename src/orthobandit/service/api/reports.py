@@ -1,4 +1,4 @@
-"""What is known: the report, the certificate, and every proposal as a table."""
+"""Reports, certificates, and every proposal as a table."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
-from orthobandit.service.api.base import READS, Key, documented, experiment_of
-from orthobandit.service.api.responses import ReportAnswer
+from orthobandit.experiment.report.report import Report
+from orthobandit.service.api.shared import READS, Key, document_problems, experiment_of, send_tagged
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.etags import tagged
 
 router = APIRouter(
     prefix="/v1/experiments/{key}",
@@ -30,36 +30,97 @@ FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
+class ArmAnswer(BaseModel):
+    """One arm of a report."""
+
+    label: str
+    settled: int
+    silent: int
+    probability: float
+    is_active: bool
+    is_retired: bool
+    gap: float | None
+    low: float | None
+    high: float | None
+
+
+class MetricAnswer(BaseModel):
+    """One metric of a report: gap, low and high of each arm."""
+
+    name: str
+    mode: str
+    certainty: float
+    gaps: list[list[float | None]]
+    provisional: int
+    stood_in: int
+
+
+class ReportAnswer(BaseModel):
+    """What is known now, and what to do; see `orthobandit.experiment.report.report.Report`."""
+
+    advice: str
+    status: str
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    epsilon: float | None
+    certainty: float
+    mode: str
+    joint: float = Field(description="Probability that claims and the objective's intervals hold together")
+    reference: str
+    arms: list[ArmAnswer]
+    metrics: list[MetricAnswer]
+    holdout: list[list[str | float | None]]
+    unused: int
+    warnings: list[str]
+    alarms: list[str] = Field(
+        description="Why claims cannot be believed: contradiction, sample-ratio, missing, drift"
+    )
+    retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
+    held: str | None = Field(description="The arm that won while a guardrail has not cleared it")
+    guardrails: list[str] = Field(description="What each guardrail does and knows")
+    head: str | None = Field(description="Hash over the log so far, which certificates must go on from")
+
+    @classmethod
+    def of(cls, report: Report) -> "ReportAnswer":
+        """Return a report as plain values."""
+        return cls.model_validate(report.to_json())
+
+
 @router.get("/report", summary="What to do now", response_model=ReportAnswer, responses=PAGE)
 def report(key: Key, request: Request) -> Response:
-    """Say what is known now, as JSON, or as a page for browsers (``Accept: text/html``)."""
+    """Give the report as JSON, or as a page for browsers (``Accept: text/html``)."""
     found = experiment_of(request, key).report()
     accepted = request.headers.get("accept", "")
     if "text/html" in accepted and "application/json" not in accepted:
-        answer = tagged(request, found.to_html().encode(), "text/html")
+        answer = send_tagged(request, found.to_html().encode(), "text/html")
+        # The page needs its own styles and nothing else: labels of arms cannot smuggle in a script.
         answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
         return answer
-    return tagged(request, ReportAnswer.of(found).model_dump_json().encode())
+    return send_tagged(request, ReportAnswer.of(found).model_dump_json().encode())
 
 
 @router.get("/certificate", summary="What the decision rests on", response_model=dict[str, Any])
 def certificate(key: Key, request: Request) -> Response:
     """Give plans, tallies and the claim, for ``orthobandit verify``; no user's data are in it."""
     document = experiment_of(request, key).certificate().document
-    return tagged(request, json.dumps(document, allow_nan=False).encode())
+    return send_tagged(request, json.dumps(document, allow_nan=False).encode())
 
 
 @router.get(
     "/export",
     summary="Every proposal as a table",
     response_class=FileResponse,
-    responses=FILES | documented(501),
+    responses=FILES | document_problems(501),
 )
 def export(
     key: Key, request: Request, kind: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv"
 ) -> FileResponse:
     """Give every proposal with its probabilities, forecasts and rewards as CSV or Parquet."""
     experiment = experiment_of(request, key)
+    # A file, not a stream: an error in the middle must not look like a whole table.
     folder = Path(mkdtemp(prefix="orthobandit-"))
     path = folder / f"export.{kind}"
     try:
@@ -67,7 +128,7 @@ def export(
     except BaseException:
         _remove(folder)
         raise
-    # Removed once it is sent.
+    # The folder is removed once the file is sent.
     return FileResponse(
         path,
         media_type=TABLES[kind],

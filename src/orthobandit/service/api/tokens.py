@@ -1,13 +1,12 @@
 """Tokens: make, list and revoke them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from orthobandit.service.api.base import documented
-from orthobandit.service.api.requests import TokenBody
-from orthobandit.service.api.responses import NewTokenAnswer, TokenAnswer, TokensAnswer
+from orthobandit.service.api.shared import Body, document_problems
 from orthobandit.service.http.auth import Tokens, needs
 from orthobandit.service.http.problems import Problem
 
@@ -15,8 +14,38 @@ router = APIRouter(
     prefix="/v1/tokens",
     tags=["tokens"],
     dependencies=[Depends(needs("admin"))],
-    responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 500, 503),
+    responses=document_problems(400, 401, 403, 404, 409, 413, 415, 422, 500, 503),
 )
+
+
+class TokenBody(Body):
+    """A token to make."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "ask-tell", "name": "web servers"}]})
+
+    role: Literal["admin", "ask-tell", "read", "edge"]
+    name: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+
+class TokenAnswer(BaseModel):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    role: str
+    at: float = Field(description="When it was made, in seconds since the epoch")
+
+
+class NewTokenAnswer(TokenAnswer):
+    """A token that was just made; its text is never shown again."""
+
+    token: str
+
+
+class TokensAnswer(BaseModel):
+    """All tokens, the oldest first."""
+
+    tokens: list[TokenAnswer]
 
 
 def _tokens(request: Request) -> Tokens:
@@ -28,7 +57,7 @@ def _tokens(request: Request) -> Tokens:
 
 @router.post("", status_code=201, summary="Make a token")
 def make(body: TokenBody, request: Request) -> NewTokenAnswer:
-    """Make a token; its text is in this answer, and never shown again."""
+    """Make a token; its text is in this answer only."""
     token, text = _tokens(request).make(body.role, body.name)
     return NewTokenAnswer(**token._asdict(), token=text)
 
@@ -43,6 +72,7 @@ def listed(request: Request) -> TokensAnswer:
 def revoke(id: Annotated[str, Path(max_length=200)], request: Request) -> None:  # noqa: A002
     """Revoke a token; all servers refuse it within 5 seconds. The last admin's stays."""
     tokens = _tokens(request)
+    # Without an admin nobody could make another token over HTTP.
     admins = [one.id for one in tokens.all() if one.role == "admin"]
     if admins == [id]:
         raise Problem("conflict", f"{id!r} is the last token of an admin; make another first")

@@ -8,11 +8,9 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from orthobandit.service.api.base import documented
-from orthobandit.service.api.requests import Body, EmptyBody
-from orthobandit.service.background.keeper import sent
-from orthobandit.service.background.webhooks.news import KINDS, message
-from orthobandit.service.background.webhooks.outbox import Outbox
+from orthobandit.service.api.shared import Body, EmptyBody, document_problems
+from orthobandit.service.background.webhook_messages import send_signed
+from orthobandit.service.background.webhooks import KINDS, Outbox, write_message
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.problems import Problem
 
@@ -20,7 +18,7 @@ router = APIRouter(
     prefix="/v1/webhooks",
     tags=["webhooks"],
     dependencies=[Depends(needs("admin"))],
-    responses=documented(400, 401, 403, 404, 413, 415, 422, 500, 503),
+    responses=document_problems(400, 401, 403, 404, 413, 415, 422, 500, 503),
 )
 Name = Annotated[str, Path(max_length=200)]
 
@@ -55,14 +53,14 @@ class WebhooksAnswer(BaseModel):
 
 
 class TestAnswer(BaseModel):
-    """What came of a message for a test."""
+    """The receiver's answer to a test message."""
 
     status: int | None
     answer: str
 
 
 class DeliveryAnswer(BaseModel):
-    """One message, and what came of it so far."""
+    """One message and its result so far."""
 
     news: str = Field(description="The `webhook-id`")
     kind: str
@@ -90,7 +88,7 @@ def _unknown(name: str) -> Problem:
 
 @router.post("", status_code=201, summary="Make a webhook")
 def make(body: WebhookBody, request: Request) -> NewWebhookAnswer:
-    """Make a webhook, which is told what happens from now on; its secret is in this answer alone."""
+    """Make a webhook for what happens from now on; its secret is in this answer only."""
     made, secret = _outbox(request).make(body.url, body.kinds or ())
     return NewWebhookAnswer(**made._asdict(), secret=secret)
 
@@ -103,21 +101,21 @@ def listed(request: Request) -> WebhooksAnswer:
 
 @router.delete("/{id}", status_code=204, summary="Remove a webhook", response_class=Response)
 def remove(id: Name, request: Request) -> None:  # noqa: A002
-    """Remove a webhook, and what it was still to be told."""
+    """Remove a webhook and its waiting messages."""
     if not _outbox(request).remove(id):
         raise _unknown(id)
 
 
 @router.post("/{id}/test", summary="Send a message for a test")
 def tried(id: Name, request: Request, _: EmptyBody | None = None) -> TestAnswer:  # noqa: A002
-    """Send a message of the type `webhook.test` now, and say what came of it."""
+    """Send a message of the type `webhook.test` now, and give the receiver's answer."""
     outbox = _outbox(request)
     found = outbox.secret(id)
     if found is None:
         raise _unknown(id)
     url, secret = found
-    body = message("webhook.test", time.time(), {"webhook": id})
-    status, answer = sent(url, secret, f"msg_test_{token_hex(8)}", body, anywhere=outbox.anywhere)
+    body = write_message("webhook.test", time.time(), {"webhook": id})
+    status, answer = send_signed(url, secret, f"msg_test_{token_hex(8)}", body, anywhere=outbox.anywhere)
     return TestAnswer(status=status, answer=answer)
 
 
@@ -127,7 +125,7 @@ def deliveries(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveriesAnswer:
-    """Say what came of the newest messages of a webhook."""
+    """List the newest messages of a webhook and their results."""
     outbox = _outbox(request)
     if outbox.secret(id) is None:
         raise _unknown(id)

@@ -1,1 +1,1 @@
-"""What one server does for all by the clock: settling, watching, webhooks."""
+"""Work by the clock: one server of a database settles, watches and sends webhooks for all."""

@@ -1,32 +1,109 @@
-"""What one server does for all, by the clock: settle and re-plan, notice what happened, send webhooks.
+"""The keeper: the one server of a database that settles, re-plans and sends webhooks by the clock.
 
 Whoever asks or tells re-plans as well, when a batch is complete: under the experiment's own lock, so that
 each plan is written once. But where nobody asks, windows pass unnoticed; the keeper notices.
 """
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from threading import Event, Thread
 
-from orthobandit.errors import OrthobanditError
-from orthobandit.service.background.lock import KeeperLock
-from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhooks.news import news_of
-from orthobandit.service.background.webhooks.outbox import Due, Outbox
-from orthobandit.service.background.webhooks.sending import Answer, post
-from orthobandit.service.background.webhooks.signing import headers
-from orthobandit.service.http.metrics import Metrics
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
 
+from orthobandit.errors import OrthobanditError
+from orthobandit.experiment.store.sql.dialects import address, connected, file_of
+from orthobandit.service.background.watch import Looks
+from orthobandit.service.background.webhook_messages import Answer, send_signed
+from orthobandit.service.background.webhooks import Due, Outbox, find_news
+from orthobandit.service.http.observability import Metrics
+
+LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
+PATIENCE = 5.0  # seconds
 LOG = logging.getLogger("orthobandit.service")
 EVERY = 5.0  # seconds between two rounds
-SENDERS = 4  # messages that are under way at once
+SENDERS = 4  # webhooks that are sent at the same time
+
+
+class KeeperLock:
+    """A lock that one server of a database holds, released when its process ends in any way.
+
+    In PostgreSQL it is an advisory lock on a connection of its own, which the database releases when the
+    connection breaks. For a SQLite file it is SQLite's lock on an empty file beside it, which the system
+    releases with the process. Other databases have no lock, and every server takes itself for the keeper:
+    nothing is counted or stored twice then either, but webhooks may be sent twice.
+
+    Parameters
+    ----------
+    where : str or Path
+    """
+
+    def __init__(self, where: object) -> None:
+        url = address(str(where))
+        self._file = file_of(url)
+        self._engine: Engine | None = None
+        if url.get_backend_name() == "postgresql":
+            self._engine = connected(url, PATIENCE)
+        self._connection: Connection | None = None
+        self._beside: sqlite3.Connection | None = None
+
+    def is_held(self) -> bool:
+        """Tell whether this process holds the lock, after trying to get it."""
+        if self._engine is not None:
+            return self._is_held_in_postgresql(self._engine)
+        if self._file is not None:
+            return self._beside is not None or self._is_locked_beside(f"{self._file}-keeper")
+        return True
+
+    def _is_held_in_postgresql(self, engine: Engine) -> bool:
+        try:
+            if self._connection is not None:
+                self._connection.execute(sa.text("SELECT 1"))  # broken, if the lock is lost
+                return True
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            if connection.execute(sa.select(sa.func.pg_try_advisory_lock(LOCK))).scalar():
+                self._connection = connection
+                return True
+            connection.close()
+        except sa.exc.SQLAlchemyError:
+            self._drop()
+        return False
+
+    def _is_locked_beside(self, path: str) -> bool:
+        # Taken by the keeper's thread, and released by another once that has ended.
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            connection.close()
+            return False
+        self._beside = connection
+        return True
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(sa.exc.SQLAlchemyError):
+                self._connection.invalidate()
+                self._connection.close()
+            self._connection = None
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._drop()
+        if self._beside is not None:
+            self._beside.close()
+            self._beside = None
+        if self._engine is not None:
+            self._engine.dispose()
 
 
 class Keeper:
-    """A thread that works while this process holds the lock, and tries to get it while it does not.
+    """A thread that does the work while this process holds the lock, and otherwise tries to get the lock.
 
     Parameters
     ----------
@@ -61,7 +138,7 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and let another server take over."""
+        """Stop, and let another server take over."""
         self._is_over.set()
         self._thread.join()
         self._lock.release()
@@ -79,14 +156,14 @@ class Keeper:
                 LOG.error("the keeper failed", exc_info=error)
 
     def round(self) -> bool:
-        """Do all there is to do now; return whether this process is the keeper."""
+        """Do one round of work; return whether this process is the keeper."""
         self._metrics.is_keeper = self._lock.is_held()
         if not self._metrics.is_keeper:
             self._known.clear()
             return False
         now = self._clock()
         found = self._looks.all()
-        news = chain.from_iterable(news_of(key, look, now) for key, look in found.items())
+        news = chain.from_iterable(find_news(key, look, now) for key, look in found.items())
         fresh = [one for one in news if one.id not in self._known]
         if fresh:
             self._outbox.add(fresh)
@@ -98,17 +175,11 @@ class Keeper:
         if not due:
             return
         with ThreadPoolExecutor(SENDERS) as pool:
-            for one, answer in zip(due, pool.map(self._sent, due), strict=True):
+            for one, answer in zip(due, pool.map(self._send_one, due), strict=True):
                 if answer is not None:
                     self._metrics.webhooks[self._outbox.settle(one, answer, self._clock())] += 1
 
-    def _sent(self, due: Due) -> Answer | None:
+    def _send_one(self, due: Due) -> Answer | None:
         if self._is_over.is_set():
             return None  # the next keeper sends it
-        return sent(due.url, due.secret, due.news, due.body, anywhere=self._outbox.anywhere)
-
-
-def sent(url: str, secret: str, name: str, text: str, *, anywhere: bool) -> Answer:
-    """Sign a message and send it."""
-    body = text.encode()
-    return post(url, headers(secret, name, int(time.time()), body), body, anywhere=anywhere)
+        return send_signed(due.url, due.secret, due.news, due.body, anywhere=self._outbox.anywhere)

@@ -1,4 +1,4 @@
-"""How all experiments of a database stand, looked at again only where something may have changed."""
+"""Reports of all experiments of a database, renewed only where something may have changed."""
 
 import logging
 import time
@@ -14,12 +14,12 @@ from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")
-MOST = 1_000  # experiments that are looked at, the newest
+MOST = 1_000  # newest experiments that are watched
 AGAIN = 30.0  # seconds after which proposals that wait may have been settled by the clock alone
 
 
 class Look(NamedTuple):
-    """How an experiment stood when it was looked at last.
+    """The latest report of an experiment.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Newest(NamedTuple):
 
 
 class Looks:
-    """Reports of all experiments, made anew when their logs have grown or their windows may have passed.
+    """Reports of all experiments, renewed when their logs have grown or their windows may have passed.
 
-    To make a report settles what the clock has settled, and with it puts the next plan into force.
+    Making a report settles proposals whose window has passed, which may put the next plan into force.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Looks:
         self._lock = Lock()
 
     def all(self) -> dict[str, Look]:
-        """Return how all experiments stand, by key.
+        """Return the latest look at each experiment, by key.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Looks:
             for newest in self._newest():
                 found = self._kept.get(newest.key)
                 if found is None or self._is_old(found, newest, now):
-                    look = self._looked(newest)
+                    look = self._look_at(newest)
                     found = None if look is None else (now, look)
                 if found is not None:
                     kept[newest.key] = found
@@ -86,7 +86,7 @@ class Looks:
         may_settle = look.report.awaited > 0 and now - at >= AGAIN
         return look.seq != newest.seq or may_settle
 
-    def _looked(self, newest: Newest) -> Look | None:
+    def _look_at(self, newest: Newest) -> Look | None:
         try:
             return Look(newest.seq, newest.at, self._registry.get(newest.key).report())
         except (ConflictError, DamagedStoreError) as error:

@@ -1,4 +1,4 @@
-"""What clients send, and what they make of the answer: all of a client but the sending."""
+"""Requests that clients send and how they read the answers: all of a client except the network."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from orthobandit.service.http.problem_kinds import ERRORS, PREFIX
 
 Rewards = float | Mapping[str, float]
 ManyRewards = Sequence[float] | Mapping[str, Sequence[float]]
-# Errors that are no more than their words.
+# Errors that can be made from their message alone.
 PLAIN = {kind: error for error, kind in ERRORS if error not in (DesignError, MissingExtraError)}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request; writes have a key by which the server knows one that is repeated."""
+    """One request; a write has an idempotency key, by which the server recognises a repeat."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ def read(path: str) -> Call:
 
 
 def write(path: str, json: Any = None, key: str | None = None) -> Call:
-    """Return a request that changes something, with this key or one of its own."""
+    """Return a request that changes something, with this idempotency key or a new one."""
     return Call("POST", path, {} if json is None else json, {"Idempotency-Key": key or uuid4().hex})
 
 
@@ -81,7 +81,7 @@ def proposal_of(data: Mapping[str, Any]) -> Proposal:
 
 
 def error_of(status: int, data: Any, text: str) -> OrthobanditError:
-    """Return the error of an answer, in the problem's words: the one that `Experiment` would raise."""
+    """Return the error that an answer stands for: the same class that `Experiment` would raise."""
     if not isinstance(data, Mapping) or not str(data.get("type", "")).startswith(PREFIX):
         return ServiceError(f"the server answered {status}: {text[:200]!r}", status=status)
     kind = str(data["type"]).removeprefix(PREFIX)

@@ -50,6 +50,7 @@ class _Base:
         self._options = {"base_url": self._address, "headers": headers, "timeout": timeout}
 
     def _pause(self, attempt: int) -> float:
+        # Doubled each time, so that many clients do not keep a busy server busy.
         return float(min(0.1 * 2**attempt, 2.0))
 
     def _failed(self, response: Any, attempt: int) -> OrthobanditError | None:
@@ -57,7 +58,7 @@ class _Base:
         if response.is_success:
             return None
         if response.status_code in BUSY and attempt < self._retries:
-            return None
+            return None  # sent again
         try:
             data = response.json()
         except ValueError:

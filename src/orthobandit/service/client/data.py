@@ -1,4 +1,4 @@
-"""What clients send and are answered, as plain values; `models` and `answers` are the server's side of it."""
+"""Types of the plain values that clients send and receive; the server's models have the same fields."""
 
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
@@ -43,7 +43,7 @@ class GuardrailData(TypedDict):
 
 
 class ExperimentData(TypedDict):
-    """An experiment: what it was set up with, and how far it is."""
+    """An experiment's settings and progress."""
 
     key: str
     status: str
@@ -83,7 +83,7 @@ class RefusedData(TypedDict):
 
 
 class ExposedData(TypedDict):
-    """What came of exposures."""
+    """The result of posting exposures."""
 
     taken: int
     known: int

@@ -1,4 +1,4 @@
-"""Pages for people: which experiments run, what to do now, and buttons to do it."""
+"""The dashboard: pages that show which experiments run and what to do now, with buttons to do it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,21 +7,22 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from orthobandit.service.dashboard import act_routes, view_routes
+from orthobandit.service.dashboard.access import Sessions
 from orthobandit.service.dashboard.actions import Actions
-from orthobandit.service.dashboard.live import Live
-from orthobandit.service.dashboard.open_streams import told_to_end
-from orthobandit.service.dashboard.routes import ROUTERS
-from orthobandit.service.dashboard.sessions import Sessions
+from orthobandit.service.dashboard.live import Live, call_before_shutdown
 from orthobandit.service.dashboard.time_series import History
 from orthobandit.service.registry import Registry
 
-__all__ = ["Dashboard", "mount", "running"]
+__all__ = ["Dashboard", "mount_dashboard", "run_dashboard"]
 
 STATIC = Path(__file__).parent / "static"
+# The last one answers whatever no other page does.
+ROUTERS = (view_routes.root, view_routes.router, act_routes.router, view_routes.others)
 
 
 class Dashboard:
-    """What the pages of an application share.
+    """What the dashboard's pages share.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class Dashboard:
         self.live = Live(registry, self.history, self.actions.do_due)
 
 
-def mount(app: FastAPI) -> None:
+def mount_dashboard(app: FastAPI) -> None:
     """Add the dashboard's pages and files to an application."""
     app.mount("/dashboard/static", StaticFiles(directory=STATIC), name="dashboard-static")
     for router in ROUTERS:
@@ -43,12 +44,12 @@ def mount(app: FastAPI) -> None:
 
 
 @asynccontextmanager
-async def running(app: FastAPI) -> AsyncIterator[None]:
+async def run_dashboard(app: FastAPI) -> AsyncIterator[None]:
     """Let the dashboard look at experiments while the application runs."""
     app.state.dashboard = Dashboard(app.state.registry)
     await app.state.dashboard.live.start()
     try:
-        with told_to_end(app.state.dashboard.live.end_streams):
+        with call_before_shutdown(app.state.dashboard.live.end_streams):
             yield
     finally:
         await app.state.dashboard.live.stop()

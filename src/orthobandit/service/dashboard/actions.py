@@ -1,31 +1,36 @@
-"""What admins do on pages, with time to undo it.
+"""Actions of admins, with time to undo them, and the trail of what was done, when and by whom.
 
-To stop an experiment or to retire an arm cannot be taken back once it is in the log. So it waits for some
+Stopping an experiment or retiring an arm cannot be taken back once it is in the log. So it waits for some
 seconds in a table that all servers share, and may be undone until then. Any server does what is due: it
 claims the row first, and the experiment remembers the row's id in the commit that does it. A server that dies
 in between is followed by another, and nothing is done twice.
 """
 
+import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from orthobandit.errors import OrthobanditError, StorageError
 from orthobandit.experiment import Experiment
+from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import ACTIONS
 
 GRACE = 10.0  # seconds to undo what cannot be taken back later
 STALE = 30.0  # seconds after which an action that somebody began to do is begun again
 LOG = logging.getLogger("orthobandit.service")
+KINDS = ("begin", "pause", "resume", "stop", "retire", "extend")  # kinds of log entries that a person causes
+ELSEWHERE = "the API, or Python"
+UNHEEDED = {"undone": "undone", "refused": "refused", "waiting": "can be undone", "doing": "being done"}
 
 
 class Action(NamedTuple):
-    """Something that somebody asked for; columns of the table."""
+    """An action that somebody asked for; the fields are the columns of the table."""
 
     id: str
     experiment: str
@@ -54,27 +59,27 @@ class Actions:
         self._clock = clock
 
     def ask(self, key: str, kind: str, by: str, *, arm: str = "", reason: str = "") -> Action:
-        """Write down what is to be done once the time to undo it is over."""
+        """Record an action that is done once the time to undo it is over."""
         now = self._clock()
         action = Action(token_hex(8), key, kind, arm, reason, by, now, now + GRACE, "waiting", "")
         self._write(action)
         return action
 
     def do(self, key: str, kind: str, by: str) -> None:
-        """Do at once what can be taken back later, and write it down, also if it is refused."""
+        """Do an action at once that can be reversed later, and record it even if it is refused."""
         now = self._clock()
         action = Action(token_hex(8), key, kind, "", "", by, now, now, "done", "")
         try:
-            _done(self._registry.get(key), action)
+            _perform(self._registry.get(key), action)
         except StorageError:
-            raise
+            raise  # nothing can be recorded now either
         except OrthobanditError as error:
             self._write(action._replace(state="refused", detail=str(error)))
             raise
         self._write(action)
 
     def note(self, key: str, kind: str, by: str, at: float) -> None:
-        """Write down what was done by other means, and who has done it."""
+        """Record an action that was done by other means, and who did it."""
         self._write(Action(token_hex(8), key, kind, "", "", by, at, at, "done", ""))
 
     def _write(self, action: Action) -> None:
@@ -82,7 +87,7 @@ class Actions:
             connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
 
     def undo(self, key: str, id: str) -> bool:  # noqa: A002
-        """Take an action back that waits; return whether it did."""
+        """Undo a waiting action; return whether it was still waiting."""
         waits = (ACTIONS.c.id == id) & (ACTIONS.c.experiment == key) & (ACTIONS.c.state == "waiting")
         with self._registry.writing() as connection:
             undone = sa.update(ACTIONS).where(waits).values(state="undone")
@@ -99,7 +104,7 @@ class Actions:
         return [one for one in self.of(key) if one.state == "waiting"]
 
     def do_due(self) -> dict[str, str]:
-        """Do what is due, errors are written down with it; return what waits still, by experiment."""
+        """Do the actions that are due and record errors; return the ids that still wait, by experiment."""
         now = self._clock()
         is_stale = (ACTIONS.c.state == "doing") & (ACTIONS.c.due <= now - STALE)
         query = sa.select(ACTIONS).where((ACTIONS.c.state == "waiting") | is_stale)
@@ -115,28 +120,28 @@ class Actions:
 
     def _do(self, action: Action) -> None:
         """Do an action, unless it was undone in between or another server does it."""
-        if not self._moved(action, action.state, "doing"):
-            return
+        if not self._move(action, action.state, "doing"):
+            return  # another server was first
         try:
             experiment = self._registry.get(action.experiment)
-            _done(experiment.once(f"dashboard {action.id}"), action)
+            _perform(experiment.once(f"dashboard {action.id}"), action)
         except StorageError as error:  # it is not known to be done, and others must not wait for it
             LOG.warning("%s of %r is tried again: %s", action.kind, action.experiment, error)
-            self._moved(action, "doing", action.state)
+            self._move(action, "doing", action.state)
         except OrthobanditError as error:
-            self._moved(action, "doing", "refused", str(error))
+            self._move(action, "doing", "refused", str(error))
         else:
-            self._moved(action, "doing", "done")
+            self._move(action, "doing", "done")
 
-    def _moved(self, action: Action, before: str, after: str, detail: str = "") -> bool:
-        """Bring an action from one state into another; return whether it was in the first."""
+    def _move(self, action: Action, before: str, after: str, detail: str = "") -> bool:
+        """Move an action from one state to another; return whether it was in the first."""
         is_so = (ACTIONS.c.id == action.id) & (ACTIONS.c.state == before)
         with self._registry.writing() as connection:
             change = sa.update(ACTIONS).where(is_so).values(state=after, detail=detail)
             return bool(connection.execute(change).rowcount)
 
 
-def _done(experiment: Experiment, action: Action) -> None:
+def _perform(experiment: Experiment, action: Action) -> None:
     if action.kind == "pause":
         experiment.pause()
     elif action.kind == "resume":
@@ -145,3 +150,65 @@ def _done(experiment: Experiment, action: Action) -> None:
         experiment.stop(action.reason)
     else:
         experiment.retire(action.arm)
+
+
+class Step(NamedTuple):
+    """One line of the audit trail: something done, or asked for and not done."""
+
+    at: float
+    words: str
+    by: str
+    is_done: bool
+
+
+def steps(registry: Registry, key: str, labels: Sequence[str], actions: Sequence[Action]) -> list[Step]:
+    """Return what was done to an experiment, the newest first.
+
+    Parameters
+    ----------
+    registry : Registry
+    key : str
+    labels : sequence of str
+        Of its arms.
+    actions : sequence of Action
+        What was asked for on pages, the oldest first.
+    """
+    left = [one for one in actions if one.state == "done"]
+    out = []
+    for at, kind, data in _notes(registry, key):
+        arm = labels[data["arm"]] if kind == "retire" else ""
+        # The earliest matching request caused the log's entry: later ones changed nothing.
+        cause = next((one for one in left if (one.kind, one.arm) == (kind, arm) and one.at <= at), None)
+        if cause is not None:
+            left.remove(cause)
+        out.append(Step(at, _words(kind, data, arm), ELSEWHERE if cause is None else cause.by, True))
+    for one in actions:
+        if one.state != "done" or one in left:
+            ended = f"{UNHEEDED.get(one.state, 'nothing was to be done')}"
+            why = f": {one.detail}" if one.detail else ""
+            asked = f"asked to {one.kind}{f' {one.arm!r}' if one.arm else ''}"
+            out.append(Step(one.at, f"{asked}, {ended}{why}", one.by, False))
+    return sorted(out, key=lambda step: step.at, reverse=True)
+
+
+def _notes(registry: Registry, key: str) -> list[tuple[float, str, dict[str, Any]]]:
+    query = (
+        sa.select(EVENTS.c.at, EVENTS.c.kind, EVENTS.c.data)
+        .join(EXPERIMENTS, EXPERIMENTS.c.id == EVENTS.c.experiment)
+        .where(EXPERIMENTS.c.name == key, EVENTS.c.kind.in_(KINDS))
+        .order_by(EVENTS.c.seq)
+    )
+    with registry.reading() as connection:
+        return [(at, kind, json.loads(data)) for at, kind, data in connection.execute(query)]
+
+
+def _words(kind: str, data: dict[str, Any], arm: str) -> str:
+    if kind == "begin":
+        return "begun"
+    if kind == "stop":
+        return f"stopped: {data['reason']}" if data.get("reason") else "stopped"
+    if kind == "retire":
+        return f"{arm!r} retired by hand"
+    if kind == "extend":
+        return f"arms added; they are now {', '.join(map(repr, data['labels']))}"
+    return {"pause": "paused", "resume": "resumed"}[kind]

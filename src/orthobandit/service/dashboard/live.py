@@ -1,11 +1,14 @@
-"""What is new: one look a second at each experiment that somebody watches, however many watch it."""
+"""Live pages: one look a second at each experiment that somebody watches, however many watch it."""
 
 import asyncio
 import logging
+import signal
+import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from types import FrameType
 from typing import NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
@@ -19,24 +22,25 @@ LOG = logging.getLogger("orthobandit.service")
 PAUSE = 1.0  # seconds between two looks
 MOST_LISTED = 1_000  # experiments that are remembered between two lists
 LONGEST = 15.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Sight(NamedTuple):
-    """An experiment at a glance, and a version that changes whenever anything that is shown does."""
+    """An experiment at a glance, and a version that changes whenever the page would change."""
 
     glance: Glance
     version: str
 
 
 class Live:
-    """Looks at experiments, and tells those who watch.
+    """Looks at experiments once a second, and notifies the pages that watch them.
 
     Parameters
     ----------
     registry : Registry
     history : History
     do_due : callable
-        Does what is due at every look, in a thread; returns what waits, by key, which is part of versions.
+        Does the actions that are due, in a thread, at every look; returns the waiting ones by key.
     """
 
     def __init__(self, registry: Registry, history: History, do_due: Callable[[], dict[str, str]]) -> None:
@@ -53,21 +57,21 @@ class Live:
         self._is_ending = False
 
     def look(self, key: str) -> Sight:
-        """Look at an experiment; nothing is written to its log."""
+        """Look at an experiment without writing to its log."""
         glance = self._registry.get(key).glance()
         waiting = self._waiting.get(key, "")
         seen = (waiting, glance.plan, glance.provisional, glance.checks, glance.report)
         return Sight(glance, blake2b(repr(seen).encode(), digest_size=8).hexdigest())
 
     def newest(self, key: str) -> Sight:
-        """Return what the last look has found, at most a second ago, or look if nobody watches.
+        """Return the last look, at most a second old, or look now if nobody watches.
 
-        Those who are told that something has changed all ask at once, and one look serves them.
+        All pages that are notified of a change ask at once, and one look serves them.
         """
         return self._sights.get(key) or self.look(key)
 
     def many(self, keys: Sequence[str]) -> dict[str, Sight | OrthobanditError]:
-        """Look at several experiments, but not at those whose logs have not grown since the last list."""
+        """Look at several experiments; those whose logs have not grown are taken from the last list."""
         found: dict[str, Sight | OrthobanditError] = {}
         for key, head in self._history.heads(keys).items():
             kept = self._listed.get(key)
@@ -84,7 +88,7 @@ class Live:
         return found
 
     async def stream(self, key: str, known: str = "") -> AsyncIterator[str]:
-        """Yield server-sent events: the version, whenever it has changed from the one that is known."""
+        """Yield a server-sent event with the version, whenever that differs from the known one."""
         news = asyncio.Event()
         self._watching[key].add(news)
         end = asyncio.get_running_loop().time() + LONGEST
@@ -106,16 +110,16 @@ class Live:
                 self._sights.pop(key, None)
 
     async def start(self) -> None:
-        """Begin to look."""
+        """Start looking."""
         self._task = asyncio.create_task(self._run())
 
     def end_streams(self) -> None:
-        """Let all streams end, before the server waits for them."""
+        """End all streams, so that a server that shuts down does not wait for them."""
         self._is_ending = True
         self._tell(list(self._watching))
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self.end_streams()
         if self._task is not None:
             self._task.cancel()
@@ -131,7 +135,7 @@ class Live:
         while True:
             await asyncio.sleep(PAUSE)
             try:
-                found = await run_in_threadpool(self._looked, list(self._watching))
+                found = await run_in_threadpool(self._look_at_all, list(self._watching))
             except Exception:  # nobody waits for the result, who could be told
                 LOG.exception("the dashboard could not look, and tries again")
                 continue
@@ -142,8 +146,8 @@ class Live:
                     self._sights[key] = found[key]
             self._tell(changed)
 
-    def _looked(self, watched: list[str]) -> dict[str, Sight]:
-        """Look at experiments that are watched or due for a point of their history; return what is seen.
+    def _look_at_all(self, watched: list[str]) -> dict[str, Sight]:
+        """Look at experiments that are watched or due for a point of their history.
 
         Done in a thread. Logs that have not grown are not looked at.
         """
@@ -167,3 +171,32 @@ class Live:
             except OrthobanditError as error:
                 LOG.warning("the dashboard could not look at %r: %s", key, error)
         return found
+
+
+@contextmanager
+def call_before_shutdown(end: Callable[[], None]) -> Iterator[None]:
+    """Call a function in the running loop when the process is told to end, before the server's own handlers.
+
+    Servers in threads other than the main one get no signals; their streams end by themselves.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(end)
+        found = before[signal.Signals(number)]
+        if callable(found):
+            found(number, frame)
+
+    for number, found in before.items():
+        if callable(found):
+            signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, found in before.items():
+            if callable(found):
+                signal.signal(number, found)

@@ -1,4 +1,4 @@
-"""Pages: templates, headers that let nothing but the server's own files in, and errors for people."""
+"""Pages: templates, headers that admit only the server's own files, and errors as pages."""
 
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
@@ -6,8 +6,9 @@ from functools import cache
 from importlib.metadata import version
 from math import ceil
 from typing import Any
+from urllib.parse import quote
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
@@ -15,8 +16,17 @@ from jinja2 import Environment
 from starlette.exceptions import HTTPException
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.service.dashboard.forms import FIELD, FORM_COOKIE, form_token, keep, new_secret, secret_of
-from orthobandit.service.dashboard.viewer import LoginNeededError, Viewer
+from orthobandit.service.dashboard.access import (
+    FIELD,
+    FORM_COOKIE,
+    LoginNeededError,
+    Viewer,
+    form_token,
+    new_secret,
+    secret_of,
+    set_secret_cookie,
+)
+from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.http.problem_kinds import KINDS, kind_of
 from orthobandit.service.http.problems import BY_STATUS, LOG, SILENT, Problem
 from orthobandit.showing.html import make_environment
@@ -67,10 +77,11 @@ def moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def page(
+def render_page(
     request: Request, name: str, viewer: Viewer | None, status: int = 200, **values: Any
 ) -> HTMLResponse:
     """Return a template as an answer, with a token for its forms."""
+    # A browser without a session gets a cookie for its forms alone.
     secret = secret_of(request)
     kept = secret or new_secret()
     text = (
@@ -80,12 +91,12 @@ def page(
     )
     answer = HTMLResponse(text, status, HEADERS)
     if secret is None:
-        keep(answer, request, FORM_COOKIE, kept)
+        set_secret_cookie(answer, request, FORM_COOKIE, kept)
     return answer
 
 
-def see(address: str) -> RedirectResponse:
-    """Return the answer to a form that was taken: look at another page."""
+def redirect(address: str) -> RedirectResponse:
+    """Return a redirect to another page, the answer to a form that was accepted."""
     return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
 
 
@@ -100,28 +111,50 @@ class PageRoute(APIRoute):
             try:
                 return await answer(request)
             except LoginNeededError as error:
-                return see(error.address)
+                return redirect(error.address)
             except (Problem, OrthobanditError, RequestValidationError, HTTPException) as error:
-                return failed(request, *said(error))
+                return show_error(request, *describe_error(error))
 
         return answered
 
 
-def failed(request: Request, kind: str, detail: str) -> HTMLResponse:
+def show_error(request: Request, kind: str, detail: str) -> HTMLResponse:
     """Return an error as a page."""
     status, title = KINDS[kind]
-    return page(request, "error.html", None, status, heading=title, detail=detail)
+    return render_page(request, "error.html", None, status, heading=title, detail=detail)
 
 
-def said(error: Exception) -> tuple[str, str]:
-    """Return the kind of an error, and what may be said of it."""
+def describe_error(error: Exception) -> tuple[str, str]:
+    """Return the kind of an error, and what a page may say about it."""
     if isinstance(error, Problem):
         return error.kind, error.detail
     if isinstance(error, OrthobanditError):
         kind = kind_of(error)
-        if kind in SILENT:
+        if kind in SILENT:  # its words may name files and hosts
             LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
         return kind, SILENT.get(kind, str(error))
     if isinstance(error, HTTPException):
         return BY_STATUS.get(error.status_code, "malformed"), str(error.detail)
     return "invalid", "the address or the form has a value that cannot be used"
+
+
+def page_router(prefix: str = "") -> APIRouter:
+    """Return a router of pages, which are not in the description of the API."""
+    return APIRouter(prefix=f"/dashboard{prefix}", route_class=PageRoute, include_in_schema=False)
+
+
+def address_of(key: str) -> str:
+    """Return the address of an experiment's page.
+
+    Examples
+    --------
+    >>> address_of("a/b")
+    '/dashboard/experiments/a%2Fb'
+    """
+    return f"/dashboard/experiments/{quote(key, safe='')}"
+
+
+def sight_of(request: Request, key: str) -> Sight:
+    """Return an experiment at a glance."""
+    live: Live = request.app.state.dashboard.live
+    return live.look(key)

@@ -1,7 +1,7 @@
-"""How things became what they are: intervals, allocation and baseline over time, for charts.
+"""Time series for the dashboard's charts: intervals, allocation and baseline.
 
-Plans and forecasts are read from the log, from the first to the newest. Intervals are not in the log; points
-of them are kept beside it while a server runs, whenever settled proposals have grown by a share.
+Plans and forecasts are read from the log. Intervals are not in the log: while a server runs, it stores a
+point of them whenever the number of settled proposals has grown by 4 %.
 """
 
 import json
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 class History:
-    """Points of the past of the experiments of a database.
+    """Time series of the experiments of a database.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class History:
         self._charts: dict[str, tuple[Report, dict[str, Any]]] = {}
 
     def is_due(self, key: str, settled: int) -> bool:
-        """Tell whether so many settled proposals are enough more than those of the newest point.
+        """Tell whether `settled` has grown enough since the newest point.
 
-        They have to grow by a share, so that there are never many points.
+        Growth by a share keeps the number of points logarithmic in the number of proposals.
         """
         if key not in self._newest:
             with self._registry.reading() as connection:
@@ -56,7 +56,7 @@ class History:
         return settled >= max(FEWEST, self._newest[key] * GROWTH, self._newest[key] + 1)
 
     def keep(self, key: str, report: Report) -> None:
-        """Keep a point, if it is due."""
+        """Store a point, if it is due."""
         if not self.is_due(key, report.settled):
             return
         gaps = {arm.label: [arm.gap, arm.low, arm.high] for arm in report.arms}
@@ -80,7 +80,7 @@ class History:
             return {name: Head(seq or 0, number or 0) for name, seq, number in found}
 
     def charts(self, key: str, report: Report) -> dict[str, Any]:
-        """Return what the charts show, as plain values; times are in seconds since the epoch."""
+        """Return the charts' data as plain values; times are in seconds since the epoch."""
         kept = self._charts.get(key)
         if kept is not None and kept[0] is report:
             return kept[1]
@@ -107,7 +107,7 @@ class History:
         if report.settled and (not points or report.settled > points[-1][1]):
             now = {arm.label: [arm.gap, arm.low, arm.high] for arm in report.arms}
             points.append((time.time(), report.settled, now))
-        labels = [label for label in shown(report) if label != report.reference]
+        labels = [label for label in labels_shown(report) if label != report.reference]
         none = [None] * 3
         return {
             "at": [at for at, _, _ in points],
@@ -130,7 +130,7 @@ class History:
         places = {arm.label: place for place, arm in enumerate(report.arms)}
         lines = {
             label: [one[places[label]] if places[label] < len(one) else 0.0 for one in shares]
-            for label in shown(report)
+            for label in labels_shown(report)
         }
         return {"at": [at for at, _ in rows], "shares": lines}
 
@@ -150,12 +150,12 @@ class History:
 
 
 def _newest(key: str) -> sa.Select[Any]:
-    """Return the question how many proposals were settled at the newest point."""
+    """Return the query for the number of settled proposals at the newest point."""
     return sa.select(sa.func.max(HISTORY.c.settled)).where(HISTORY.c.experiment == key)
 
 
-def shown(report: Report) -> list[str]:
-    """Return the labels that charts have lines of: those still in play first, in the order of arms."""
+def labels_shown(report: Report) -> list[str]:
+    """Return the labels of the arms that charts show, arms in play before others, in the order of arms."""
     order = sorted(report.arms, key=lambda arm: (arm.label != report.reference, not arm.is_active))
     chosen = {arm.label for arm in order[:MOST_LINES]}
     return [arm.label for arm in report.arms if arm.label in chosen]

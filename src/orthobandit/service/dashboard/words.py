@@ -36,7 +36,7 @@ def state_of(report: Report) -> State:
 def advice_of(report: Report) -> str:
     """Return what to do now, in words for those who have buttons."""
     if report.status == "paused" and report.declared is None:
-        return "Paused: nobody is shown anything new. Resume to go on; rewards are still taken."
+        return "Paused: no new visitors get an arm. Resume to go on; rewards are still taken."
     if report.status == "open" and not report.proposals:
         return "Begin: nobody has asked yet which arm to show."
     return report.advice
@@ -54,7 +54,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def some(count: int, most: int = 8) -> list[int]:
-    """Return some places of a list, spread evenly, with the first and the last.
+    """Return at most `most` indices of a list, evenly spread, with the first and the last.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What every request passes: tokens, limits, problems, repeated writes and what is observed of it."""
+"""What every request passes: limits, tokens, idempotency keys, problem documents, logs and metrics."""

@@ -25,7 +25,7 @@ ROLES = {
     "read": frozenset({"read"}),
     "edge": frozenset({"edge"}),
 }
-FRESH = 5.0  # seconds after which a token is looked up again, so that all servers notice one that is revoked
+FRESH = 5.0  # seconds after which a token is looked up again, so that all servers notice that it was revoked
 MOST_KEPT = 10_000  # tokens that are remembered between requests
 BEARER = HTTPBearer(auto_error=False, description="A token, as `orthobandit serve` prints one.")
 
@@ -49,7 +49,7 @@ class Tokens:
     ----------
     registry : Registry
     clock : callable
-        Returns seconds; says when a token is looked up again.
+        Returns seconds; decides when a token is looked up again.
     """
 
     def __init__(self, registry: Registry, clock: Callable[[], float] = time.monotonic) -> None:
@@ -60,7 +60,7 @@ class Tokens:
     def make(self, role: str, name: str = "") -> tuple[Token, str]:
         """Make a token; return it, and the text that is never shown again."""
         with self._registry.writing() as connection:
-            return self._made(connection, role, name)
+            return self._make(connection, role, name)
 
     def first(self) -> str | None:
         """Make an admin's token if there is no token at all; return its text."""
@@ -68,9 +68,9 @@ class Tokens:
             lock_tables(connection)
             if connection.execute(sa.select(TOKENS.c.id).limit(1)).first() is not None:
                 return None
-            return self._made(connection, "admin", "first start")[1]
+            return self._make(connection, "admin", "first start")[1]
 
-    def _made(self, connection: sa.Connection, role: str, name: str) -> tuple[Token, str]:
+    def _make(self, connection: sa.Connection, role: str, name: str) -> tuple[Token, str]:
         check_choice("role", role, ROLES)
         token = Token(token_hex(6), name, role, time.time())
         secret = token_urlsafe(32)
@@ -92,22 +92,22 @@ class Tokens:
         return bool(removed)
 
     async def find(self, text: str) -> Token | None:
-        """Return the token of a text, or None if it is none."""
+        """Return the token that a text stands for, or None if it is unknown."""
         number, secret = _parts(text)
         if not number:
             return None
         at, token, kept = self._kept.get(number, (-FRESH, None, b""))
         if self._clock() - at >= FRESH:
-            at, token, kept = await run_in_threadpool(self._looked_up, number)
+            at, token, kept = await run_in_threadpool(self._look_up, number)
         return token if _is_same(secret, kept) else None
 
     def remembered(self, text: str) -> Token | None:
-        """Return the token of a text, or None if it is none or must be looked up again."""
+        """Return a token that was looked up lately, or None if it is unknown or must be looked up again."""
         number, secret = _parts(text)
         at, token, kept = self._kept.get(number, (-FRESH, None, b""))
         return token if self._clock() - at < FRESH and _is_same(secret, kept) else None
 
-    def _looked_up(self, number: str) -> tuple[float, Token | None, bytes]:
+    def _look_up(self, number: str) -> tuple[float, Token | None, bytes]:
         query = sa.select(TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at, TOKENS.c.hash)
         with self._registry.reading() as connection:
             row = connection.execute(query.where(TOKENS.c.id == number)).first()
@@ -128,7 +128,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 
 def _is_same(secret: str, kept: bytes) -> bool:
-    # Compared also where there is no such token: how long it takes tells nothing.
+    # Compared even if there is no such token, so that the time taken reveals nothing.
     return hmac.compare_digest(_hash(secret), kept.ljust(32, b"\0"))
 
 
@@ -137,7 +137,7 @@ def _hash(secret: str) -> bytes:
 
 
 def needs(role: str) -> Callable[..., Awaitable[None]]:
-    """Return a dependency of routes that only tokens of this role, or above it, may use."""
+    """Return a route's dependency that admits only tokens whose role includes `role`."""
 
     async def check(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]

@@ -1,7 +1,11 @@
-"""Routes that are asked thousands of times a second: good requests take a short way to their answer.
+"""The fast path: routes that are called thousands of times a second skip FastAPI's routing and dependencies.
 
-What is in order is recognised by the same models and tokens, and answered; whatever is not goes the way of
-all other requests, which words what is wrong. So both ways take the same, and the long one documents it.
+A route has one meaning and one home: the function that :func:`has_fast_path` names, which stands beside the
+route in its resource's file. Both ways call it, with the same body model, role and experiment.
+
+The fast path takes a request only if nothing about it needs explaining: the experiment is open here, the
+token was accepted lately, the body is valid, and there is no ``Idempotency-Key``. Everything else is handed
+on untouched, and FastAPI answers it, errors included. So the API's description holds for both ways.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -20,70 +24,72 @@ from orthobandit.service.http.idempotency import Keyed
 from orthobandit.service.http.problems import problem_of
 from orthobandit.service.registry import Registry
 
-PATH = "/v1/experiments/"  # of what is hot, before the key
+PATH = "/v1/experiments/"  # of every fast route, before the key
 BEARER = b"bearer "
+MARK = "fast_path"  # attribute of endpoints: role, model and answer
 Answer = Callable[[AsyncExperiment, Any], Awaitable[bytes]]
 
 
-class _Hot(NamedTuple):
+class _FastRoute(NamedTuple):
     route: APIRoute
     role: str
     model: type[BaseModel]
     answer: Answer
 
 
-def hot(role: str, model: type[BaseModel], answer: Answer) -> Callable[..., Any]:
-    """Return a decorator of endpoints whose good requests take the short way.
+def has_fast_path(role: str, model: type[BaseModel], answer: Answer) -> Callable[..., Any]:
+    """Return a decorator of endpoints whose valid requests may take the fast path.
 
     Parameters
     ----------
     role : str
-        That a token needs.
+        The role that a token needs.
     model : type
-        Of the body.
+        The model of the body.
     answer : function
-        Answers a body that is in order, in JSON.
+        Returns the answer to a valid body, as JSON.
     """
 
     def marked(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-        endpoint.__dict__["hot"] = (role, model, answer)
+        setattr(endpoint, MARK, (role, model, answer))
         return endpoint
 
     return marked
 
 
-class Hot:
-    """Answer good requests of hot routes, and hand on all others.
+class FastPath:
+    """Answer valid requests of fast routes, and hand on all others.
 
     Parameters
     ----------
     app : ASGI application
     routers : iterable of APIRouter
-        Whose endpoints may be :func:`hot`.
+        Their endpoints that are marked by :func:`has_fast_path` are fast.
     """
 
     def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
         self._app = app
-        self._routes = dict[str, _Hot]()
+        self._routes = dict[str, _FastRoute]()
         for router in routers:
             for route in router.routes:
-                if isinstance(route, APIRoute) and hasattr(route.endpoint, "hot"):
+                if isinstance(route, APIRoute) and hasattr(route.endpoint, MARK):
                     last = route.path.removeprefix(PATH + "{key}/")
-                    self._routes[last] = _Hot(route, *route.endpoint.hot)
+                    self._routes[last] = _FastRoute(route, *getattr(route.endpoint, MARK))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
-        found = self._found(scope)
+        found = self._find_route(scope)
         if found is None:
             await self._app(scope, receive, send)
             return
         way, experiment = found
         message = await receive()
-        body = _body(way.model, message)
+        body = _read_body(way.model, message)
         if body is None:
-            await self._app(scope, _again(message, receive), send)
+            # FastAPI validates it again, and says what is wrong.
+            await self._app(scope, _replay(message, receive), send)
             return
-        scope["route"] = way.route
+        scope["route"] = way.route  # logs and metrics go by the route's template
         try:
             content = await way.answer(experiment, body)
         except OrthobanditError as error:
@@ -94,8 +100,8 @@ class Hot:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def _found(self, scope: Scope) -> tuple[_Hot, AsyncExperiment] | None:
-        """Return where a request belongs, if its route is hot, its experiment open and its token good."""
+    def _find_route(self, scope: Scope) -> tuple[_FastRoute, AsyncExperiment] | None:
+        """Return the route and the experiment, if both are known here and the token was accepted lately."""
         path: str = scope.get("path", "")
         if scope["type"] != "http" or scope["method"] != "POST" or not path.startswith(PATH):
             return None
@@ -107,18 +113,19 @@ class Hot:
         token = b""
         for name, value in scope["headers"]:
             if name == b"idempotency-key":
-                return None
+                return None  # rare, and FastAPI checks its form
             if name == b"authorization":
                 token = value
         registry: Registry = state.registry
-        experiment = registry.found(key)
-        if experiment is None or not _may(state.tokens, way.role, token):
+        # Opening an experiment or looking up a token would block the event loop.
+        experiment = registry.find_open(key)
+        if experiment is None or not _has_role(state.tokens, way.role, token):
             return None
         return way, AsyncExperiment(experiment)
 
 
-def _body(model: type[BaseModel], message: Message) -> BaseModel | None:
-    """Return the body of a request, if it is whole and in order."""
+def _read_body(model: type[BaseModel], message: Message) -> BaseModel | None:
+    """Return the body of a request, or None if it is incomplete or invalid."""
     if message["type"] != "http.request" or message.get("more_body", False):
         return None
     try:
@@ -127,7 +134,7 @@ def _body(model: type[BaseModel], message: Message) -> BaseModel | None:
         return None
 
 
-def _may(tokens: Tokens | None, role: str, token: bytes) -> bool:
+def _has_role(tokens: Tokens | None, role: str, token: bytes) -> bool:
     """Tell whether a token that was looked up lately has a role."""
     if tokens is None:
         return True
@@ -137,8 +144,8 @@ def _may(tokens: Tokens | None, role: str, token: bytes) -> bool:
     return found is not None and role in ROLES[found.role]
 
 
-def _again(message: Message, receive: Receive) -> Receive:
-    """Return what gives a message that was taken, and then those that follow it."""
+def _replay(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that gives a message again that was taken, and then those that follow."""
     taken = [message]
 
     async def again() -> Message:
@@ -147,10 +154,10 @@ def _again(message: Message, receive: Receive) -> Receive:
     return again
 
 
-async def opened(request: Request, key: str, keyed: Keyed, body: BaseModel) -> AsyncExperiment:
-    """Return an experiment for one write, opened if it is not open yet."""
+async def open_for_write(request: Request, key: str, keyed: Keyed, body: BaseModel) -> AsyncExperiment:
+    """Return an experiment for one write, in a thread if it has to be opened first."""
     registry: Registry = request.app.state.registry
-    experiment = registry.found(key)
+    experiment = registry.find_open(key)
     if experiment is None:
         experiment = await run_in_threadpool(registry.get, key)
     return AsyncExperiment(keyed.once(experiment, body))

@@ -1,7 +1,7 @@
-"""``Idempotency-Key``: a write that is sent again is answered again, and not done twice.
+"""``Idempotency-Key``: a write that is sent twice is done once, and answered the same.
 
-What was done is remembered in the experiment's own commit, so that neither a crash nor another server can
-come between the two. A write that was refused is not remembered, and is tried anew.
+The key is stored in the same commit as the write, so that neither a crash nor another server can come between
+the two. A write that was refused is not remembered; sending it again tries it again.
 """
 
 from hashlib import blake2b
@@ -41,17 +41,18 @@ class Keyed:
         self.key = key
 
     def once(self, experiment: Experiment, body: BaseModel | None = None) -> Experiment:
-        """Return the experiment for one write, which is done once if the request has a key."""
+        """Return the experiment for one write; with a key, a repeated write is done once."""
         if self.key is None:
             return experiment
         text = "" if body is None else body.model_dump_json()
+        # Path and body are part of it, so that a key cannot be used for two different writes.
         words = blake2b(f"{self._path}\n{text}".encode(), digest_size=16).hexdigest()
         return experiment.once(self.key, words)
 
 
-async def keyed_of(request: Request, idempotency_key: IdempotencyKey = None) -> Keyed:
-    """Return the key of a request; a coroutine, for which no thread is needed."""
+async def read_key(request: Request, idempotency_key: IdempotencyKey = None) -> Keyed:
+    """Return the key of a request. A coroutine, since FastAPI runs plain functions in threads."""
     return Keyed(request.url.path, idempotency_key)
 
 
-Once = Annotated[Keyed, Depends(keyed_of)]
+Once = Annotated[Keyed, Depends(read_key)]

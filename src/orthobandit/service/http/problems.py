@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,13 +13,13 @@ from starlette.exceptions import HTTPException
 
 from orthobandit.errors import InputError, OrthobanditError
 from orthobandit.service.http.problem_kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
-from orthobandit.service.http.request_log import REQUEST
 
 LOG = logging.getLogger("orthobandit.service")
-RETRY_AFTER = 2  # seconds after which a database may be well again
-# What is said instead of the error's own words, which may name files, hosts and packages of the server.
+REQUEST_ID: ContextVar[str] = ContextVar("request", default="")  # of the request that is being answered
+RETRY_AFTER = 2  # seconds after which the database may be available again
+# Sent instead of the error's own words, which may name files, hosts and packages of the server.
 SILENT = {
-    "internal": "The server's log says what it was; nothing is known to have been changed.",
+    "internal": "The server's log has the details; nothing is known to have been changed.",
     # A database that goes away during a commit may have done it.
     "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
     " wrong.",
@@ -54,8 +55,8 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
     }
     if errors:
         document["errors"] = list(errors)
-    if kind in SILENT and REQUEST.get():
-        document["instance"] = f"urn:orthobandit:request:{REQUEST.get()}"  # the log has it by this
+    if kind in SILENT and REQUEST_ID.get():
+        document["instance"] = f"urn:orthobandit:request:{REQUEST_ID.get()}"  # the log has it by this
     headers = {}
     if kind == "unavailable":
         headers["Retry-After"] = str(RETRY_AFTER)

@@ -2,6 +2,8 @@
 
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, ClassVar
@@ -89,7 +91,7 @@ def test_a_server_that_compiles_is_alive_and_not_ready(tmp_path, monkeypatch):
         assert http.get("/healthz").json() == {"status": "alive"}
         answer = http.get("/readyz")
         assert is_problem(answer, 503, "unavailable")
-        assert "not ready: what draws and plans is compiled" in answer.json()["detail"]
+        assert "not ready: the numerical code is being compiled" in answer.json()["detail"]
         assert int(answer.headers["retry-after"]) > 0
         waiting = threading.Thread(target=lambda: found.append(http.post("/v1/experiments", json=TWO)))
         waiting.start()
@@ -151,3 +153,7 @@ def _ended(folder, said):
         except SystemExit as end:
             return end.code
     return 0
+
+
+def test_the_warm_up_can_be_imported_before_the_application():
+    subprocess.run([sys.executable, "-c", "import orthobandit.service.warm_up"], check=True)

@@ -1,29 +1,106 @@
-"""Webhooks and what they are to be told, in the database: each piece of news once, sent at least once."""
+"""Webhooks: which events of experiments are worth a message, and the messages that are still to be sent.
+
+Each event is recorded once, under an id that follows from what happened. Each message is sent at least once.
+"""
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit.experiment.store.sql.dialects import lock_tables
-from orthobandit.service.background.webhooks.news import KINDS, News
-from orthobandit.service.background.webhooks.sending import Answer, check_url
-from orthobandit.service.background.webhooks.signing import new_secret
+from orthobandit.service.background.watch import Look
+from orthobandit.service.background.webhook_messages import Answer, check_url, new_secret
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import DELIVERIES, NEWS, WEBHOOKS
 
+DECLARED = "experiment.declared"
+RETIRED = "experiment.arm_retired"
+SAMPLE_RATIO = "experiment.sample_ratio"
+NO_DATA = "experiment.no_data"
+GUARDRAIL = "experiment.guardrail"
+KINDS = (DECLARED, RETIRED, SAMPLE_RATIO, NO_DATA, GUARDRAIL)
+QUIET = 3600.0  # seconds without a question or a reward after which an open experiment has no data
 # Seconds between tries; after the last the delivery is given up.
 DELAYS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
-GONE = 410  # whoever is there does not want to be told any more
+GONE = 410  # HTTP status by which a receiver says that it wants no more messages
 AT_ONCE = 100  # deliveries that are looked up together
 
 
+class News(NamedTuple):
+    """An event of an experiment that a webhook may report.
+
+    Parameters
+    ----------
+    id : str
+        Follows from the event, so that every server finds the same one.
+    experiment, kind : str
+    at : float
+        When it was noticed.
+    body : str
+        JSON, as it is sent.
+    """
+
+    id: str
+    experiment: str
+    kind: str
+    at: float
+    body: str
+
+
+def find_news(key: str, look: Look, now: float) -> Iterator[News]:
+    """Yield every event of an experiment so far; nearly all have been recorded before.
+
+    Parameters
+    ----------
+    key : str
+        Of the experiment.
+    look : Look
+    now : float
+        Seconds since the epoch.
+    """
+    report = look.report
+
+    def news(kind: str, fact: str, **data: Any) -> News:
+        name = blake2b(f"{key}\n{kind}\n{fact}".encode(), digest_size=16).hexdigest()
+        known = {"advice": report.advice, "proposals": report.proposals, "settled": report.settled}
+        # Whoever receives it can hold a later certificate against it.
+        known |= {"head": report.head}
+        return News(
+            f"msg_{name}", key, kind, now, write_message(kind, now, {"experiment": key, **data, **known})
+        )
+
+    if report.declared is not None:
+        # Arms that come and go open the question again.
+        fact = f"{report.declared}\n{len(report.arms)}\n{len(report.retirements)}"
+        yield news(DECLARED, fact, arm=report.declared, certainty=report.certainty)
+    for arm, reason in report.retirements:
+        kind = GUARDRAIL if reason.startswith("by the guardrail") else RETIRED
+        yield news(kind, arm, arm=arm, reason=reason)
+    if "sample-ratio" in report.alarms:
+        warning = next((one for one in report.warnings if "not drawn as the plans say" in one), "")
+        yield news(SAMPLE_RATIO, "", warning=warning)
+    if report.status == "open" and report.declared is None and now - look.at >= QUIET:
+        yield news(NO_DATA, str(look.seq), since=_write_moment(look.at))
+
+
+def write_message(kind: str, at: float, data: dict[str, Any]) -> str:
+    """Return the body of a message."""
+    return json.dumps({"type": kind, "timestamp": _write_moment(at), "data": data})
+
+
+def _write_moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 class Webhook(NamedTuple):
-    """Where news are sent, without the secret."""
+    """An address that news are sent to, without its secret."""
 
     id: str
     url: str
@@ -44,7 +121,7 @@ class Due(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A delivery, and what came of it so far."""
+    """A delivery and its result so far."""
 
     news: str
     kind: str
@@ -62,7 +139,7 @@ class Outbox:
     ----------
     registry : Registry
     anywhere : bool
-        Whether they may be on plain HTTP and in private networks.
+        Whether they may use plain HTTP and private networks.
     """
 
     def __init__(self, registry: Registry, *, anywhere: bool = False) -> None:
@@ -87,7 +164,7 @@ class Outbox:
         return [Webhook(row.id, row.url, json.loads(row.kinds), row.at, row.is_off) for row in rows]
 
     def remove(self, name: str) -> bool:
-        """Remove a webhook and what it was still to be told; return whether there was one."""
+        """Remove a webhook and its waiting deliveries; return whether there was one."""
         with self._registry.writing() as connection:
             connection.execute(sa.delete(DELIVERIES).where(DELIVERIES.c.webhook == name))
             return bool(connection.execute(sa.delete(WEBHOOKS).where(WEBHOOKS.c.id == name)).rowcount)
@@ -105,7 +182,7 @@ class Outbox:
             return set(connection.scalars(sa.select(NEWS.c.id)))
 
     def add(self, news: Iterable[News]) -> int:
-        """Keep news that are new, and with them what is to be sent to whom; return how many were new."""
+        """Record news that are new and queue their deliveries; return how many were new."""
         added = 0
         with self._registry.writing() as connection:
             lock_tables(connection)  # two servers that see the same must not both find it new
@@ -144,7 +221,7 @@ class Outbox:
             return [Due(*row) for row in connection.execute(query)]
 
     def settle(self, due: Due, answer: Answer, now: float) -> str:
-        """Note what came of a delivery; return "sent", "failed", to be tried again, or "dead"."""
+        """Record the result of a delivery; return "sent", "failed" (to be tried again) or "dead"."""
         tries = due.tries + 1
         is_over = answer.status == GONE or tries > len(DELAYS)
         state = "sent" if answer.is_good else "dead" if is_over else "waiting"

@@ -1,4 +1,4 @@
-"""The short way of hot routes answers as the long one does, and hands on whatever is not in order."""
+"""The fast path answers as FastAPI's routes do, and hands on whatever is not valid."""
 
 import asyncio
 import json
@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from orthobandit import ArmSet, Experiment
-from orthobandit.service.api import ROUTERS
-from orthobandit.service.http.fast_path import Hot
+from orthobandit.service.app import ROUTERS
+from orthobandit.service.http.fast_path import FastPath
 from service_samples import TWO, served
 
 HERE = "/v1/experiments/page"
@@ -18,7 +18,7 @@ def sent(body, path=f"{HERE}/ask", method="POST", headers=(), tokens=None):
     """Send a request; return what the short way answered, and the body that it handed on."""
     answers, handed = [], []
     experiment = Experiment.memory(ArmSet.one_hot(2, ["old", "new"]), rewards=(0, 1), key="0" * 64)
-    registry = SimpleNamespace(found={"page": experiment}.get)
+    registry = SimpleNamespace(find_open={"page": experiment}.get)
     scope = {
         "type": "http",
         "method": method,
@@ -36,7 +36,7 @@ def sent(body, path=f"{HERE}/ask", method="POST", headers=(), tokens=None):
     async def send(message):
         answers.append(message)
 
-    asyncio.run(Hot(inner, ROUTERS)(scope, receive, send))
+    asyncio.run(FastPath(inner, ROUTERS)(scope, receive, send))
     return answers, handed
 
 

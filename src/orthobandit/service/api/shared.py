@@ -1,0 +1,140 @@
+"""What the resources of the API share: models, path parameters, documented problems and ETags.
+
+Text that looks like a number is text, and unknown fields are refused.
+"""
+
+from hashlib import blake2b
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from orthobandit.experiment import Experiment
+from orthobandit.service.http.problem_kinds import KINDS, PROBLEM_JSON
+from orthobandit.service.registry import Registry
+
+Key = Annotated[str, Path(max_length=200, description="The experiment's key", examples=["signup-page"])]
+# Responses may be kept by whoever asked, by nobody on the way, and are checked again each time.
+CACHING = "private, no-cache"
+MOST_ARMS = 1_000
+MOST_FEATURES = 1_000
+MOST_ASKED = 10_000
+MOST_TOLD = 100_000
+LARGEST_ID = 2**63 - 1
+LONGEST_NAME = 200
+# No control characters: databases differ in what they make of them.
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$"),
+    Field(examples=["a"]),
+]
+Number = Annotated[int, Field(ge=1, le=LARGEST_ID, description="The `id` of a proposal")]
+Covariates = Annotated[dict[Name, float], Field(max_length=1_000)]
+
+
+def registry_of(request: Request) -> Registry:
+    """Return the experiments of the application."""
+    found: Registry = request.app.state.registry
+    return found
+
+
+def experiment_of(request: Request, key: str) -> Experiment:
+    """Return an experiment by its key."""
+    return registry_of(request).get(key)
+
+
+def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return OpenAPI's description of the problem documents of these statuses."""
+    schema = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    titles = {
+        status: "; ".join(kind.title for kind in KINDS.values() if kind.status == status)
+        for status in statuses
+    }
+    return {status: {"description": title, "content": schema} for status, title in titles.items()}
+
+
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "Not changed since the version that `If-None-Match` names"}
+}
+
+
+READS = document_problems(400, 401, 403, 404, 409, 422, 500, 503) | NOT_MODIFIED
+
+
+WRITES = document_problems(400, 401, 403, 404, 409, 413, 415, 422, 500, 503)
+
+
+def send_tagged(request: Request, content: bytes, media_type: str = "application/json") -> Response:
+    """Send content with its ETag, or 304 if the caller has it already."""
+    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": CACHING, "Vary": "Accept, Authorization"}
+    if matches_tag(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def matches_tag(given: str | None, tag: str) -> bool:
+    """Tell whether ``If-None-Match`` names the tag; weak tags match as well (RFC 9110, 13.1.2).
+
+    Examples
+    --------
+    >>> [matches_tag(given, '"b"') for given in ('"a", W/"b"', "*", '"a"', None)]
+    [True, True, False, False]
+    """
+    if given is None:
+        return False
+    named = [one.strip().removeprefix("W/") for one in given.split(",")]
+    return tag in named or named == ["*"]
+
+
+class Body(BaseModel):
+    """What all bodies share."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Arm(Body):
+    """An arm that is described by features."""
+
+    label: Name
+    features: Annotated[list[float], Field(min_length=1, max_length=MOST_FEATURES)]
+
+
+Arms = list[Name] | list[Arm]
+
+
+class EmptyBody(Body):
+    """Nothing; the request must say that it is JSON all the same."""
+
+
+class FieldProblem(BaseModel):
+    """A value that cannot be used."""
+
+    pointer: str = Field(description="Where it is: a JSON pointer into the body, or a parameter")
+    detail: str
+
+
+class ProblemAnswer(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    model_config = ConfigDict(
+        title="Problem",
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:orthobandit:problem:closed",
+                    "title": "It is too late, or the experiment does not take this now",
+                    "status": 409,
+                    "detail": "the experiment is paused; call `resume` first",
+                }
+            ]
+        },
+    )
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldProblem] | None = None
+    instance: str | None = Field(None, description="Which request it was, by its `X-Request-Id`")

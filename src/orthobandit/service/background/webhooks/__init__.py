@@ -1,1 +1,0 @@
-"""Webhooks: what happens in experiments, sent to whoever wants to know. Signed as Standard Webhooks says."""

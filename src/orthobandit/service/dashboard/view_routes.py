@@ -1,0 +1,284 @@
+"""Pages to look at: the login, all experiments, one experiment, its audit trail, and its downloads."""
+
+import json
+from threading import Lock
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+
+from orthobandit.errors import OrthobanditError
+from orthobandit.service.api.reports import ReportAnswer, export
+from orthobandit.service.api.shared import Key, experiment_of, registry_of
+from orthobandit.service.dashboard.access import LASTS, SESSION_COOKIE, Filled, Looks, set_secret_cookie
+from orthobandit.service.dashboard.actions import steps
+from orthobandit.service.dashboard.live import Live, Sight
+from orthobandit.service.dashboard.pages import (
+    HEADERS,
+    address_of,
+    describe_error,
+    page_router,
+    redirect,
+    render_page,
+    sight_of,
+)
+from orthobandit.service.dashboard.words import (
+    advice_of,
+    arms_of,
+    example_of,
+    interval,
+    metrics_of,
+    some,
+    state_of,
+)
+from orthobandit.service.http.auth import ROLES
+from orthobandit.service.http.problems import Problem
+
+router = page_router()
+root = APIRouter(include_in_schema=False)
+others = page_router()  # apart, since it takes every address and has to come last
+SHOWN = 50  # experiments on one page of the list
+_ONE = Lock()  # one audit at a time, so that visitors are served meanwhile
+
+
+@root.get("/")
+async def home() -> RedirectResponse:
+    """Redirect the bare address to the dashboard."""
+    return RedirectResponse("/dashboard", 303)
+
+
+@router.get("/login")
+async def ask(request: Request, to: Annotated[str, Query(max_length=500)] = "/dashboard") -> Response:
+    """Ask for a token."""
+    if request.app.state.tokens is None:
+        return redirect("/dashboard")
+    return render_page(request, "login.html", None, to=_own(to), problem="")
+
+
+@router.post("/login")
+async def begin(request: Request, fields: Filled) -> Response:
+    """Begin a session, if the token is known and may read."""
+    tokens = request.app.state.tokens
+    to = _own(fields.get("to", ""))
+    if tokens is None:
+        return redirect("/dashboard")
+    token = await tokens.find(fields.get("token", "").strip())
+    if token is None or "read" not in ROLES[token.role]:
+        problem = (
+            "This token is not known: it was revoked, or is mistyped."
+            if token is None
+            else f"This token has the role {token.role!r}, which sees no pages; use one for admin or read."
+        )
+        answer = render_page(
+            request, "login.html", None, 401 if token is None else 403, to=to, problem=problem
+        )
+        if token is None:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+    secret = await run_in_threadpool(request.app.state.dashboard.sessions.begin, token)
+    entered = redirect(to)
+    set_secret_cookie(entered, request, SESSION_COOKIE, secret, int(LASTS))
+    return entered
+
+
+@router.post("/logout")
+async def end(request: Request, _viewer: Looks, _fields: Filled) -> Response:
+    """End the session, on all servers."""
+    secret = request.cookies.get(SESSION_COOKIE, "")
+    await run_in_threadpool(request.app.state.dashboard.sessions.end, secret)
+    answer = redirect("/dashboard/login")
+    answer.delete_cookie(SESSION_COOKIE, path="/dashboard", httponly=True, samesite="strict")
+    return answer
+
+
+def _own(to: str) -> str:
+    """Return the address if it is on the dashboard, and the dashboard's own otherwise.
+
+    Examples
+    --------
+    >>> _own("/dashboard/new"), _own("//elsewhere.example/dashboard")
+    ('/dashboard/new', '/dashboard')
+    """
+    # An open redirect would let a link to the login lead to another site: "//" and "\\" name hosts.
+    is_own = (to == "/dashboard" or to.startswith("/dashboard/")) and to.isprintable() and "\\" not in to
+    return to if is_own else "/dashboard"
+
+
+@router.get("")
+def listed(
+    request: Request,
+    viewer: Looks,
+    after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")] = "",
+) -> Response:
+    """List experiments: state, leader, what to do now."""
+    keys = registry_of(request).page(SHOWN + 1, after)
+    live: Live = request.app.state.dashboard.live
+    seen = live.many(keys[:SHOWN])
+    rows = [_row(key, seen[key]) for key in keys[:SHOWN]]
+    return render_page(
+        request, "list.html", viewer, rows=rows, after=after, more=keys[SHOWN - 1] if keys[SHOWN:] else ""
+    )
+
+
+def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
+    if isinstance(sight, OrthobanditError):
+        return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
+    report = sight.glance.report
+    leader = next(arm for arm in report.arms if arm.label == report.leader)
+    return {
+        "key": key,
+        "address": address_of(key),
+        "problem": "",
+        "state": state_of(report),
+        "leader": report.leader if report.settled else "",
+        "share": leader.probability,
+        "arms": len(report.arms),
+        "active": sum(arm.is_active for arm in report.arms),
+        "proposals": report.proposals,
+        "settled": report.settled,
+        "advice": advice_of(report),
+        "is_guarded": any(rail.is_alarm for rail in sight.glance.guardrails),
+        "alarms": sum(text.startswith("ALARM") for text in report.warnings),
+    }
+
+
+@router.get("/experiments/{key}")
+def show_experiment(
+    key: Key, request: Request, viewer: Looks, part: Annotated[str, Query(max_length=20)] = ""
+) -> Response:
+    """Show an experiment; `part=live` gives only what changes.
+
+    The whole page settles proposals whose window has passed. Parts do not: they are loaded whenever something
+    has changed, and must not change anything themselves.
+    """
+    if part != "live":
+        experiment_of(request, key).report()
+    live = request.app.state.dashboard.live
+    sight = live.newest(key) if part == "live" else live.look(key)
+    name = "live.html" if part == "live" else "experiment.html"
+    return render_page(request, name, viewer, **_values(request, key, sight))
+
+
+def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
+    settings = experiment_of(request, key).settings
+    dashboard = request.app.state.dashboard
+    report = sight.glance.report
+    return {
+        "key": key,
+        "address": address_of(key),
+        "version": sight.version,
+        "glance": sight.glance,
+        "report": report,
+        "state": state_of(report),
+        "advice": advice_of(report),
+        "rows": arms_of(sight.glance),
+        "metrics": metrics_of(report, settings.guardrails),
+        "window": settings.window,
+        "silence": settings.silence,
+        "waiting": dashboard.actions.waiting(key),
+        "charts": dashboard.history.charts(key, report),
+        "interval": interval,
+        "some": some,
+        "origin": str(request.base_url).rstrip("/"),
+        "example": example_of(settings.metrics),
+    }
+
+
+@router.get("/experiments/{key}/charts")
+def charts(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give the data of the charts."""
+    report = request.app.state.dashboard.live.newest(key).glance.report
+    return JSONResponse(request.app.state.dashboard.history.charts(key, report), headers=HEADERS)
+
+
+@router.get("/experiments/{key}/events")
+async def events(
+    key: Key, request: Request, _viewer: Looks, known: Annotated[str, Query(max_length=40)] = ""
+) -> Response:
+    """Send an event whenever the page has changed."""
+    await run_in_threadpool(experiment_of, request, key)
+    # Browsers send the last id when they reconnect.
+    known = request.headers.get("last-event-id", known)
+    stream = request.app.state.dashboard.live.stream(key, known)
+    # nginx would hold events back until its buffer is full.
+    headers = HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+@router.get("/experiments/{key}/trail")
+def trail(
+    key: Key, request: Request, viewer: Looks, check: Annotated[str, Query(max_length=20)] = ""
+) -> Response:
+    """Show what was done and by whom; with `check=draws`, recompute every draw."""
+    sight = sight_of(request, key)
+    experiment = experiment_of(request, key)
+    audit = None
+    if check == "draws":
+        with _ONE:
+            audit = experiment.audit()
+    report = sight.glance.report
+    found = steps(
+        registry_of(request),
+        key,
+        [arm.label for arm in report.arms],
+        request.app.state.dashboard.actions.of(key),
+    )
+    return render_page(
+        request,
+        "trail.html",
+        viewer,
+        key=key,
+        address=address_of(key),
+        steps=found,
+        audit=audit,
+        plan=sight.glance.plan,
+        retired=[text for text in report.warnings if "was retired" in text],
+    )
+
+
+@router.get("/experiments/{key}/report.html")
+def report_page(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give the report as a page that loads nothing from elsewhere."""
+    return _file(experiment_of(request, key).report().to_html(), f"{key}-report.html", "text/html")
+
+
+@router.get("/experiments/{key}/report.json")
+def report_json(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give the report as JSON."""
+    answer = ReportAnswer.of(experiment_of(request, key).report())
+    return _file(answer.model_dump_json(indent=2), f"{key}-report.json", "application/json")
+
+
+@router.get("/experiments/{key}/certificate.json")
+def certificate(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give what the decision rests on, for ``orthobandit verify``."""
+    document = experiment_of(request, key).certificate().document
+    return _file(json.dumps(document, allow_nan=False), f"{key}-certificate.json", "application/json")
+
+
+@router.get("/experiments/{key}/data.csv")
+def data_csv(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give every proposal as CSV."""
+    return export(key, request, "csv")
+
+
+@router.get("/experiments/{key}/data.parquet")
+def data_parquet(key: Key, request: Request, _viewer: Looks) -> Response:
+    """Give every proposal as Parquet."""
+    return export(key, request, "parquet")
+
+
+def _file(content: str, name: str, media_type: str) -> Response:
+    """Return a file to download; characters that a file name may not have become `_`."""
+    safe = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_.") else "_" for sign in name)
+    headers = HEADERS | {"Content-Disposition": f'attachment; filename="{safe}"'}
+    return Response(content, headers=headers, media_type=media_type)
+
+
+@others.get("/{path:path}")
+async def nothing(path: str, _viewer: Looks) -> Response:
+    """Answer with a page that says that there is no such page."""
+    if not path:
+        return redirect("/dashboard")
+    raise Problem("not-found", "there is no such page; it may have been moved")

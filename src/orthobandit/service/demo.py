@@ -1,0 +1,262 @@
+"""Made-up visitors for a first look at the service: `orthobandit demo-traffic`."""
+
+import heapq
+import multiprocessing
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
+
+import numpy as np
+
+from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.random import stream
+from orthobandit.errors import ClosedError, ParameterError, ServiceError, UnknownExperimentError
+from orthobandit.service.client.client import Client
+from orthobandit.service.client.data import ReportData
+
+# How much more often visitors sign up on each page than on the first one.
+PAGES = {
+    "as it is": 0.0,
+    "short form": 0.02,
+    "with video": -0.02,
+    "customer stories": 0.05,
+    "free month": 0.1,
+}
+# share that signs up; how far a day moves it; seconds of a day
+LEVEL = 0.25
+SEASON = 0.12
+DAY = 60.0
+# a newsletter goes out: how much more, how often, for how long
+BURST = 0.15
+EVERY = 45.0
+LASTS = 6.0
+SILENT = 0.1  # share of those who do not sign up for whom no reward is ever reported
+# seconds until a reward is known, on average and at most
+DELAY = 1.5
+WINDOW = 10.0
+KEY = "landing-page"
+STEP = 0.25  # seconds between two batches of visitors
+LINES = 5.0  # seconds between two lines of progress
+MOST = 5_000  # visitors of a batch
+HOST = "127.0.0.1"
+TRIES = 60  # while the server begins
+
+
+class Heard(NamedTuple):
+    """Rewards that become known: at which second (n,), of which proposals (n,), and how much (n,)."""
+
+    at: np.ndarray
+    ids: list[int]
+    rewards: np.ndarray
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """Visitors whose willingness to sign up drifts: a day's season in a minute, and bursts.
+
+    Parameters
+    ----------
+    rate : float
+        Visitors a second, on average over a day.
+    seed : int
+
+    Examples
+    --------
+    >>> visitors = Visitors(rate=100)
+    >>> round(visitors.baseline(15.0), 2), round(visitors.baseline(46.0), 2)
+    (0.37, 0.28)
+    """
+
+    rate: float
+    seed: int = 0
+
+    def baseline(self, at: float) -> float:
+        """Return the share that signs up on the first page `at` seconds after the beginning."""
+        season = SEASON * np.sin(2 * np.pi * at / DAY)
+        burst = BURST if at >= EVERY and at % EVERY < LASTS else 0.0
+        return float(LEVEL + season + burst)
+
+    def count(self, step: int, seconds: float) -> int:
+        """Return how many visitors come in a step of so many seconds."""
+        return int(stream(self.seed, "demo-visitors", step).poisson(self.rate * seconds))
+
+    def heard(self, step: int, at: float, ids: list[int], labels: list[str]) -> Heard:
+        """Return the rewards that become known of visitors who were shown these pages `at` some second."""
+        random = stream(self.seed, "demo-rewards", step)
+        chances = self.baseline(at) + np.array([PAGES.get(label, 0.0) for label in labels])
+        rewards = (random.random(len(ids)) < chances).astype(float)
+        is_heard = (rewards > 0) | (random.random(len(ids)) >= SILENT)
+        delays = np.minimum(random.exponential(DELAY, len(ids)), 0.8 * WINDOW)
+        told = np.flatnonzero(is_heard)
+        return Heard(at + delays[told], [ids[place] for place in told], rewards[told])
+
+
+class Traffic:
+    """Plays visitors until an arm is declared, or for some time.
+
+    Parameters
+    ----------
+    client : Client
+    visitors : Visitors
+    key : str
+        Of the experiment, which is begun if there is none.
+    say : function
+        Shows a line.
+    clock, sleep : functions
+        Seconds that pass; waits.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        visitors: Visitors,
+        *,
+        key: str = KEY,
+        say: Callable[[str], None] = print,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        check_positive("rate", visitors.rate)
+        self._client = client
+        self._visitors = visitors
+        self._key = key
+        self._say = say
+        self._clock = clock
+        self._sleep = sleep
+        self._awaited: list[tuple[float, int, float]] = []  # heap of when, proposal, reward
+        self._run = token_hex(4)
+        self._asked = 0
+        self.told = self.late = 0
+
+    def play(self, seconds: float | None = None) -> str | None:
+        """Play until an arm is declared, or for `seconds`; return what the server says of the best arm."""
+        if seconds is not None:
+            check_positive("seconds", seconds)
+        self._begin()
+        start = shown = self._clock()
+        report = self._client.report(self._key)
+        step = 0
+        while report["declared"] is None and report["status"] != "stopped":
+            now = self._clock() - start
+            if seconds is not None and now >= seconds:
+                break
+            self._step(step, now)
+            step += 1
+            if self._clock() - shown >= LINES:
+                shown = self._clock()
+                report = self._client.report(self._key)
+                self._say(self._line(self._clock() - start, report))
+            # A server that is slower than the visitors is not given more than it takes.
+            self._sleep(max(0.0, start + step * STEP - self._clock()))
+        report = self._client.report(self._key)
+        self._say(report["advice"])
+        declared: str | None = report["declared"]
+        return declared
+
+    def _begin(self) -> None:
+        try:
+            self._client.experiment(self._key)
+        except UnknownExperimentError:
+            self._client.create(self._key, list(PAGES), rewards=[0, 1], window=f"{WINDOW:g}s")
+            self._say(f"began the experiment {self._key!r} with {len(PAGES)} pages")
+
+    def _step(self, step: int, now: float) -> None:
+        try:
+            self._ask(step, now)
+        except ClosedError:
+            self._sleep(STEP)  # paused or stopped: the next report says which
+        due: list[tuple[float, int, float]] = []
+        while self._awaited and self._awaited[0][0] <= now:
+            due.append(heapq.heappop(self._awaited))
+        if not due:
+            return
+        try:
+            self._client.tell_many(self._key, [one[1] for one in due], [one[2] for one in due])
+            self.told += len(due)
+        except ClosedError:
+            self.late += len(due)  # this machine slept, and windows have passed meanwhile
+
+    def _ask(self, step: int, now: float) -> None:
+        count = min(self._visitors.count(step, STEP), MOST)
+        if not count:
+            return
+        units = [f"{self._run}-{self._asked + place}" for place in range(count)]
+        shown = self._client.ask_many(self._key, units=units)
+        self._asked += count
+        heard = self._visitors.heard(step, now, [one.id for one in shown], [one.label for one in shown])
+        for at, number, reward in zip(heard.at.tolist(), heard.ids, heard.rewards.tolist(), strict=True):
+            heapq.heappush(self._awaited, (at, number, reward))
+
+    def _line(self, now: float, report: ReportData) -> str:
+        left = [arm["label"] for arm in report["arms"] if arm["is_active"]]
+        late = f", {self.late} rewards too late" if self.late else ""
+        return (
+            f"{now:4.0f} s: {self._asked} visitors, {report['settled']} settled, baseline"
+            f" {self._visitors.baseline(now):.2f}, {report['leader']!r} leads, {len(left)} of"
+            f" {len(report['arms'])} pages left{late}"
+        )
+
+
+def show(
+    visitors: Visitors,
+    *,
+    port: int = 8000,
+    seconds: float | None = None,
+    say: Callable[[str], None] = print,
+    is_kept: bool = True,
+) -> None:
+    """Serve a new database and play visitors against it until an arm is declared; then keep serving.
+
+    Parameters
+    ----------
+    visitors : Visitors
+    port : int
+        On loopback; without tokens, since nobody else can reach it.
+    seconds : float, optional
+        How long visitors come at most.
+    say : function
+        Shows a line.
+    is_kept : bool
+        Whether to serve on when no more visitors come, until Ctrl-C.
+
+    Raises
+    ------
+    ParameterError
+        If another program listens on the port: the visitors would go there.
+    """
+    from orthobandit.service.serving import serve  # visitors of a server elsewhere need none here
+
+    _check_free(port)
+    with tempfile.TemporaryDirectory(prefix="orthobandit-demo-") as folder:
+        where = Path(folder) / "demo.db"
+        options = {"host": HOST, "port": port, "with_tokens": False, "say": _quiet}
+        # Not forked: this process may have threads.
+        process = multiprocessing.get_context("spawn").Process(target=serve, args=(where,), kwargs=options)
+        process.start()
+        try:
+            with Client(f"http://{HOST}:{port}", retries=TRIES) as client:
+                say(f"dashboard: http://{HOST}:{port}/ (Ctrl-C ends it)")
+                Traffic(client, visitors, say=say).play(seconds)
+            if is_kept:
+                say(f"the server goes on at http://{HOST}:{port}/ until Ctrl-C")
+                process.join()
+                raise ServiceError(f"the server ended by itself, with code {process.exitcode}")
+        finally:
+            process.terminate()
+            process.join()
+
+
+def _check_free(port: int) -> None:
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError as error:
+        raise ParameterError(f"port={port!r} is taken ({error.strerror}); give another") from None
+
+
+def _quiet(_: str) -> None:
+    """Say nothing: what the server says is said here."""
