@@ -1,13 +1,13 @@
 """The centred regression that ours, BOSE and Thompson sampling share, inside compiled loops.
 
-With μ_t = Σ p x and x̃ = x_a − μ_t, e_t = r − m_t − μ_tᵀθ̂ has the mean x̃ᵀθ given the draw plus a level that is
-fixed before it: V = ρI + Σ x̃x̃ᵀ, θ̂ = V⁻¹ Σ x̃e estimates θ whatever the level does (METHODS: docs/contextual.md).
+With μ_t = Σ p x and x̃ = x_a − μ_t, e_t = r − m_t − μ_tᵀθ̂ has the mean x̃ᵀθ given the draw, plus a level that
+is fixed before it: V = ρI + Σ x̃x̃ᵀ, θ̂ = V⁻¹ Σ x̃e estimates θ whatever the level does (docs/contextual.md).
 
-Features are taken in units of their own spread, noted when a feature first differs between arms of an offer: a
-ridge of ρ then means the same in any units.
+Features are taken in units of their own spread, noted when a feature first differs between arms of an offer:
+a ridge of ρ then means the same in any units.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def score_centred(_settings: object, memory: CentredMemory, i: int, feature: Arr
 
 @compiled
 def learn_centred(
-    memory: CentredMemory,
+    memory: Any,  # a CentredMemory, or another with its fields
     i: int,
     scaled: Array,
     probabilities: Array,

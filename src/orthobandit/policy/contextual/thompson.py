@@ -24,7 +24,7 @@ from orthobandit.policy.thompson import count_wins
 
 
 class SampledSettings(NamedTuple):
-    """What the compiled steps read: the spread in units of the residuals' scale, and draws for frequencies."""
+    """What the compiled steps read: the spread in units of the residuals' scale, and how many draws."""
 
     spread: float
     draws: int
