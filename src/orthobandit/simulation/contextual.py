@@ -30,6 +30,22 @@ from orthobandit.policy.contextual.offers import Interactions
 from orthobandit.simulation.noise import Gaussian, Noise, reward_of
 from orthobandit.simulation.paths import Oblivious
 
+__all__ = [
+    "AgainstTheBest",
+    "AgainstThePlan",
+    "ContextualEnvironment",
+    "ContextualResult",
+    "ContextualShift",
+    "GaussianOffers",
+    "InteractionOffers",
+    "Offers",
+    "PositiveOffers",
+    "ReplayedOffers",
+    "SphereOffers",
+    "WhoComes",
+    "simulate_offers",
+]
+
 BLOCK = 4_000_000  # features that are made at a time, to bound memory
 CURVE = 100  # places at which regret is recorded
 
