@@ -10,7 +10,13 @@ from orthobandit._compile import compiled
 from orthobandit._types import Array, Whole
 from orthobandit.design.ball import ball_into
 from orthobandit.estimate.baseline import Baseline, RunningMean, check_baseline
-from orthobandit.policy.contextual._centred import CentredMemory, begin_centred, scale_into, score_centred
+from orthobandit.policy.contextual._centred import (
+    CentredMemory,
+    begin_centred,
+    grow_ridge,
+    scale_into,
+    score_centred,
+)
 from orthobandit.policy.contextual._moments import pair_widths_into, scores_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 from orthobandit.policy.contextual.information_directed import observe_directed
@@ -33,6 +39,7 @@ def plan_filtered(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     probabilities[:] = 0.0
     scores = np.empty(count)
     squared = np.empty((count, count))

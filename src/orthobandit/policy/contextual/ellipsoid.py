@@ -17,7 +17,7 @@ import scipy
 
 from orthobandit._compile import compiled
 from orthobandit._types import Array, Whole
-from orthobandit.policy.contextual._centred import begin_centred, learn_centred, scale_into
+from orthobandit.policy.contextual._centred import begin_centred, grow_ridge, learn_centred, scale_into
 from orthobandit.policy.contextual._moments import add_outer, dot, mean_into
 
 # Where boundaries are tightest, in units of features' spread and of a round's noise, per feature. Any value
@@ -45,19 +45,23 @@ class CertifiedSettings(NamedTuple):
 class CertifiedMemory(NamedTuple):
     """What R replications remember: the regression that plays, then the sums that claims are made from.
 
-    The first nine are those of :class:`CentredMemory`; `information` G and `scatter` W are (R, d, d) and
+    The first ones are those of :class:`CentredMemory`; `information` G and `scatter` W are (R, d, d) and
     `moment` b is (R, d), all of features in units of their spread.
     """
 
     units: Array
+    spreads: Array
+    ridge: Array
     gram: Array
     inverse: Array
     theta: Array
+    weighed: Array
     variance: Array
-    counted: Array
+    squares: Array
     rounds: Whole
     taught: Whole
     key: Whole
+    first: Array
     information: Array
     scatter: Array
     moment: Array
@@ -95,6 +99,7 @@ def observe_certified(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     if probabilities[arm] < 1.0:
         mean = np.empty(size)
         centred = np.empty(size)

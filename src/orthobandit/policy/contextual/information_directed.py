@@ -17,6 +17,7 @@ from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual._centred import (
     CentredMemory,
     begin_centred,
+    grow_ridge,
     learn_centred,
     scale_into,
     score_centred,
@@ -111,6 +112,7 @@ def plan_directed(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     if count == 1:
         probabilities[0] = 1.0
         return 0
@@ -136,6 +138,7 @@ def observe_directed(
     """Add one round to the regression."""
     scaled = np.empty(features.shape)
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     learn_centred(memory, i, scaled, probabilities, arm, reward, forecast)
 
 

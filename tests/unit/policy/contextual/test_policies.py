@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import Bounded, SubGaussian
+from orthobandit.estimate import Bounded, Plan, SubGaussian
 from orthobandit.estimate.baseline import NoBaseline
 from orthobandit.policy.contextual import (
     CentredThompson,
@@ -94,13 +94,14 @@ def test_the_regression_is_the_centred_one(policy):
     if isinstance(policy, ContextualSemiparametricTS):
         pytest.skip("its published form weighs rounds otherwise")
     if getattr(policy, "play", None) == "guaranteed":
-        ridge, units = policy.settings(3).ridge, np.ones(3)
+        ridge, units = policy.settings(3).ridge * np.ones(3), np.ones(3)
     else:
-        ridge, units = policy.ridge * 3, None
+        ridge, units = None, None
     rng = np.random.default_rng(0)
     state = policy.start(3)
     gram, moment = np.zeros((3, 3)), np.zeros(3)
     rows = []
+    spreads = []
     for _ in range(50):
         offer = Offer(rng.normal(size=(4, 3)))
         if units is None:
@@ -109,6 +110,7 @@ def test_the_regression_is_the_centred_one(policy):
         arm = int(rng.choice(4, p=plan.probabilities))
         reward = float(rng.normal())
         x = offer.features / units
+        spreads.append(x.var(axis=0))
         mean = plan.probabilities @ x
         rows.append((x[arm] - mean, reward, mean, plan.probabilities[arm] < 1))
         theta = policy.estimate(state) * units
@@ -119,7 +121,10 @@ def test_the_regression_is_the_centred_one(policy):
             gram += np.outer(rows[-1][0], rows[-1][0])
             moment += rows[-1][0] * (reward - centre)
         state = policy.observe(state, offer, plan, arm, reward)
-    expected = np.linalg.solve(gram + ridge * np.eye(3), moment) / units
+    if ridge is None:
+        # It last followed the spread of features after 32 rounds.
+        ridge = policy.ridge * 3 * np.mean(spreads[:32], axis=0)
+    expected = np.linalg.solve(gram + np.diag(ridge), moment) / units
     assert np.allclose(policy.estimate(state), expected, atol=1e-10)
 
 
@@ -197,6 +202,40 @@ def test_without_a_bound_on_the_effects_what_was_not_varied_stays_unknown():
     sized = InformationDirected(confidence=SubGaussian(-1.0, 1.0, 0.5), size=1.0)
     low, high = sized.intervals(state, [[0.0, 1.0]])
     assert (low[0], high[0]) == (-1.0, 1.0)
+
+
+def test_the_scale_is_that_of_the_rounds_that_estimates_rest_on():
+    """Later rounds that teach nothing, with small residuals, do not make old estimates look better."""
+    policy = InformationDirected(baseline=NoBaseline())
+    rng = np.random.default_rng(7)
+    state = policy.start(1)
+    even = Plan([0.5, 0.5], 1)
+    offer = Offer([[0.0], [1.0]])
+    for _ in range(40):
+        state = policy.observe(state, offer, even, int(rng.integers(2)), float(rng.normal(scale=10.0)))
+    low, high = policy.intervals(state, [1.0])
+    alone = Plan([0.0, 1.0], 1)
+    for _ in range(400):
+        level = float(policy.estimate(state)[0])
+        state = policy.observe(state, offer, alone, 1, level + float(rng.normal(scale=0.1)))
+    assert np.array_equal(policy.intervals(state, [1.0]), (low, high))
+    assert 2.0 < (high - low)[0] / 2 < 20.0
+
+
+def test_a_first_visitor_far_from_typical_does_not_set_the_ridge():
+    """A context of nearly 0 at first must not leave the interaction without a penalty."""
+    policy = InformationDirected()
+    estimates = []
+    for first in (1.0, 1e-4):
+        state = policy.start(2)
+        visitors = np.random.default_rng(2)
+        for t in range(20):
+            age = first if t == 0 else float(visitors.normal())
+            offer = Offer([[0.0, 0.0], [1.0, age]])
+            arm = int(visitors.integers(2))
+            state = policy.observe(state, offer, Plan([0.5, 0.5], 1), arm, float(visitors.normal()))
+        estimates.append(policy.estimate(state))
+    assert np.allclose(estimates[0], estimates[1], atol=0.1)
 
 
 def test_exact_claims_change_nothing_in_what_is_played():
