@@ -19,12 +19,14 @@ from pyarrow import csv
 from orthobandit import InformationDirected, Interactions, Offer, Plan
 from orthobandit.estimate import CovariateRegression
 from orthobandit.policy.contextual import RuleComparison, RuleGain
+from orthobandit.policy.contextual.rules import Rule
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("HEARTSTEPS", ROOT.parent / "shared" / "data" / "heartsteps_v1.csv"))
 PLAN = Plan([0.4, 0.6], 1)
 SUGGESTIONS = Interactions(["none", "sent"], context=["early"])
 FORTNIGHT = 14  # days of the study that count as early
+NOISE, ROUNDS = 2.5, 5000  # guesses of residuals and rounds; intervals are tightest there
 KNOWN = ("before", "slot", "day")  # what the level is forecast from
 
 
@@ -38,7 +40,12 @@ def in_the_day(offer: Offer) -> str:
     return "sent" if offer.context["slot"] <= 3 else "none"
 
 
-RULES = {"never": "none", "always": "sent", "in the first fortnight": early, "in the day": in_the_day}
+RULES: dict[str, Rule] = {
+    "never": "none",
+    "always": "sent",
+    "in the first fortnight": early,
+    "in the day": in_the_day,
+}
 
 
 def decisions(path: Path = DATA) -> Iterator[tuple[Offer, int, float]]:
@@ -63,20 +70,18 @@ def compare(path: Path = DATA, delta: float = 0.05) -> tuple[list[RuleGain], dic
     policy = InformationDirected()
     state = policy.start(SUGGESTIONS.dimension)
     forecaster = CovariateRegression(KNOWN).forecaster()
-    settings = {"noise": 2.5, "rounds": 5000}
-    rules = RuleComparison.start(RULES, reference="never", delta=delta, **settings)
-    one = RuleComparison.start(
-        {"none": "none", "sent": "sent"}, reference="none", delta=delta / 2, **settings
-    )
+    rules = RuleComparison.start(RULES, reference="never", delta=delta, noise=NOISE, rounds=ROUNDS)
+    arms: dict[str, Rule] = {"none": "none", "sent": "sent"}
+    one = RuleComparison.start(arms, reference="none", delta=delta / 2, noise=NOISE, rounds=ROUNDS)
     effects = {"first fortnight": one, "after": one}
     for t, (offer, arm, steps) in enumerate(decisions(path)):
         expected = forecaster.forecast(t, offer.context)
         theta = policy.estimate(state)
-        before = {"forecast": expected.value, "theta": theta}
-        rules = rules.add(offer, PLAN, arm, steps, **before)
+        level = expected.value
+        rules = rules.add(offer, PLAN, arm, steps, forecast=level, theta=theta)
         when = "first fortnight" if offer.context["early"] else "after"
-        effects[when] = effects[when].add(offer, PLAN, arm, steps, **before)
-        state = policy.observe(state, offer, PLAN, arm, steps, expected.value)
+        effects[when] = effects[when].add(offer, PLAN, arm, steps, forecast=level, theta=theta)
+        state = policy.observe(state, offer, PLAN, arm, steps, level)
         forecaster.learn(expected, steps - float(offer.features[arm] @ theta))
     return rules.gains(), {when: found.gains()[0] for when, found in effects.items()}
 
