@@ -74,13 +74,16 @@ def link_short_names(_: Sphinx, env: BuildEnvironment) -> list[str]:
     objects = env.get_domain("py").data["objects"]
     homes = {}
     for name in exported("orthobandit"):
-        package = getattr(import_module("orthobandit"), name).__module__.split(".")[1]
-        homes[f"orthobandit.{package}.{name}"] = f"orthobandit.{name}"
+        parts = getattr(import_module("orthobandit"), name).__module__.split(".")
+        # The outermost package that exports it: most are in orthobandit.policy, some in a package of that.
+        packages = [".".join(parts[:count]) for count in range(2, len(parts) + 1)]
+        package = next(one for one in packages if name in exported(one) or one == packages[-1])
+        homes[f"{package}.{name}"] = f"orthobandit.{name}"
     for full, entry in list(objects.items()):
-        home = ".".join(full.split(".")[:3])
-        if home in homes:
-            short = homes[home] + full.removeprefix(home)
-            objects.setdefault(short, ObjectEntry(entry.docname, entry.node_id, entry.objtype, True))
+        for home, short in homes.items():
+            if full == home or full.startswith(f"{home}."):
+                known = short + full.removeprefix(home)
+                objects.setdefault(known, ObjectEntry(entry.docname, entry.node_id, entry.objtype, True))
     return []
 
 

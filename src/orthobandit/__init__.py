@@ -22,6 +22,7 @@ from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, P
 if TYPE_CHECKING:
     from orthobandit.experiment import Experiment, Guardrail, Metric
     from orthobandit.logs import Analysis, analyse
+    from orthobandit.policy.contextual import InformationDirected, Interactions, Offer
     from orthobandit.simulation import Environment, RunResult, simulate
 
 __version__ = "0.2.0"
@@ -41,8 +42,11 @@ __all__ = [
     "Experiment",
     "FixedBudget",
     "Guardrail",
+    "InformationDirected",
+    "Interactions",
     "Metric",
     "Moments",
+    "Offer",
     "OrthobanditError",
     "OrthogonalRegression",
     "Plan",
@@ -66,7 +70,10 @@ _LATER = {
     "Environment": "orthobandit.simulation",
     "Experiment": "orthobandit.experiment",
     "Guardrail": "orthobandit.experiment",
+    "InformationDirected": "orthobandit.policy.contextual",
+    "Interactions": "orthobandit.policy.contextual",
     "Metric": "orthobandit.experiment",
+    "Offer": "orthobandit.policy.contextual",
     "RunResult": "orthobandit.simulation",
     "analyse": "orthobandit.logs",
     "simulate": "orthobandit.simulation",

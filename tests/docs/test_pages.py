@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     *("design", "estimate", "policy", "simulation", "theory", "experiment", "logs", "study", "service"),
-    "testing",
+    *("testing", "policy.contextual", "simulation.contextual"),
 )
 MAY_BE_MISSING = re.compile("docstring of .* reference target not found")
 LOADED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["'](https?:)?//""", re.IGNORECASE)

@@ -12,12 +12,18 @@ pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 RUNS, ROUNDS, DELTA = 120, 400, 0.1
 
 
-def ever_outside(seed, level, skew):
-    """Play random offers under plans of a given skew; tell whether some contrast's interval ever misses."""
+def is_inside(ellipsoid, theta):
+    left = ellipsoid.moment - ellipsoid.information @ theta
+    return left @ np.linalg.solve(ellipsoid.scatter, left) <= ellipsoid.radius**2
+
+
+def ever_outside(seed, level, skew, play):
+    """Play random offers under plans of a given skew; tell whether θ, or some contrast, is ever outside."""
     rng = np.random.default_rng([seed, 77])
     theta = rng.normal(size=3)
     theta *= 0.5 / np.linalg.norm(theta)
-    policy = InformationDirected(confidence=SubGaussian(-2.0, 2.0, 0.5), size=0.5, delta=DELTA)
+    confidence = SubGaussian(-2.0, 2.0, 0.5)
+    policy = InformationDirected(confidence=confidence, size=0.5, delta=DELTA, play=play)
     state = policy.start(3)
     contrasts = rng.normal(size=(20, 3))
     truth = contrasts @ theta
@@ -33,10 +39,11 @@ def ever_outside(seed, level, skew):
         reward = float(offer.features[arm] @ theta + shift + 0.5 * rng.normal())
         state = policy.observe(state, offer, plan, arm, reward)
         last = arm
-        low, high = policy.intervals(state, contrasts)
-        if np.any((truth < low) | (truth > high)):
+        if not is_inside(policy.ellipsoid(state), theta):
             return True
-    return False
+    # Inside, every contrast must be covered.
+    low, high = policy.intervals(state, contrasts)
+    return bool(np.any((truth < low) | (truth > high)))
 
 
 LEVELS = {
@@ -49,7 +56,8 @@ LEVELS = {
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("skew", [None, 0.5, 0.03])
-def test_intervals_of_all_contrasts_hold_at_all_times(level, skew):
-    misses = sum(ever_outside(seed, LEVELS[level], skew) for seed in range(RUNS))
-    # False-alarm rate 1e-6 for each of the twelve cases.
+@pytest.mark.parametrize("play", ["default", "guaranteed"])
+def test_intervals_of_all_contrasts_hold_at_all_times(level, skew, play):
+    misses = sum(ever_outside(seed, LEVELS[level], skew, play) for seed in range(RUNS))
+    # False-alarm rate 1e-6 for each of the 24 cases.
     assert misses <= binom.isf(1e-6, RUNS, DELTA)

@@ -25,10 +25,27 @@ from orthobandit.estimate.forecast.compiled import (
     regressed,
     regressor_count,
 )
-from orthobandit.policy.contextual.base import CompiledContextual
+from orthobandit.estimate.forecast.contract import Forecaster
+from orthobandit.policy.contextual.base import CompiledContextual, Steps
 from orthobandit.policy.contextual.offers import Interactions
 from orthobandit.simulation.noise import Gaussian, Noise, reward_of
 from orthobandit.simulation.paths import Oblivious
+
+__all__ = [
+    "AgainstTheBest",
+    "AgainstThePlan",
+    "ContextualEnvironment",
+    "ContextualResult",
+    "ContextualShift",
+    "GaussianOffers",
+    "InteractionOffers",
+    "Offers",
+    "PositiveOffers",
+    "ReplayedOffers",
+    "SphereOffers",
+    "WhoComes",
+    "simulate_offers",
+]
 
 BLOCK = 4_000_000  # features that are made at a time, to bound memory
 CURVE = 100  # places at which regret is recorded
@@ -323,6 +340,50 @@ def play_offers(
     return 0
 
 
+def play_asking(
+    features: Array,
+    context: Array,
+    means: Array,
+    shift: Array,
+    cancels: bool,
+    noise: tuple[int, tuple[float, float, float]],
+    streams: tuple[Any, Any],
+    forecaster: Forecaster,
+    names: Sequence[str],
+    clock: int,
+    steps: Steps,
+    memory: Any,
+    curve: Array,
+    every: int,
+    totals: Array,
+) -> int:
+    """Play the rounds of one block as :func:`play_offers` does, asking a forecaster before every draw."""
+    rounds, count, _ = features.shape
+    probabilities = np.zeros(count)
+    for t in range(rounds):
+        if steps.plan_into(steps.settings, memory, 0, features[t], probabilities) < 0:
+            return -1
+        known = dict(zip(names, map(float, context[t]), strict=True))
+        expected = forecaster.forecast(clock + t, known)
+        reached = np.cumsum(probabilities)
+        # Rounding may leave the last sum below 1: the last arm that can be drawn takes the rest.
+        place = int(np.searchsorted(reached, next_position(streams[0]), side="right"))
+        arm = min(place, int(np.flatnonzero(probabilities)[-1]))
+        mean = means[t, arm] + shift[t]
+        if cancels:
+            # Summed in the order of the compiled loop, so that both play the same to the last bit.
+            mean -= np.cumsum(probabilities * means[t])[-1]
+        reward, _ = reward_of(mean, noise[0], noise[1], streams[1])
+        totals[0] += means[t].max() - means[t, arm]
+        totals[1] += probabilities[arm] < 1.0
+        residual = reward - steps.score(steps.settings, memory, 0, features[t, arm])
+        steps.observe(steps.settings, memory, 0, features[t], probabilities, arm, reward, expected.value)
+        forecaster.learn(expected, residual)
+        if (clock + t + 1) % every == 0:
+            curve[(clock + t + 1) // every - 1] = totals[0]
+    return 0
+
+
 def simulate_offers(
     policy: CompiledContextual,
     environment: ContextualEnvironment,
@@ -333,7 +394,9 @@ def simulate_offers(
 ) -> ContextualResult:
     """Play a contextual policy in an environment, many replications.
 
-    The same seed brings the same visitors, noise and positions of draws to every policy.
+    The same seed brings the same visitors, noise and positions of draws to every policy. A baseline without a
+    compiled step, such as :class:`~orthobandit.estimate.OnlineRegression`, is asked round by round and sees
+    the visitor's context.
 
     Parameters
     ----------
@@ -355,7 +418,8 @@ def simulate_offers(
     offers = environment.offers
     steps = policy.steps(offers.dimension)
     baseline = getattr(policy, "baseline", None)
-    recipe, uses_context, columns = _forecasting(baseline, offers)
+    is_compiled = baseline is None or isinstance(baseline, CompiledBaseline | CovariateRegression)
+    recipe, uses_context, columns = _forecasting(baseline if is_compiled else None, offers)
     every = max(horizon // CURVE, 1)
     curve = np.zeros((replications, horizon // every))
     totals = np.zeros((replications, 2))
@@ -364,20 +428,31 @@ def simulate_offers(
     for replication in range(replications):
         memory = policy.begin(offers.dimension, np.array([seed * 1_000_003 + replication]))
         level = fresh_memory(recipe)
+        forecaster = None if baseline is None or is_compiled else baseline.forecaster()
         visitors = stream(seed, "visitors", replication)
         streams = (compiled_stream(seed, "arms", replication), compiled_stream(seed, "noise", replication))
         for clock in range(0, horizon, size):
             count = min(size, horizon - clock)
             features, context = offers.sample(visitors, count)
             means = features @ environment.theta
-            arguments = (
-                np.ascontiguousarray(features),
-                np.ascontiguousarray(context[:, columns]),
+            world = (
                 means,
                 _levels(environment.shift, means, context, clock, seed, replication),
                 bool(getattr(environment.shift, "cancels", False)),
                 (environment.noise.kind, environment.noise.parameters),
                 streams,
+            )
+            if forecaster is not None:
+                record = (curve[replication], every, totals[replication])
+                whole = np.ascontiguousarray(features)
+                asked = (forecaster, offers.names, clock, steps, memory)
+                if play_asking(whole, context, *world, *asked, *record) < 0:
+                    raise ParameterError(f"{policy!r} could not plan in replication {replication}")
+                continue
+            arguments = (
+                np.ascontiguousarray(features),
+                np.ascontiguousarray(context[:, columns]),
+                *world,
                 recipe,
                 uses_context,
                 level,
@@ -420,7 +495,7 @@ def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, bool, list[int]
         # The memory of a regression on so many columns; see CovariateRegression.
         recipe = Recipe(REGRESSION, float(baseline.ridge), len(columns), np.zeros(0))
         return recipe, True, columns
-    raise ParameterError(f"baseline={baseline!r} has no compiled step; simulations of offers need one")
+    raise ParameterError(f"baseline={baseline!r} has no compiled step")
 
 
 def _levels(

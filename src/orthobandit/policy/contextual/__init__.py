@@ -6,9 +6,11 @@ the effect θ of the arms is modelled.
 
 from orthobandit.policy.contextual.base import ContextualPolicy, ContextualState
 from orthobandit.policy.contextual.bose import ContextualBOSE
+from orthobandit.policy.contextual.ellipsoid import Ellipsoid
 from orthobandit.policy.contextual.information_directed import InformationDirected
 from orthobandit.policy.contextual.linear import ContextualLinTS, ContextualLinUCB
 from orthobandit.policy.contextual.offers import Interactions, Offer
+from orthobandit.policy.contextual.rules import RuleComparison, RuleGain, spread_plan
 from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
 
 __all__ = [
@@ -19,7 +21,11 @@ __all__ = [
     "ContextualPolicy",
     "ContextualSemiparametricTS",
     "ContextualState",
+    "Ellipsoid",
     "InformationDirected",
     "Interactions",
     "Offer",
+    "RuleComparison",
+    "RuleGain",
+    "spread_plan",
 ]

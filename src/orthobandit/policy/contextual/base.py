@@ -149,7 +149,8 @@ class CompiledContextual(ABC):
         self._check(state, offer)
         if plan.probabilities.shape != (len(offer),):
             raise ParameterError(
-                f"the plan has probabilities for {plan.probabilities.shape[-1]} arms; the offer has {len(offer)}"
+                f"the plan has probabilities for {plan.probabilities.shape[-1]} arms;"
+                f" the offer has {len(offer)}"
             )
         if not 0 <= arm < len(offer) or plan.probabilities[arm] <= 0:
             raise ParameterError(f"arm={arm} cannot have been drawn: the plan does not play it")

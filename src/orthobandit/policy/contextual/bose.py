@@ -10,7 +10,13 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.design.ball import ball_into
 from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
-from orthobandit.policy.contextual._centred import CentredMemory, begin_centred, scale_into, score_centred
+from orthobandit.policy.contextual._centred import (
+    CentredMemory,
+    begin_centred,
+    grow_ridge,
+    scale_into,
+    score_centred,
+)
 from orthobandit.policy.contextual._moments import pair_widths_into, scores_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 from orthobandit.policy.contextual.information_directed import observe_directed
@@ -33,6 +39,7 @@ def plan_filtered(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     probabilities[:] = 0.0
     scores = np.empty(count)
     squared = np.empty((count, count))
@@ -49,8 +56,8 @@ def plan_filtered(
         probabilities[among[0]] = 1.0
         return 0
     if settings.explore == UNIFORM:
-        for a in among:
-            probabilities[a] = 1.0 / among.size
+        for survivor in among:
+            probabilities[survivor] = 1.0 / among.size
         return 0
     # Inner products from the first arm: ⟨y_a − y_0, y_b − y_0⟩ = (w_a0 + w_b0 − w_ab)/2.
     inner = np.empty((count, count))
@@ -64,11 +71,12 @@ def plan_filtered(
 class ContextualBOSE(CompiledContextual):
     """BOSE (Krishnamurthy, Wu & Syrgkanis 2018), contextual as published.
 
-    Drop arm a of the offer if another has (x_b − x_a)ᵀθ̂ > γ‖x_a − x_b‖_{V⁻¹}; play one survivor alone, and else a
-    distribution with ‖x_a − μ‖²_{V⁻¹} ≤ tr(V⁻¹Σ) for all survivors: the dual of the smallest enclosing ball, solved
-    exactly. Departs: γ is in units of the residuals' scale instead of a bound on them, the ridge is 1 per feature
-    instead of 4d·log(9T) + 8·log(4T/δ), and a running mean is taken off rewards; with the published constants regret
-    is several times as large. The authors' public code plays the survivors uniformly (``explore="uniform"``).
+    Drop arm a of the offer if another has (x_b − x_a)ᵀθ̂ > γ‖x_a − x_b‖_{V⁻¹}; play one survivor alone, and
+    else a distribution with ‖x_a − μ‖²_{V⁻¹} ≤ tr(V⁻¹Σ) for all survivors: the dual of the smallest enclosing
+    ball, solved exactly. Departs: γ is in units of the residuals' scale instead of a bound on them, the ridge
+    is 1 per feature instead of 4d·log(9T) + 8·log(4T/δ), and a running mean is taken off rewards; with the
+    published constants regret is several times as large. The authors' public code plays the survivors
+    uniformly (``explore="uniform"``).
 
     Parameters
     ----------

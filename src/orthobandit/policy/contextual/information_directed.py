@@ -4,17 +4,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from orthobandit._foundation.checks import check_fraction, check_positive
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Confidence
 from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
+from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual._centred import (
     CentredMemory,
     begin_centred,
+    grow_ridge,
     learn_centred,
     scale_into,
     score_centred,
@@ -37,6 +40,15 @@ from orthobandit.policy.contextual.base import (
     ScoreStep,
     Steps,
 )
+from orthobandit.policy.contextual.ellipsoid import (
+    CertifiedMemory,
+    CertifiedSettings,
+    Ellipsoid,
+    begin_certified,
+    observe_certified,
+    prior_of,
+)
+from orthobandit.policy.contextual.offers import Offer
 
 REFRESH = 512  # rounds after which inverses are computed afresh
 # The ridge of the guaranteed mode, in rounds' worth of noise for a θ of the declared size, and where its
@@ -56,8 +68,9 @@ def choose_pair(scores: Array, squared: Array, radius: float, most: float, proba
     """Write the distribution on two arms with the least (expected regret)²/information.
 
     Δ_a = max_b [score_b − score_a + radius·‖x_a − x_b‖] is the most that arm a may lose, at most `most`. With
-    probabilities q and 1 − q on a and b the regret is qΔ_a + (1 − q)Δ_b and the information q(1 − q)‖x_a − x_b‖²;
-    the ratio is least, 4Δ_aΔ_b/‖x_a − x_b‖², at q = Δ_b/(Δ_a + Δ_b). If nobody can beat the leader it is played.
+    probabilities q and 1 − q on a and b the regret is qΔ_a + (1 − q)Δ_b and the information is
+    q(1 − q)‖x_a − x_b‖²; the ratio is least, 4Δ_aΔ_b/‖x_a − x_b‖², at q = Δ_b/(Δ_a + Δ_b). If nobody can beat
+    the leader, it is played alone.
     """
     count = scores.size
     losses = np.zeros(count)
@@ -99,6 +112,7 @@ def plan_directed(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     if count == 1:
         probabilities[0] = 1.0
         return 0
@@ -124,6 +138,7 @@ def observe_directed(
     """Add one round to the regression."""
     scaled = np.empty(features.shape)
     scale_into(memory.units[i], features, scaled)
+    grow_ridge(memory, i, scaled)
     learn_centred(memory, i, scaled, probabilities, arm, reward, forecast)
 
 
@@ -145,7 +160,10 @@ class ExactSettings(NamedTuple):
 
 
 class ExactMemory(NamedTuple):
-    """What R replications remember: A, W (R, d, d), their inverses, M = A⁻¹WA⁻¹, θ̂ (R, d), log det(W/λ) (R,)."""
+    """What R replications remember.
+
+    A and W (R, d, d), their inverses, M = A⁻¹WA⁻¹, θ̂ (R, d) and log det(W/λ) (R,).
+    """
 
     gram: Array
     inverse: Array
@@ -282,26 +300,30 @@ def score_exact(_settings: Any, memory: ExactMemory, i: int, feature: Array) -> 
 class InformationDirected(CompiledContextual):
     """Play the two arms that buy information at the least regret, with exact propensities.
 
-    In each round Δ_a = max_b [(x_b − x_a)ᵀθ̂ + β‖x_a − x_b‖_{V⁻¹}] is the most that arm a may lose. Of all pairs the
-    one with the least Δ_aΔ_b/‖x_a − x_b‖² is played, a with probability Δ_b/(Δ_a + Δ_b); the leader alone where
-    nobody can beat it. θ̂ is the centred regression, which no level can bias, even one that depends on who comes.
-    Regret is Õ(d√T) whatever the number of arms (docs/contextual.md has the proof).
+    In each round Δ_a = max_b [(x_b − x_a)ᵀθ̂ + β‖x_a − x_b‖_{V⁻¹}] is the most that arm a may lose. Of all
+    pairs the one with the least Δ_aΔ_b/‖x_a − x_b‖² is played, a with probability Δ_b/(Δ_a + Δ_b); the leader
+    alone where nobody can beat it. θ̂ is the centred regression, which no level can bias, not even one that
+    depends on who comes. Regret is Õ(d√T) whatever the number of arms (docs/contextual.md has the proof).
 
     Parameters
     ----------
     radius : float
         β in units of the residuals' scale. The default serves without tuning.
     confidence : Bounded or SubGaussian, optional
-        Where the means of all rewards lie, and how they scatter. Given, β is the exact anytime radius, and
-        :meth:`intervals` hold at all times at once whatever the level does; `size` is then needed.
+        Where the means of all rewards lie, and how they scatter. Given, :meth:`intervals` hold at all times
+        at once, at every sample size and whatever the level does.
     size : float, optional
-        The most that ‖θ‖ can be, in the units of the features.
+        The most that ‖θ‖ can be, in the units of the features. It narrows exact intervals early on, and is
+        needed for ``play="guaranteed"``.
     delta : float
-        Probability that some interval is ever wrong; for the exact radius.
+        Probability that some exact interval is ever wrong.
     ridge : float
         Penalty ρ of the regression per feature, in units of each feature's spread; of the default radius.
     baseline : Baseline
         Forecast of the level. A good one saves regret, none can bias effects.
+    play : {"default", "guaranteed"}
+        Which β plans are made with. With the default one exact intervals cost no regret; the guaranteed one,
+        the exact anytime radius, also proves the bound on regret, and has several times as much of it.
 
     Examples
     --------
@@ -319,47 +341,54 @@ class InformationDirected(CompiledContextual):
     delta: float = 0.05
     ridge: float = 3.0
     baseline: Baseline = ARMA(lags=4, ridge=1.0)  # noqa: RUF009
+    play: str = "default"
 
     def __post_init__(self) -> None:
         check_positive("radius", self.radius)
         check_positive("ridge", self.ridge)
         check_fraction("delta", self.delta)
         check_baseline(self.baseline)
-        if self.confidence is None:
-            return
-        if not isinstance(self.confidence, Bounded | SubGaussian):
+        check_choice("play", self.play, ("default", "guaranteed"))
+        if self.size is not None:
+            check_positive("size", self.size)
+        if self.confidence is not None and not isinstance(self.confidence, Bounded | SubGaussian):
             raise ParameterError(
-                f"confidence={self.confidence!r} must be Bounded(low, high) or SubGaussian(low, high, sigma), or"
-                " be left out for a radius in units of the residuals' scale"
+                f"confidence={self.confidence!r} must be Bounded(low, high) or SubGaussian(low, high, sigma),"
+                " or be left out for a radius in units of the residuals' scale"
             )
-        if self.size is None:
+        if self.play == "guaranteed" and (self.confidence is None or self.size is None):
+            missing = "confidence" if self.confidence is None else "size"
             raise ParameterError(
-                "size is missing: the exact radius needs the most that ‖θ‖ can be, in the features' units"
+                f'{missing} is missing: play="guaranteed" needs the range and scatter of rewards and the most'
+                " that ‖θ‖ can be, in the features' units"
             )
-        check_positive("size", self.size)
 
     @property
     def is_exact(self) -> bool:
         """Whether intervals are exact at every sample size."""
         return self.confidence is not None
 
-    def settings(self, dimension: int) -> DirectedSettings | ExactSettings:  # noqa: ARG002, D102
-        if not isinstance(self.confidence, Bounded | SubGaussian) or self.size is None:
+    def settings(self, dimension: int) -> DirectedSettings | CertifiedSettings | ExactSettings:  # noqa: D102
+        if not isinstance(self.confidence, Bounded | SubGaussian):
             return DirectedSettings(float(self.radius))
         low, high = self.confidence.range
         # Noise within [low, high] is sub-Gaussian with half its length (Hoeffding 1963).
         sigma = self.confidence.sigma if isinstance(self.confidence, SubGaussian) else (high - low) / 2.0
         noise = sigma**2 + ((high - low) / 2.0) ** 2
+        if self.play == "default" or self.size is None:
+            return CertifiedSettings(float(self.radius), low, high, sigma**2, prior_of(dimension, noise))
         ridge = RIDGE * noise / self.size**2
         prior = PRIOR * noise * ridge
         return ExactSettings(
             low, high, sigma**2, float(self.size), ridge, prior, noise, -float(np.log(self.delta))
         )
 
-    def begin(self, dimension: int, keys: Whole) -> CentredMemory | ExactMemory:  # noqa: D102
+    def begin(self, dimension: int, keys: Whole) -> CentredMemory | CertifiedMemory | ExactMemory:  # noqa: D102
         settings = self.settings(dimension)
         if isinstance(settings, DirectedSettings):
             return begin_centred(dimension, self.ridge, keys)
+        if isinstance(settings, CertifiedSettings):
+            return begin_certified(dimension, self.ridge, settings.prior, keys)
         count = len(keys)
         unit = np.broadcast_to(np.eye(dimension), (count, dimension, dimension))
         return ExactMemory(
@@ -381,30 +410,64 @@ class InformationDirected(CompiledContextual):
 
     def steps(self, dimension: int) -> Steps:
         """Return the compiled steps of the mode."""
-        if not self.is_exact:
-            return super().steps(dimension)
-        return Steps(self.settings(dimension), plan_exact, observe_exact, score_exact)
+        settings = self.settings(dimension)
+        if isinstance(settings, ExactSettings):
+            return Steps(settings, plan_exact, observe_exact, score_exact)
+        if isinstance(settings, CertifiedSettings):
+            return Steps(settings, plan_directed, observe_certified, score_centred)
+        return super().steps(dimension)
 
-    def intervals(self, state: ContextualState, contrasts: Array) -> tuple[Array, Array]:
+    def observe(
+        self, state: ContextualState, offer: Offer, plan: Plan, arm: int, reward: float, forecast: float = 0.0
+    ) -> ContextualState:
+        """Return the state after the reward of one round; a reward outside the declared range is refused."""
+        if self.confidence is not None:
+            low, high = self.confidence.reward_range
+            if not low <= reward <= high and np.isfinite(reward):
+                raise RewardError(
+                    f"reward={reward:g} is outside the declared range [{low:g}, {high:g}]; declare a range"
+                    " that holds all rewards"
+                )
+        return super().observe(state, offer, plan, arm, reward, forecast)
+
+    def intervals(self, state: ContextualState, contrasts: ArrayLike) -> tuple[Array, Array]:
         """Return lower and upper ends (n,) of zᵀθ for contrasts z (n, d), for a state without leading axes.
 
-        With an exact radius all of them hold at all times at once with probability 1 − δ, whatever the level
-        does and whichever contrasts are asked for. Otherwise they are ±β standard errors, as the policy uses
-        them, and no claim is made.
+        With `confidence` all of them hold at all times at once with probability 1 − δ, whatever the level
+        does and whichever contrasts are asked for; they are infinite where nothing is known. Otherwise they
+        are ±β standard errors, as the policy uses them, and no claim is made.
         """
         rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
         if rows.shape[1] != state.dimension:
             raise ParameterError(
                 f"contrasts have {rows.shape[1]} columns; θ has {state.dimension} coefficients"
             )
+        if self.confidence is not None:
+            return self.ellipsoid(state).intervals(rows)
         middle = rows @ self.estimate(state)
-        memory = self._writable(state)
-        norm = np.empty((state.dimension, state.dimension))
-        settings = self.settings(state.dimension)
-        if isinstance(settings, ExactSettings):
-            exact_norm_into(settings, memory, 0, norm)
-        else:
-            scaled = np.divide(1.0, memory.units[0], out=np.zeros(state.dimension), where=memory.units[0] > 0)
-            norm = memory.inverse[0] * np.outer(scaled, scaled) * memory.variance[0] * settings.radius**2
+        units = state.memory.units
+        scaled = np.divide(1.0, units, out=np.zeros(state.dimension), where=units > 0)
+        norm = state.memory.inverse * np.outer(scaled, scaled) * state.memory.variance * self.radius**2
         width = np.sqrt(np.maximum(np.einsum("nd,de,ne->n", rows, norm, rows), 0.0))
         return middle - width, middle + width
+
+    def ellipsoid(self, state: ContextualState) -> Ellipsoid:
+        """Return where θ lies at all times with probability 1 − δ, for a state without leading axes."""
+        if state.rounds.ndim:
+            raise ParameterError("an ellipsoid is that of one replication; the state has leading axes")
+        size = np.inf if self.size is None else float(self.size)
+        memory = state.memory
+        settings = self.settings(state.dimension)
+        if isinstance(settings, ExactSettings):
+            information = memory.gram - settings.ridge * np.eye(state.dimension)
+            radius = float(np.sqrt(2.0 * settings.log_inverse + memory.growth))
+            return Ellipsoid(information, memory.scatter, memory.gram @ memory.theta, radius, size)
+        if isinstance(settings, DirectedSettings):
+            raise ParameterError("confidence is missing: an exact ellipsoid needs the range of rewards")
+        growth = float(np.linalg.slogdet(memory.scatter / settings.prior)[1])
+        radius = float(np.sqrt(growth - 2.0 * np.log(self.delta)))
+        units = memory.units
+        both = np.outer(units, units)
+        return Ellipsoid(
+            memory.information * both, memory.scatter * both, memory.moment * units, radius, size
+        )

@@ -38,7 +38,7 @@ class LinearMemory(NamedTuple):
 
 
 @compiled
-def _feature(memory: LinearMemory, features: Array, arm: int, out: Array) -> None:
+def _feature(features: Array, arm: int, out: Array) -> None:
     size = features.shape[1]
     for k in range(size):
         out[k] = features[arm, k]
@@ -58,7 +58,7 @@ def plan_optimistic(
     most = -np.inf
     best = 0
     for a in range(features.shape[0]):
-        _feature(memory, features, a, feature)
+        _feature(features, a, feature)
         times(memory.inverse[i], feature, pulled)
         bound = dot(feature, memory.theta[i]) + radius * np.sqrt(max(dot(feature, pulled), 0.0))
         if bound > most:
@@ -88,7 +88,7 @@ def plan_sampled(
     most = -np.inf
     best = 0
     for a in range(features.shape[0]):
-        _feature(memory, features, a, feature)
+        _feature(features, a, feature)
         score = dot(feature, drawn)
         if score > most:
             most = score
@@ -114,7 +114,7 @@ def observe_linear(
     feature = np.empty(size)
     pull = np.empty(size)
     theta = memory.theta[i]
-    _feature(memory, features, arm, feature)
+    _feature(features, arm, feature)
     error = reward - dot(feature, theta)
     grown = update_inverse(memory.inverse[i], feature, 1.0, pull)
     for k in range(size):
@@ -178,7 +178,7 @@ class ContextualLinUCB(CompiledContextual):
 
 @dataclass(frozen=True)
 class ContextualLinTS(ContextualLinUCB):
-    """Linear Thompson sampling (Agrawal & Goyal 2013): one posterior draw a round, blind to a moving level."""
+    """Linear Thompson sampling (Agrawal & Goyal 2013): a posterior draw a round, blind to a moving level."""
 
     radius: float = 0.5
 

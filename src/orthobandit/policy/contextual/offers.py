@@ -178,7 +178,8 @@ class Interactions:
         table = np.atleast_2d(np.asarray(context, dtype=np.float64))
         if table.shape[1:] != (len(self.context),):
             raise ParameterError(
-                f"context has shape {table.shape}; {len(self.context)} columns are needed: {', '.join(self.context)}"
+                f"context has shape {table.shape}; {len(self.context)} columns are needed:"
+                f" {', '.join(self.context)}"
             )
         whole = np.concatenate([np.ones((len(table), 1)), table], axis=1)
         crossed = self._arms[np.newaxis, :, :, np.newaxis] * whole[:, np.newaxis, np.newaxis, :]

@@ -24,7 +24,7 @@ from orthobandit.policy.thompson import count_wins
 
 
 class SampledSettings(NamedTuple):
-    """What the compiled steps read: the spread in units of the residuals' scale, and draws for frequencies."""
+    """What the compiled steps read: the spread in units of the residuals' scale, and how many draws."""
 
     spread: float
     draws: int
@@ -83,8 +83,8 @@ def observe_published(
     residual = reward - forecast - dot(scaled[arm], theta)
     memory.rounds[i] += 1
     if memory.rounds[i] > 10:
-        memory.counted[i] += 1.0
-        memory.variance[i] += (residual * residual - memory.variance[i]) / memory.counted[i]
+        memory.squares[i] += residual * residual
+        memory.variance[i] = memory.squares[i] / (memory.rounds[i] - 10)
     if probabilities[arm] >= 1.0:
         return
     memory.taught[i] += 1
