@@ -136,9 +136,9 @@ def test_the_types_of_plain_reports_have_their_fields(data, kind):
     ("file", "name"),
     [
         ("experiment/experiment.py", "Experiment"),
-        ("experiment/coroutines.py", "AsyncExperiment"),
+        ("experiment/async_experiment.py", "AsyncExperiment"),
         ("experiment/proposal.py", "Proposal"),
-        ("experiment/report.py", "Report"),
+        ("experiment/report/report.py", "Report"),
         ("service/client/client.py", "Client"),
         ("service/client/client.py", "AsyncClient"),
     ],

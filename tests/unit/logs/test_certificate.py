@@ -137,10 +137,10 @@ def test_what_has_no_certificate_is_refused_in_words(asked, rows, words, tmp_pat
     assert not (tmp_path / "c.json").exists()
 
 
-def test_a_single_bucket_has_none(tmp_path):
+def test_a_single_bucket_is_the_pilot_and_has_none(tmp_path):
     rows = rows_of(19, [[0.5, 0.5]])
     found = found_in(replace(rows, bucket=np.zeros(len(rows.arm), dtype=int)))
-    with pytest.raises(CertificateError, match="name the time of each draw"):
+    with pytest.raises(CertificateError, match="no bucket counted, so there is nothing to certify"):
         found.save(tmp_path / "c.json")
 
 

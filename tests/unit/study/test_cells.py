@@ -81,9 +81,14 @@ def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
         "study/spec.py",
         "simulation/runner.py",
         "policy/sbe.py",
-        "_linalg.py",
+        "_foundation/linalg.py",
     } <= names
-    assert not names & {"cli/__init__.py", "study/charts.py", "study/report.py", "testing.py"}
+    assert not names & {
+        "cli/__init__.py",
+        "reproduction/charts.py",
+        "reproduction/report.py",
+        "testing/__init__.py",
+    }
 
 
 def test_a_result_that_is_not_plain_leaves_no_file(tmp_path):
