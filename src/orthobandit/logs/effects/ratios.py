@@ -104,10 +104,9 @@ def ratio_result(
 
     The ratio of an arm is Σ E N / Σ E D, sums over the same rounds for both arms of a comparison: all that
     could have drawn both. All four levels of two arms lie in one region
-    (:mod:`orthobandit.logs.effects.joint`), and
-    the interval of the difference of their ratios is what the region allows. Nothing is assumed of how
-    levels, ratios or denominators move. The level of D must be above 0 all over the region; otherwise nothing
-    is said.
+    (:mod:`orthobandit.logs.effects.joint`), and the interval of the difference of their ratios is what the
+    region allows. Nothing is assumed of how levels, ratios or denominators move. The level of D must be above
+    0 all over the region; otherwise nothing is said.
 
     Parameters
     ----------
@@ -125,14 +124,16 @@ def ratio_result(
     reference = measure.reference
     labels = cells.arms.labels
     scores = scores or RatioScores.of(cells, measure)
-    level = measure.delta / (count - 1)
+    # Which arm looks best is seen in the end: each of K(K − 1)/2 pairs has the same part of δ, those with the
+    # reference arm as well, so that everything that is shown holds together.
+    is_paired = count <= MOST_PAIRED
+    level = measure.delta / (count * (count - 1) / 2 if is_paired else count - 1)
     effects = _effects(scores, reference, level, once=once)
     effects.insert(reference, reference_effect(labels[reference]))
     against = list[Effect]()
-    if count <= MOST_PAIRED and any(one.interval != NOTHING for one in effects if one.over != one.arm):
+    if is_paired and any(one.interval != NOTHING for one in effects if one.over != one.arm):
         best = max(effects, key=lambda one: -inf if one.estimate is None else one.estimate)
-        # Which arm looks best is seen in the end: each of K(K − 1)/2 pairs has its share of δ.
-        against = _effects(scores, labels.index(best.arm), 2.0 * level / count, once=once)
+        against = _effects(scores, labels.index(best.arm), level, once=once)
     mode = mode_in_words(measure.confidence, 0.0, once=once)
     return MetricResult(
         name=asked.name,
