@@ -31,6 +31,7 @@ PROTECTS = {
     "src/orthobandit/logs": ("tests/statistical/test_log", "tests/examples/test_log", "tests/unit/logs"),
     "src/orthobandit/service": ("tests/service", "tests/faults", "tests/browser"),
     "src/orthobandit/study": ("tests/paper", "tests/unit/study"),
+    "src/orthobandit/reproduction": ("tests/paper",),
     "docs": ("tests/docs",),
     "examples": ("tests/examples",),
     "README.md": ("tests/docs",),

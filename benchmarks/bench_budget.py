@@ -1,11 +1,13 @@
-"""How often FixedBudget is wrong beside what its `error` says, over families of instances.
+"""How often FixedBudget is wrong beside its p-value, over families of instances.
 
-``python -m benchmarks.bench_budget`` prints the table of docs/measured.md, a few minutes on one core; a
-number after it is the number of runs a row (default 500). Columns: share of runs that declare a wrong arm;
-mean of the estimate; runs in which the estimate is below 0.05, and how many of them are wrong.
+``python -m benchmarks.bench_budget [RUNS]`` prints the table of docs/measured.md, some minutes on one core
+(default 500 runs a row). Columns: share of runs that declare a wrong arm; mean of the p-value; then for each
+range of p-values, the wrong runs in it of all runs in it. A p-value promises that "wrong, and p ≤ α" has
+probability α at most: the wrong of the first ranges together are at most α·RUNS, but for chance.
 """
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,11 +18,18 @@ from orthobandit.simulation.player import Player
 SEED = 15
 SHIFT = Sine()
 FAR = [0.0] * 8
+EDGES = (-1.0, 0.01, 0.05, 0.2, 0.5, 1.0)  # of the ranges of p-values
 FAMILIES: dict[str, tuple[Environment, int]] = {
     "two arms 0.02 apart, eight 1 behind": (one_hot([1.02, 1.0, *FAR], shift=SHIFT), 1000),
     "two arms 0.1 apart, eight 1 behind": (one_hot([1.1, 1.0, *FAR], shift=SHIFT), 1000),
     "two arms 0.03 apart, eight 5 behind": (one_hot([5.03, 5.0, *FAR], shift=SHIFT), 1000),
     "two arms 0.1 apart": (one_hot([0.1, 0.0], shift=SHIFT), 400),
+    "pairs of ties: 1, 1, ½, ½, 0, 0": (one_hot([1.001, 1.0, 0.5, 0.5, 0.0, 0.0], shift=SHIFT), 600),
+    "pairs of ties: 6, 6, 4, 4, 2, 2, 0, 0": (
+        one_hot([6.001, 6.0, 4.0, 4.0, 2.0, 2.0, 0.0, 0.0], shift=SHIFT),
+        800,
+    ),
+    "three ties, five 0.3 behind": (one_hot([0.301, 0.3, 0.3, *[0.0] * 5], shift=SHIFT), 1000),
     "two arms 0.01 apart": (one_hot([0.01, 0.0], shift=SHIFT), 400),
     "ten arms, evenly from 0 to 1": (one_hot(np.linspace(0.0, 1.0, 10), shift=SHIFT), 1000),
     "one of ten arms leads by 0.5": (one_hot([0.5] + [0.0] * 9, shift=SHIFT), 1500),
@@ -38,7 +47,7 @@ FAMILIES: dict[str, tuple[Environment, int]] = {
 
 
 def play(environment: Environment, budget: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which runs (R,) declare a wrong arm, and the error estimates (R,)."""
+    """Return which runs (R,) declare a wrong arm, and the p-values (R,)."""
     policy = FixedBudget(budget)
     player = Player(environment, np.array([budget]), SEED, np.arange(runs), policy.baseline)
     state = policy.start(environment.arms, (runs,))
@@ -46,20 +55,25 @@ def play(environment: Environment, budget: int, runs: int) -> tuple[np.ndarray, 
         plan = policy.plan(state)
         rounds = np.minimum(plan.rounds, budget)
         state = policy.observe(state, plan, player.play(plan.probabilities, rounds, plan.centre))
-    return state.declared != environment.best, policy.error(state)
+    return state.declared != environment.best, policy.p_value(state)
 
 
 def main(runs: int = 500) -> None:
     """Print a row a family, as Markdown."""
-    print("| instance | budget | wrong | mean estimate | estimate below .05 | of these wrong |")
-    print("|---|---:|---:|---:|---:|---:|")
+    ranges = list(pairwise(EDGES))
+    heads = [f"wrong of p ≤ {high:g}" for _, high in ranges]
+    print("| instance | budget | wrong | mean p |", " | ".join(heads), "|")
+    print("|---|---:|---:|---:|" + "---:|" * len(heads))
     for name, (environment, budget) in FAMILIES.items():
-        is_wrong, estimate = play(environment, budget, runs)
-        is_low = estimate < 0.05
-        low_and_wrong = int(np.sum(is_low & is_wrong))
+        is_wrong, p = play(environment, budget, runs)
+        cells = []
+        for low, high in ranges:
+            is_in = (p > low) & (p <= high)
+            cells.append(f"{int(np.sum(is_in & is_wrong))} of {int(is_in.sum())}")
         print(
-            f"| {name} | {budget:,} | {is_wrong.mean():.3f} | {estimate.mean():.3f} |"
-            f" {int(is_low.sum())} of {runs} | {low_and_wrong} |",
+            f"| {name} | {budget:,} | {is_wrong.mean():.3f} | {p.mean():.3f} |",
+            " | ".join(cells),
+            "|",
             flush=True,
         )
 

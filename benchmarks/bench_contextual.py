@@ -35,7 +35,7 @@ from orthobandit.simulation.contextual import (
     WhoComes,
     simulate_offers,
 )
-from orthobandit.simulation.paths import Oblivious
+from orthobandit.simulation.shifts import Oblivious
 
 Array = NDArray[np.float64]
 

@@ -81,7 +81,7 @@ def bare(path: str) -> int:
 def cells(path: str) -> int:
     """Ask for cells alone."""
     from orthobandit.logs.question import Question
-    from orthobandit.logs.reading.buckets import cells_of
+    from orthobandit.logs.reading.group_by import cells_of
     from orthobandit.logs.reading.source import open_source
 
     with open_source(path) as opened:

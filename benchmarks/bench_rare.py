@@ -1,8 +1,8 @@
 """Rare large rewards and the asymptotic mode: how often the best arm is lost, by rarity q and by δ.
 
-``python -m benchmarks.bench_rare`` takes some minutes and prints the table of docs/measured.md. A run fails
-if the best arm is dropped or a bound in its row is wrong. No mode without declared bounds can know of an
-event before the first one: what is measured is how rare it may be.
+``python -m benchmarks.bench_rare [RUNS [SEED]]`` takes some minutes and prints the tables of
+docs/measured.md. A run fails if the best arm is dropped or a bound in its row is wrong. No mode without
+declared bounds can know of an event before the first one: what is measured is how rare it may be.
 """
 
 import sys
@@ -54,6 +54,12 @@ def one_win(q: float) -> World:
     return World((q, (1.0 - q) / q, -1.0, 0.0), (0.0, 0.0, -0.2, 1.0))
 
 
+def crash(q: float, sigma: float = 0.3) -> World:
+    """Return three quiet arms of mean 0 and one that pays 1 until it crashes: −0.2 on average."""
+    quiet = (0.0, 0.0, 0.0, sigma)
+    return World(quiet, quiet, quiet, (q, -(1.2 - q) / q, 1.0, sigma))
+
+
 def failures(
     policy: AnytimeElimination, world: World, runs: int, *, horizon: int = HORIZON, seed: int = SEED
 ) -> int:
@@ -102,20 +108,23 @@ ROWS: tuple[tuple[str, Callable[[float], World], tuple[float, ...]], ...] = (
     ("opposite skew, noise σ = 1", lambda q: opposite_skew(q, 1.0), (0.05, 0.01)),
     ("pays 1/q once in 1/q draws", jackpot, (0.05, 0.02)),
     ("wins (1 − q)/q, else −1", one_win, (0.05, 0.02)),
+    ("pays 1 until it crashes, beside three quiet arms", crash, (0.05, 0.02)),
 )
 
 
-def main(runs: int = RUNS) -> None:
-    """Print the table."""
+def main(runs: int = RUNS, seed: int = SEED) -> None:
+    """Print the table of failures."""
     deltas, goals = (0.05, 0.01), ("identify", "earn")
     heads = [f"{goal}, δ = {delta}" for goal in goals for delta in deltas]
-    print(f"failed of {runs}")
+    print(f"failed of {runs}, seed {seed}")
     print("| world | q |", " | ".join(heads), "|")
     print("|---|---:|" + "---:|" * len(heads))
     for name, made, rarities in ROWS:
         for q in rarities:
             cells = [
-                failures(AnytimeElimination(delta, goal=goal, baseline=RunningMean()), made(q), runs)
+                failures(
+                    AnytimeElimination(delta, goal=goal, baseline=RunningMean()), made(q), runs, seed=seed
+                )
                 for goal in goals
                 for delta in deltas
             ]
@@ -123,4 +132,4 @@ def main(runs: int = RUNS) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
+    main(*(int(argument) for argument in sys.argv[1:3]))

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from orthobandit import ArmSet, Asymptotic
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.logs.effects.effects import gaps_of
-from orthobandit.logs.follow import Follower
-from orthobandit.logs.measure import Measure
 from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
 from orthobandit.logs.question import Question
 

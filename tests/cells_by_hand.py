@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit import ArmSet, Asymptotic
-from orthobandit.logs.cells import Cells
-from orthobandit.logs.effects.metrics import followed
-from orthobandit.logs.measure import Measure
+from orthobandit.estimate.follow.buckets import follow_metric
+from orthobandit.estimate.follow.cells import Cells, Measure
 
 
 @dataclass
@@ -83,4 +82,4 @@ def cells_of(rows, offset=0.0, arms=None, segments=("",), columns=("reward",)):
 def follow(cells, aims=(), **settings):
     """Return the reward of cells as it is followed: asymptotic, by a running mean, against arm 0."""
     given = {"confidence": Asymptotic(), "delta": 0.05, "baseline": "mean", "reference": 0} | settings
-    return followed(cells, Measure(0, None, (), **given), aims)
+    return follow_metric(cells, Measure(0, None, (), **given), aims)

@@ -9,7 +9,7 @@ from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet
 from orthobandit.logs import Question, analysis_of
 from orthobandit.logs.certificate import certify
-from orthobandit.logs.reading.buckets import Gathered
+from orthobandit.logs.reading.group_by import Gathered
 
 ROWS, HOURS = 2400, 60
 SQUARE = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], labels=["none", "red", "large", "both"])

@@ -17,6 +17,7 @@ class Visitor:
     def __init__(self, address):
         self.http = httpx.Client(base_url=address, follow_redirects=True, timeout=60)
         self.page = None
+        self.token = None
 
     def get(self, path, **more):
         """Go to a page of the dashboard."""
@@ -31,6 +32,7 @@ class Visitor:
 
     def log_in(self, token):
         """Log in as a person does."""
+        self.token = token
         self.get("/login")
         self.page = self.post("/login", token=token, to="/dashboard")
         return self.page

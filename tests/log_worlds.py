@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import norm
 
 from orthobandit import ArmSet, Asymptotic, Bounded
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.cells import Cells
 
 
 def cells_from(bucket, plan, arm, values, plans):

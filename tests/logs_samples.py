@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow
 
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.buckets import cells_of
+from orthobandit.logs.reading.group_by import cells_of
 from orthobandit.logs.reading.source import open_source
 
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ import numpy as np
 
 from log_worlds import cells_from
 from orthobandit import Asymptotic
-from orthobandit.logs.measure import Measure
+from orthobandit.estimate.follow.cells import Measure
 
 HOURS = 40
 

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from orthobandit._foundation.release import __version__
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, anchor_design, centred_design, contrast_design, g_optimal_design
 from orthobandit.errors import OrthobanditError
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from orthobandit.logs import Analysis, analyse
     from orthobandit.policy.contextual import InformationDirected, Interactions, Offer
     from orthobandit.simulation import Environment, RunResult, simulate
-
-__version__ = "0.2.0"
 
 __all__ = [
     "SBE",

@@ -16,7 +16,7 @@ from orthobandit._foundation.types import Array
 from orthobandit.errors import FeatureError, LabelError, ParameterError
 
 MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
-LARGEST = 1e150  # squares of features must stay finite
+MAX_MAGNITUDE = 1e150  # squares of features must stay finite
 
 
 class ArmSet:
@@ -225,7 +225,7 @@ def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Arra
         raise FeatureError(f"features have shape {given.shape}; a table (K, d) is needed, one row an arm")
     if not array.size:
         raise FeatureError(f"features have shape {array.shape}; at least one arm and one feature are needed")
-    if not (array.max() <= LARGEST and array.min() >= -LARGEST):
+    if not (array.max() <= MAX_MAGNITUDE and array.min() >= -MAX_MAGNITUDE):
         _refuse_extreme(array, labels)
     if np.may_share_memory(array, given) and given.flags.writeable and not isinstance(features, list | tuple):
         array = array.copy()
@@ -234,12 +234,12 @@ def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Arra
 
 
 def _refuse_extreme(array: Array, labels: Sequence[str] | None) -> NoReturn:
-    row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST))[0])
+    row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= MAX_MAGNITUDE))[0])
     value = array[row, column]
     kind = "a non-finite value" if not np.isfinite(value) else f"the value {value:g}"
     raise FeatureError(
         f"features {row_name(row, labels)} has {kind} in column {column}; every feature must be a finite"
-        f" number of magnitude at most {LARGEST:g}"
+        f" number of magnitude at most {MAX_MAGNITUDE:g}"
     )
 
 
@@ -266,7 +266,10 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
 def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
     if isinstance(labels, str):
         raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
-    names = tuple(str(label) for label in labels)
+    given: tuple[Any, ...] = tuple(labels)
+    if None in given:
+        raise LabelError(f"labels row {given.index(None)} is None; every arm needs a name of its own")
+    names = tuple(str(label) for label in given)
     for row, name in enumerate(names):
         if not name.strip():
             raise LabelError(f"labels row {row} is empty; every arm needs a name of its own")

@@ -99,12 +99,20 @@ class ClosedError(ExperimentError):
     """The experiment or its store is closed, or the time for this call has passed."""
 
 
+class CopyError(ExperimentError, TypeError):
+    """A live experiment cannot be pickled or copied; the message says what to do instead."""
+
+
 class ConflictError(ExperimentError):
     """The call contradicts what is already on record."""
 
 
 class StorageError(ExperimentError):
     """A store cannot be read or written: disk full, no permission, held by another; nothing was changed."""
+
+
+class ForkError(StorageError):
+    """A process that was forked during a write cannot write to that file; the message says what to do."""
 
 
 class DamagedStoreError(StorageError):

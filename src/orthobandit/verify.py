@@ -983,9 +983,22 @@ class Run:
         most = self.growth if self.epsilon > 0 else max(self.growth, CALM)
         wanted = min(max(away**2, self.growth), most) * self.rounds
         claimed = entry["length"]
+        if np.any(self.active & self.is_noiseless()) and isinstance(claimed, int):
+            # Rewards without noise: sums and their variances are rounding, and so is their ratio. Any length
+            # that a ratio could give is taken as it is; when to look at the evidence changes no claim.
+            shortest = max(ceil(self.growth * self.rounds * (1 - 1e-9)), SHORTEST)
+            longest = max(ceil(most * self.rounds * (1 + 1e-9)), SHORTEST)
+            if shortest <= claimed <= longest:
+                self.length = claimed
+                return
         # The next whole number above may be a matter of rounding.
         near = {max(ceil(wanted * factor), SHORTEST) for factor in (1 - 1e-9, 1, 1 + 1e-9)}
         self.length = claimed if claimed in near else max(ceil(wanted), SHORTEST)
+
+    def is_noiseless(self) -> Any:
+        """Tell which arms (K,) have a gap whose standard deviation is no more than rounding."""
+        deviations = np.sqrt(np.maximum(np.diagonal(self.evidence[VARIANCE]), 0.0))
+        return deviations <= ROUNDING * self.magnitude * np.diagonal(self.evidence[WEIGHT])
 
     def check_plan(self, entry: dict[str, Any], p: Any) -> None:
         """Check what the entry of a plan says, and remember the plan.
@@ -1088,15 +1101,13 @@ class Run:
         check_probabilities(self.where, self.level, self.verdict)
         more = len(features) - before
         wider = features.shape[1] - width
-        self.active, self.retired = (
-            np.pad(self.active, (0, more), constant_values=True),
-            np.pad(self.retired, (0, more)),
-        )
-        self.gram, self.moment = np.pad(self.gram, (0, wider)), np.pad(self.moment, (0, wider))
-        self.sizes.drawn, self.sizes.relative = (
-            np.pad(self.sizes.drawn, (0, more)),
-            np.pad(self.sizes.relative, (0, more)),
-        )
+        self.active = np.pad(self.active, (0, more), constant_values=True)
+        self.retired = np.pad(self.retired, (0, more))
+        # Old arms have 0 in the new features, so nothing that was learnt of the others changes.
+        self.gram = np.pad(self.gram, (0, wider))
+        self.moment = np.pad(self.moment, (0, wider))
+        self.sizes.drawn = np.pad(self.sizes.drawn, (0, more))
+        self.sizes.relative = np.pad(self.sizes.relative, (0, more))
         self.evidence = np.pad(self.evidence, ((0, 0), (0, more), (0, more)))
         self.met = np.pad(self.met, (0, more))
         tuning = np.ones((3, len(features), len(features)))
@@ -1116,7 +1127,8 @@ class Run:
             values = given["values"]
             slope = np.linalg.lstsq(x[:before], values - values[0], rcond=None)[0]
             given["values"] = np.append(values, values[0] + x[before:] @ slope)
-            given["p"], given["played"] = np.pad(given["p"], (0, more)), np.pad(given["played"], (0, more))
+            given["p"] = np.pad(given["p"], (0, more))
+            given["played"] = np.pad(given["played"], (0, more))
             given["rivals"] = None if given["rivals"] is None else np.pad(given["rivals"], (0, more))
         return int(before)
 
@@ -1411,7 +1423,9 @@ class Log:
         whole = Tally(tally.counts.sum(0), tally.sums.sum(0), tally.squares.sum(0), tally.largest.max(0))
         before = self.sizes.drawn
         self.sizes.add(whole)
-        (g, v), mode, sizes = self.geometry(p), self.mode, self.sizes
+        mode = self.mode
+        sizes = self.sizes
+        g, v = self.geometry(p)
         n = tally.counts.sum(axis=1, keepdims=True)
         reach = np.abs(g).max(axis=2)
         ideal = 1 / v

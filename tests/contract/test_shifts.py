@@ -17,8 +17,7 @@ from orthobandit.simulation import (
     named_shift,
 )
 from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.paths import CHUNK, Limited, Oblivious, RandomWalk, Scaled
-from orthobandit.simulation.shifts import Formula
+from orthobandit.simulation.shifts import CHUNK, Formula, Limited, Oblivious, RandomWalk, Scaled
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
 
 ADAPTIVE = {

@@ -1,6 +1,7 @@
 """A disk without room: 503, nothing that was acknowledged is lost, and on it goes when there is room."""
 
 import resource
+import time
 
 import httpx
 import pytest
@@ -31,6 +32,7 @@ def test_a_full_disk_is_a_503_that_ends_when_there_is_room(tmp_path):
             assert refused.headers["retry-after"] == "2"
             assert [pair(http, told).status_code for _ in range(3)] == [503] * 3
             assert http.get("/healthz").status_code == 200
+            assert is_unready(http)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
             before = len(told)
             for _ in range(20):
@@ -43,6 +45,15 @@ def test_a_full_disk_is_a_503_that_ends_when_there_is_room(tmp_path):
     assert found == told  # what was refused is not there either
     assert len(told) > 20
     assert check(where) == []
+
+
+def is_unready(http):
+    """Tell whether the server says so; what it tries to write is small, and may fit in a few times."""
+    for _ in range(200):
+        if http.get("/readyz").status_code == 503:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def pair(http, told):

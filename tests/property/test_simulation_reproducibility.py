@@ -17,7 +17,7 @@ from orthobandit.simulation import (
     one_hot,
     simulate,
 )
-from orthobandit.simulation.paths import CHUNK
+from orthobandit.simulation.shifts import CHUNK
 
 MEANS = [0.5, 0.1, 0.4, 0.45]
 ENVIRONMENTS = st.sampled_from(

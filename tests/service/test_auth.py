@@ -1,14 +1,16 @@
 """Tokens: who may do what."""
 
 import asyncio
+from contextlib import suppress
+from threading import Barrier, Thread
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.http.auth import FRESH, ROLES, Tokens
+from orthobandit.service.http.auth import FRESH, ROLES, Token, Tokens
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import TOKENS
 from service_samples import TWO, is_problem, running, served
@@ -124,6 +126,125 @@ def test_the_last_admin_stays(tmp_path):
         [only] = http.get("/v1/tokens").json()["tokens"]
         assert is_problem(http.delete(f"/v1/tokens/{only['id']}"), 409, "conflict")
         assert http.get("/v1/tokens").status_code == 200
+
+
+def test_two_admins_cannot_revoke_each_other(tmp_path, postgres):
+    for where in (tmp_path / "all.db", postgres):
+        registry = Registry(where)
+        tokens = Tokens(registry)
+        for one in tokens.all():  # of other tests, on a database that they share
+            with suppress(ConflictError):
+                tokens.revoke(one.id)
+        for _ in range(5):
+            ids = [tokens.make("admin")[0].id for _ in range(2)]
+            for one in tokens.all():
+                if one.id not in ids:
+                    tokens.revoke(one.id)
+            barrier = Barrier(2)
+            refused = []
+
+            def revoke(id_, barrier=barrier, refused=refused, tokens=tokens):
+                barrier.wait()
+                try:
+                    tokens.revoke(id_)
+                except ConflictError as error:
+                    refused.append(str(error))
+
+            threads = [Thread(target=revoke, args=(one,)) for one in ids]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(refused) == 1
+            assert "is the last token of an admin" in refused[0]
+            assert len(tokens.all()) == 1
+        # Neither one that expires nor one for some experiments takes its place.
+        [last] = tokens.all()
+        tokens.make("admin", lasts="1d")
+        tokens.make("admin", experiments=["page"])
+        with pytest.raises(ConflictError):
+            tokens.revoke(last.id)
+        registry.close()
+
+
+def test_tokens_expire(tmp_path, monkeypatch):
+    registry = Registry(tmp_path / "all.db")
+    tokens = Tokens(registry)
+    token, text = tokens.make("read", lasts="1h")
+    assert token.until == pytest.approx(token.at + 3600)
+    assert asyncio.run(tokens.find(text)) == token
+    assert tokens.remembered(text) == token
+    monkeypatch.setattr("orthobandit.service.http.auth.time.time", lambda: token.until)
+    assert tokens.remembered(text) is None
+    assert asyncio.run(tokens.find(text)) is None
+    assert [one.id for one in tokens.all()] == [token.id]  # it is listed until it is revoked
+    registry.close()
+    for lasts in (0, "soon", -1.0):
+        with pytest.raises(ParameterError, match="lasts="):
+            tokens.make("read", lasts=lasts)
+    for experiments in ([], "page", [""]):
+        with pytest.raises(ParameterError, match="experiments="):
+            tokens.make("read", experiments=experiments)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "key", "is_for"),
+    [
+        (("page",), "page", True),
+        (("page",), "pages", False),
+        (("p*",), "page", True),
+        (("*",), "any thing", True),
+        (("*age", "x"), "page", True),
+        (("p*g*",), "page", True),
+        (("p*x*e",), "page", False),
+        (("p.ge",), "page", False),
+        (("a*" * 90,), "a" * 89 + "b" * 100, False),  # and at once
+    ],
+)
+def test_stars_stand_for_anything(patterns, key, is_for):
+    assert Token("1", "", "read", 0.0, patterns).is_for(key) is is_for
+
+
+@pytest.fixture(scope="module")
+def some(http):
+    """Return tokens of each role for experiments whose key begins with `shop-`, and such an experiment."""
+    http.post("/v1/experiments", json=TWO | {"key": "shop-a"})
+    body = {"experiments": ["shop-*"], "lasts": "30d"}
+    return {role: http.post("/v1/tokens", json=body | {"role": role}).json()["token"] for role in ROLES}
+
+
+@pytest.mark.parametrize(("method", "path", "roles"), DOORS)
+def test_tokens_for_some_experiments_see_no_others(http, some, method, path, roles):
+    """Every door of another experiment is shut, and those of tokens and webhooks are for all or nobody."""
+    for role in roles:
+        answer = sent(http, method, path, some[role])
+        if "page" in path or path.startswith(("/v1/tokens", "/v1/webhooks")):
+            assert is_problem(answer, 403, "forbidden"), role
+        else:
+            assert answer.status_code != 403
+        own = sent(http, method, path.replace("page", "shop-a"), some[role])
+        if "page" in path:
+            assert answer.status_code == 403
+            assert own.status_code not in (401, 403), own.text
+
+
+def test_lists_flags_and_metrics_have_only_the_experiments_of_the_token(http, some):
+    given = {"headers": {"Authorization": f"Bearer {some['admin']}"}}
+    assert http.get("/v1/experiments", **given).json()["keys"] == ["shop-a"]
+    flags = http.post("/ofrep/v1/evaluate/flags", json={"context": {"targetingKey": "u"}}, **given).json()
+    assert [one["key"] for one in flags["flags"]] == ["shop-a"]
+    http.post(f"{PAGE}/ask", json={"unit": "u"})
+    event = {"unit": "u", "event": "reward", "value": 1}
+    assert http.post("/v1/track", json=event, **given).json() == {"told": ["shop-a"], "refused": {}}
+    assert is_problem(http.post("/v1/track", json=event | {"experiment": "page"}, **given), 403, "forbidden")
+    text = http.get("/metrics", **given).text
+    assert 'experiment="shop-a"' in text
+    assert 'experiment="page"' not in text
+    assert is_problem(http.post("/v1/experiments", json=TWO | {"key": "other"}, **given), 403, "forbidden")
+    assert http.post("/v1/experiments", json=TWO | {"key": "shop-b"}, **given).status_code == 201
+    asked = http.post("/v1/experiments/shop-a/ask", json={"unit": "v"}, **given)
+    assert asked.status_code == 200
+    assert is_problem(http.post(f"{PAGE}/ask", json={"unit": "v"}, **given), 403, "forbidden")
 
 
 def test_secrets_are_not_in_the_database(tmp_path):

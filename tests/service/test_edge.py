@@ -204,7 +204,8 @@ console.log(JSON.stringify(units.map(unit => armOf(plan, unit))))
 """
 
 
-def test_javascript_and_python_draw_the_same_arms_for_100_000_units(tmp_path):
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_javascript_and_python_draw_the_same_arms(tmp_path, count):
     experiment = Experiment.memory(ArmSet.one_hot(7), rewards=(0, 1), holdout=0.05, key="3" * 64)
     plan, rng = experiment.edge_plan(), np.random.default_rng(0)
     odd = [
@@ -220,14 +221,14 @@ def test_javascript_and_python_draw_the_same_arms_for_100_000_units(tmp_path):
         "\u2028",
         '"\\',
     ]
-    units = odd + [f"{rng.integers(2**62):x}"[: 1 + k % 16] + f"-{k}" for k in range(100_000 - len(odd))]
+    units = odd + [f"{rng.integers(2**62):x}"[: 1 + k % 16] + f"-{k}" for k in range(count - len(odd))]
     (tmp_path / "plan.json").write_text(json.dumps({"plan": vars(plan), "units": units}))
     theirs = run_node(tmp_path, ALL_ARMS, str(tmp_path / "plan.json"))
     assert theirs == [plan.draw(unit).arm for unit in units]
     proposals = experiment.ask_many(units=units)
     assert theirs == [one.arm for one in proposals]
     share = np.bincount(theirs, minlength=7) / len(units)
-    assert share == pytest.approx([0.05 + 0.95 / 7] + [0.95 / 7] * 6, abs=0.005)
+    assert share == pytest.approx([0.05 + 0.95 / 7] + [0.95 / 7] * 6, abs=1.6 / count**0.5)
 
 
 CLIENT = """

@@ -40,6 +40,8 @@ def test_an_experiment_is_begun_asked_told_and_reported(http):
     assert [proposal["id"] for proposal in many] == [2, 3, 4]
     body = {"ids": [2, 3, 4], "rewards": {"reward": [0, 1, 0.5]}}
     assert http.post(f"{path}/tell-many", json=body).json() == {"told": 3}
+    for empty in ({"ids": [], "rewards": []}, {"ids": [], "rewards": {"reward": []}}):
+        assert http.post(f"{path}/tell-many", json=empty).json() == {"told": 0}
     report = http.get(f"{path}/report").json()
     assert (report["proposals"], report["settled"], report["awaited"]) == (4, 4, 0)
     shown = http.get(path).json()

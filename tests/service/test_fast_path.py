@@ -8,13 +8,14 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.service.app import ROUTERS
+from orthobandit.service.http.auth import TOKEN, Token
 from orthobandit.service.http.fast_path import FastPath
 from service_samples import TWO, served
 
 HERE = "/v1/experiments/page"
 
 
-def sent(body, path=f"{HERE}/ask", method="POST", headers=(), tokens=None):
+def sent(body, path=f"{HERE}/ask", method="POST", headers=(), tokens=None, token=None):
     """Send a request; return what the short way answered, and the body that it handed on."""
     answers, handed = [], []
     experiment = Experiment.memory(ArmSet.one_hot(2, ["old", "new"]), rewards=(0, 1), key="0" * 64)
@@ -26,6 +27,9 @@ def sent(body, path=f"{HERE}/ask", method="POST", headers=(), tokens=None):
         "headers": list(headers),
         "app": SimpleNamespace(state=SimpleNamespace(registry=registry, tokens=tokens)),
     }
+
+    if token is not None:
+        scope[TOKEN] = token
 
     async def inner(scope, receive, send):
         handed.append((await receive())["body"])
@@ -62,12 +66,8 @@ def test_what_is_in_order_is_answered_at_once():
         {"path": "/healthz"},
         {"method": "PUT"},
         {"headers": [(b"idempotency-key", b"k")]},
-        {"tokens": SimpleNamespace(remembered=lambda text: None)},
-        {"tokens": SimpleNamespace(remembered=lambda text: SimpleNamespace(role="read"))},
-        {
-            "tokens": SimpleNamespace(remembered=lambda text: SimpleNamespace(role="read")),
-            "headers": [(b"authorization", b"Bearer ob_1_2")],
-        },
+        {"tokens": "some"},
+        {"tokens": "some", "token": Token("1", "", "read", 0.0)},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -79,10 +79,7 @@ def test_whatever_is_not_is_handed_on_whole(change):
 
 
 def test_tokens_that_are_known_are_let_in():
-    known = {"x": SimpleNamespace(role="ask-tell")}
-    tokens = SimpleNamespace(remembered=known.get)
-    assert sent(b"{}", headers=[(b"authorization", b"bearer x")], tokens=tokens)[0]
-    assert not sent(b"{}", headers=[(b"authorization", b"Basic x")], tokens=tokens)[0]
+    assert sent(b"{}", tokens="some", token=Token("1", "", "ask-tell", 0.0))[0]
 
 
 def test_both_ways_say_the_same(tmp_path):

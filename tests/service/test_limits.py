@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from orthobandit.service.http.limits import Limits
+from orthobandit.service.http.limits import OWN_LIMIT, Limits
 
 JSON = [(b"content-type", b"application/json")]
 
 
-def played(messages, headers=JSON, **options):
+def played(messages, headers=JSON, own=None, **options):
     """Send messages of a caller; return the bodies that a route saw, and what was answered."""
     seen, answers, left = [], [], list(messages)
 
@@ -25,6 +25,8 @@ def played(messages, headers=JSON, **options):
         answers.append(message.get("status"))
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    if own is not None:
+        scope[OWN_LIMIT] = own
     asyncio.run(Limits(route, **options)(scope, receive, send))
     return seen, [status for status in answers if status]
 
@@ -50,6 +52,49 @@ def test_the_limit_is_exact(size):
 
 def test_a_length_that_is_said_is_not_waited_for():
     assert played([], [*JSON, (b"content-length", b"11")], body_limit=10) == ([], [413])
+
+
+def test_large_bodies_have_room_for_some_at_a_time():
+    """Two bodies of 100 kB fit; a third is refused until one of them has been worked on."""
+    statuses = []
+
+    async def play():
+        inside = asyncio.Event()
+
+        async def route(scope, receive, send):
+            await receive()
+            await inside.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        limits = Limits(route, body_limit=100_000, room=200_000)
+
+        async def post(size):
+            async def receive():
+                return part(b" " * size)
+
+            async def send(message):
+                if "status" in message:
+                    statuses.append((size, message["status"]))
+
+            await limits({"type": "http", "method": "POST", "path": "/", "headers": JSON}, receive, send)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(post(100_000))
+            group.create_task(post(100_000))
+            await asyncio.sleep(0)
+            await post(100_000)
+            group.create_task(post(1_000))  # small ones need no room
+            inside.set()
+        await post(100_000)
+
+    asyncio.run(play())
+    assert statuses[0] == (100_000, 503)
+    assert sorted(statuses[1:]) == [(1_000, 200), *[(100_000, 200)] * 3]
+
+
+def test_a_request_may_have_a_limit_of_its_own():
+    assert played([part(b" " * 11)], own=10) == ([], [413])
+    assert played([part(b" " * 10)], own=10) == ([b" " * 10], [200])
 
 
 @pytest.mark.parametrize(

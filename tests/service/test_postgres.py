@@ -3,6 +3,7 @@
 from itertools import count
 from threading import Thread
 
+import pytest
 import sqlalchemy as sa
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
@@ -10,6 +11,7 @@ from orthobandit.experiment.store import SQLStore
 from orthobandit.experiment.store.sql.engines import KEPT
 from orthobandit.service.registry import Registry
 from orthobandit.testing import check_store
+from release_samples import Clock, check_shared
 from service_samples import TWO, is_problem, served
 
 SALES = "/v1/experiments/sales"
@@ -48,6 +50,15 @@ def test_two_servers_count_everything_once(postgres):
         [first, *_] = sales._store.table()
         assert first.rewards == {"reward": 5 + 3 * 5}  # five common keys, and five of each thread
         assert sales.replay().is_equal
+
+
+@pytest.mark.parametrize("shortest", [3, 23])
+def test_servers_of_two_releases_share_an_experiment(postgres, shortest):
+    name = f"rolling {shortest}"
+    mine = Experiment.create(
+        postgres, ArmSet.one_hot(3), rewards=(0, 1), clock=Clock(), key="5" * 64, name=name
+    )
+    check_shared(postgres, mine, shortest, name=name)
 
 
 def test_tokens_are_good_on_every_server(postgres):

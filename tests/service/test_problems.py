@@ -1,11 +1,16 @@
 """Every error is a problem document that says what to do, and nothing of the server."""
 
+import json
 import logging
+import sqlite3
+from contextlib import closing
 
 import httpx
 import pytest
 
-from orthobandit.errors import StorageError
+from orthobandit import Experiment
+from orthobandit.errors import StorageError, VersionError
+from orthobandit.experiment.store.sql.records import seal
 from orthobandit.service import create_app
 from service_samples import TWO, is_problem, running, served
 
@@ -135,7 +140,8 @@ def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch
         raise StorageError("/srv/secret/all.db: the disk is full")
 
     monkeypatch.setattr("orthobandit.experiment.async_experiment.AsyncExperiment.ask", failing)
-    monkeypatch.setattr("orthobandit.service.registry.Registry.check", failing)
+    monkeypatch.setattr("orthobandit.service.registry.Registry.writing", failing)
+    monkeypatch.setattr("orthobandit.service.readiness.FRESH", 0.0)
     with caplog.at_level(logging.ERROR, "orthobandit.service"):
         for answer in (http.post(f"{PAGE}/ask", json={}), http.get("/readyz")):
             assert is_problem(answer, 503, "unavailable")
@@ -168,3 +174,25 @@ def test_other_hosts_are_refused_where_names_are_given(tmp_path):
 def test_answers_are_not_guessed_at(http):
     assert http.get("/healthz").headers["x-content-type-options"] == "nosniff"
     assert http.get("/nowhere").headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_experiment_of_a_newer_release_is_refused_by_the_name_of_the_release(tmp_path):
+    where = tmp_path / "all.db"
+    with served(where) as client:
+        client.post("/v1/experiments", json=TWO)
+        client.post(f"{PAGE}/ask", json={})
+    with closing(sqlite3.connect(where)) as file, file:
+        [(text,)] = file.execute("SELECT state FROM snapshots")
+        newer = json.dumps({**json.loads(text), "format": 1000, "release": "9.1.0"})
+        file.execute("UPDATE snapshots SET state = ?, seal = ?", (newer, seal(newer.encode())))
+    with pytest.raises(VersionError, match=r"orthobandit>=9\.1\.0"):
+        Experiment.open(where, name="page")
+    with served(where) as client:
+        for answer in (client.post(f"{PAGE}/ask", json={}), client.get(f"{PAGE}/report")):
+            assert is_problem(answer, 503, "newer-release")
+            assert "pip install 'orthobandit>=9.1.0'" in answer.json()["detail"]
+            assert str(tmp_path) not in answer.text
+        # The others are served.
+        assert client.post("/v1/experiments", json={**TWO, "key": "other"}).status_code == 201
+        assert client.post("/v1/experiments/other/ask", json={}).status_code == 200
+        assert client.get("/v1/experiments").status_code == 200

@@ -1,4 +1,4 @@
-"""The settings of nginx, Prometheus and systemd on the page of operations, as these programs take them."""
+"""The files in `deploy`, and what the page on operations says of Prometheus, as these programs take them."""
 
 import os
 import re
@@ -15,7 +15,9 @@ import pytest
 from real_postgres import real_server, url_of
 from service_samples import TWO, ended, ready, started, token_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+DEPLOY = ROOT / "deploy"
 JSON = {"Content-Type": "application/json"}
 FOLDERS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
@@ -56,7 +58,7 @@ def nginx(folder, addresses):
     done(*made, "-keyout", str(key), "-out", str(certificate))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    site = block("nginx", "upstream orthobandit")
+    site = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     for old, new in {
         "127.0.0.1:8001": addresses[0].removeprefix("http://"),
         "127.0.0.1:8002": addresses[1].removeprefix("http://"),
@@ -102,13 +104,15 @@ def logged_in(http, token):
     return http.post("/dashboard/login", data=fields, headers=origin)
 
 
+@pytest.mark.slow
 @needed("nginx")
 @needed("openssl")
 def test_nginx_in_front_of_two_servers_on_one_postgres(tmp_path):
     with real_server() as database:
         where = url_of(database)
         token = token_of(where)
-        processes, addresses = zip(*(started(where) for _ in range(2)), strict=True)
+        settings = str(DEPLOY / "orthobandit.toml")
+        processes, addresses = zip(*(started(where, "--config", settings) for _ in range(2)), strict=True)
         try:
             for address in addresses:
                 ready(address)

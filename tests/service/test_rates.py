@@ -1,11 +1,13 @@
 """Requests that come too fast: 429 and when to try again, each token and address for itself."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.service.http.limits import FIRST_GUESSES, STRANGERS, Pace, Rates
+from orthobandit.service.http.admission import FIRST_GUESSES, STRANGERS, Admission
+from orthobandit.service.http.limits import Pace
 from service_samples import TWO, is_problem, served
 
 
@@ -27,56 +29,73 @@ def bearer(text):
 
 
 class Server:
-    """An application that knows one token, behind a limit and a clock of ours."""
+    """An application whose pages anybody may see, behind limits, a clock of ours, and one good token."""
 
-    def __init__(self, **options):
-        self.now, self.seen = 100.0, 0
-        self.rates = Rates(self, clock=lambda: self.now, **options)
+    def __init__(self, with_tokens=True, **options):
+        self.now = 100.0
+        self.seen = 0
+        self.looked_up = 0
+        self.rates = Admission(self, clock=lambda: self.now, **options)
+        preparing = SimpleNamespace(is_done=True)
+        self.state = SimpleNamespace(tokens=self if with_tokens else None, preparing=preparing)
 
-    async def __call__(self, scope, _, send):
+    def remembered(self, _text):
+        return None  # as if every token had to be looked up each time
+
+    async def find(self, text):
+        self.looked_up += 1
+        return SimpleNamespace(id="1", role="admin") if text == "good" else None
+
+    async def __call__(self, _scope, _receive, send):
         self.seen += 1
-        headers = dict(scope["headers"])
-        status = 200 if headers.get(b"authorization", b"Bearer good") == b"Bearer good" else 401
-        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def get(self, **given):
-        return played(self.rates, **given)
+        return played(self.rates, app=self, **given)
 
 
 def test_a_token_has_its_rate_and_its_burst():
     server = Server(rate=2.0)
-    server.get(headers=bearer(b"good"))  # known from now on
     assert [server.get(headers=bearer(b"good"))[0] for _ in range(4)] == [200] * 4
     assert server.get(headers=bearer(b"good")) == (429, b"1")
     server.now += 0.5
     assert server.get(headers=bearer(b"good"))[0] == 200
     assert server.get(headers=bearer(b"good"))[0] == 429
-    assert server.seen == 6
+    assert server.seen == 5
 
 
 def test_strangers_have_less_and_do_not_use_up_what_tokens_have():
     server = Server(rate=1e6)
-    server.get(headers=bearer(b"good"))
     statuses = [server.get()[0] for _ in range(int(2 * STRANGERS) + 5)]
-    assert statuses.count(429) == 6  # with the token's first request
+    assert statuses.count(429) == 5
     assert server.get(headers=bearer(b"good"))[0] == 200
     assert server.get(client=("10.0.0.2", 1))[0] == 200
+    assert server.get(path="/readyz")[0] == 200  # a balancer may come from the same address
 
 
-def test_who_guesses_tokens_is_soon_refused():
+@pytest.mark.parametrize("path", ["/edge.js", "/ofrep/v1/evaluate/flags/page", "/v1/experiments", "/nothing"])
+def test_who_guesses_tokens_is_soon_refused(path):
     server = Server(rate=1e6)
     for number in range(FIRST_GUESSES):
-        assert server.get(headers=bearer(b"%d" % number))[0] == 401
-    seen = server.seen
-    assert server.get(headers=bearer(b"another")) == (429, b"6")
+        assert server.get(path=path, headers=bearer(b"%d" % number))[0] == 200  # whatever the route answers
+    looked_up = server.looked_up
+    assert server.get(path=path, headers=bearer(b"another")) == (429, b"6")
     assert server.get(headers=bearer(b"good")) == (429, b"6")  # nobody can tell it from a guess
-    assert server.seen == seen
+    assert server.looked_up == looked_up
     assert server.get(headers=bearer(b"good"), client=("10.0.0.2", 1))[0] == 200
-    server.now += 6.1
+    server.now += 70.0
     assert server.get(headers=bearer(b"good"))[0] == 200
-    assert server.get(headers=bearer(b"wrong"))[0] == 401
+    for number in range(FIRST_GUESSES):
+        server.get(headers=bearer(b"%d" % number))
     assert server.get(headers=bearer(b"wrong"))[0] == 429
     assert server.get(headers=bearer(b"good"))[0] == 200  # proven before
+
+
+def test_a_wrong_token_has_no_more_than_strangers_have():
+    server = Server(rate=1e6)
+    server.rates._guesses = Pace(1e9, 1e9)
+    statuses = [server.get(headers=bearer(b"%d" % number))[0] for number in range(int(2 * STRANGERS) + 5)]
+    assert statuses.count(429) == 5
 
 
 def test_forms_with_wrong_tokens_are_guesses_as_well():
@@ -85,11 +104,40 @@ def test_forms_with_wrong_tokens_are_guesses_as_well():
             await send({"type": "http.response.start", "status": 401, "headers": []})
 
     server = Strict(rate=1e6)
-    assert [server.get(method="POST", path="/login")[0] for _ in range(FIRST_GUESSES)] == [
-        401
-    ] * FIRST_GUESSES
-    assert server.get(method="POST", path="/login")[0] == 429
-    assert server.get(method="GET", path="/login")[0] == 401
+    login = {"path": "/dashboard/login", "headers": [(b"content-length", b"99")]}
+    assert [server.get(method="POST", **login)[0] for _ in range(FIRST_GUESSES)] == [401] * FIRST_GUESSES
+    assert server.get(method="POST", **login)[0] == 429
+    assert server.get(method="GET", **login)[0] == 401
+
+
+def test_what_a_stranger_posts_is_not_read():
+    server = Server(rate=1e6)
+    assert server.get(method="POST", path="/v1/experiments")[0] == 401  # `receive` is None here
+    assert server.get(method="PUT", path="/nothing")[0] == 401
+    assert server.seen == 0
+
+
+def test_requests_in_progress_are_counted():
+    inside = []
+
+    class Nested(Server):
+        async def __call__(self, _scope, _receive, send):
+            if len(inside) < 3:
+                inside.append(len(inside))
+                answers = []
+
+                async def note(message):
+                    answers.append(message)
+
+                scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "app": self}
+                await self.rates(scope, None, note)
+                inside.append((answers[0]["status"], dict(answers[0]["headers"]).get(b"retry-after")))
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    server = Nested(rate=1e6, most_requests=2)
+    assert server.get()[0] == 200
+    assert inside == [0, 1, (503, b"1"), (200, None)]  # the third is one too many
+    assert server.get()[0] == 200  # and all have ended
 
 
 def test_one_network_of_ipv6_is_one_address():

@@ -68,6 +68,7 @@ def test_a_port_that_is_taken_is_named(tmp_path, capsys):
     assert not said.out  # neither an address nor a token that nobody could use
 
 
+@pytest.mark.slow
 def test_the_address_is_said_once_the_server_answers(tmp_path):
     process, _ = started(tmp_path / "all.db", "--no-auth", port=0)
     said = ""
@@ -81,8 +82,9 @@ def test_the_address_is_said_once_the_server_answers(tmp_path):
 def test_a_missing_package_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve"]) == 2
-    assert "the service needs uvicorn; install it with `pip install 'orthobandit[service]'`" in " ".join(
-        capsys.readouterr().err.split()
+    assert (
+        "the service needs uvicorn; install it with `pip install '.[service]'` in orthobandit's folder"
+        in " ".join(capsys.readouterr().err.split())
     )
 
 

@@ -3,10 +3,10 @@
 import json
 import socket
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -16,7 +16,14 @@ from orthobandit.experiment.settings import Options
 from orthobandit.service.background import webhook_messages
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Look, Looks
-from orthobandit.service.background.webhook_messages import check_url, is_genuine, new_secret, post, sign
+from orthobandit.service.background.webhook_messages import (
+    check_address,
+    check_url,
+    is_genuine,
+    new_secret,
+    post,
+    sign,
+)
 from orthobandit.service.background.webhooks import (
     DELAYS,
     GUARDRAIL,
@@ -70,6 +77,13 @@ class Kept:
     def new_keeper(self):
         looks = Looks(self.registry)
         return Keeper(self.lock, looks, self.outbox, self.metrics, clock=lambda: self.now)
+
+    def round(self, keeper=None):
+        """Do a round, and wait until what is due has been sent."""
+        keeper = keeper or self.keeper
+        is_keeper = keeper.round()
+        assert keeper.wait(20)
+        return is_keeper
 
     def experiment(self, key="page", arms=2, **settings):
         return self.registry.create(
@@ -137,12 +151,12 @@ def test_a_declared_arm_is_told_once(kept):
     page = kept.experiment()
     with receiver() as (url, came):
         _, secret = kept.outbox.make(url)
-        assert kept.keeper.round()
+        assert kept.round()
         assert came == []
         declare(page)
         for _ in range(3):
-            kept.keeper.round()
-        kept.new_keeper().round()  # as after a restart
+            kept.round()
+        kept.round(kept.new_keeper())  # as after a restart
     [(headers, body)] = came
     assert is_genuine(secret, headers, body, time.time())
     data = json.loads(body)
@@ -156,12 +170,12 @@ def test_a_declared_arm_is_told_once(kept):
 
 def test_a_new_webhook_is_not_told_what_is_old(kept):
     declare(kept.experiment())
-    kept.keeper.round()
+    kept.round()
     with receiver() as (url, came):
         kept.outbox.make(url)
-        kept.keeper.round()
+        kept.round()
         kept.experiment("other", arms=3).retire(2)
-        kept.keeper.round()
+        kept.round()
     [(_, body)] = came
     assert json.loads(body)["type"] == "experiment.arm_retired"
     assert json.loads(body)["data"]["reason"] == "by hand"
@@ -172,15 +186,15 @@ def test_only_wanted_kinds_are_told(kept):
     with receiver() as (url, came):
         kept.outbox.make(url, [NO_DATA])
         page.retire(2)
-        kept.keeper.round()
+        kept.round()
         assert came == []
         kept.now += 4000
-        kept.keeper.round()
-        kept.keeper.round()
+        kept.round()
+        kept.round()
         assert len(came) == 1
         page.ask()
         kept.now += 4000
-        kept.keeper.round()
+        kept.round()
         assert len(came) == 2  # another silence
     assert len({headers["webhook-id"] for headers, _ in came}) == 2
 
@@ -190,18 +204,18 @@ def test_what_fails_is_tried_again_with_the_same_name_and_given_up_at_last(kept)
     with receiver(*[500] * 20) as (url, came):
         made, _ = kept.outbox.make(url, [RETIRED])
         page.retire(2)
-        kept.keeper.round()
+        kept.round()
         for delay in DELAYS:
-            kept.keeper.round()
+            kept.round()
             before = len(came)
             kept.now += delay - 1
-            kept.keeper.round()
+            kept.round()
             assert len(came) == before
             kept.now += 2
-            kept.keeper.round()
+            kept.round()
             assert len(came) == before + 1
         kept.now += 1e7
-        kept.keeper.round()
+        kept.round()
     tries = [headers["webhook-id"] for headers, _ in came]
     assert len(tries) == len(DELAYS) + 1
     assert len(set(tries)) == 1
@@ -221,10 +235,9 @@ def test_a_server_that_dies_before_it_has_noted_what_it_sent_sends_again(kept, m
 
         with monkeypatch.context() as broken:
             broken.setattr(kept.outbox, "settle", dies)
-            with pytest.raises(StorageError):
-                kept.keeper.round()
-        kept.new_keeper().round()
-        kept.new_keeper().round()
+            kept.round()
+        kept.round(kept.new_keeper())
+        kept.round(kept.new_keeper())
     assert len(came) == 2
     assert came[0][0]["webhook-id"] == came[1][0]["webhook-id"]
     assert came[0][1] == came[1][1]
@@ -235,9 +248,9 @@ def test_one_who_is_gone_is_told_nothing_more(kept):
     with receiver(410) as (url, came):
         kept.outbox.make(url)
         page.retire(2)
-        kept.keeper.round()
+        kept.round()
         page.retire(3)
-        kept.keeper.round()
+        kept.round()
     assert len(came) == 1
     assert [one.is_off for one in kept.outbox.all()] == [True]
 
@@ -247,7 +260,7 @@ def test_redirects_are_not_followed(kept):
     with receiver(302) as (url, came):
         made, _ = kept.outbox.make(url)
         page.retire(2)
-        kept.keeper.round()
+        kept.round()
     assert len(came) == 1
     [delivery] = kept.outbox.deliveries(made.id, 10)
     assert (delivery.state, delivery.answer) == ("waiting", "302 Found")
@@ -287,7 +300,28 @@ def test_addresses_that_are_refused(url, message):
 
 @pytest.mark.parametrize(
     "address",
-    ["10.0.0.5", "192.168.1.1", "169.254.169.254", "0.0.0.1", "fd00::1", "::ffff:10.0.0.1", "224.0.0.1"],
+    [
+        "10.0.0.5",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "fd00::1",
+        "fe80::1",
+        "fec0::1",
+        "ff0e::1",
+        "::ffff:10.0.0.1",
+        "::10.0.0.1",
+        "::8.8.8.8",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b::127.0.0.1",
+        "64:ff9b:1::8.8.8.8",
+        "2002:a00:1::1",
+        "2002:7f00:1::1",
+        "2001:0:4136:e378:8000:63bf:f5ff:fffe",
+    ],
 )
 def test_private_networks_are_not_called(address, monkeypatch):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -299,6 +333,77 @@ def test_private_networks_are_not_called(address, monkeypatch):
     answer = post("https://innocent.example/", {}, b"{}")
     assert answer.status is None
     assert "is no public address; the server allows it with --webhooks-anywhere" in answer.words
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "2002:808:808::1"])
+def test_public_addresses_are_called(address):
+    check_address("example.org", address, is_secure=True)
+    with pytest.raises(ParameterError, match="is no public address"):
+        check_address("example.org", address, is_secure=False)
+
+
+@contextmanager
+def dribbler():
+    """Yield the address of somebody who answers one byte at a time, and never ends."""
+    is_over = Event()
+
+    def answer(one):
+        with one, suppress(OSError):
+            one.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not is_over.wait(0.05):
+                one.sendall(b"a")
+
+    def accept(listener):
+        with suppress(OSError):
+            while True:
+                Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        Thread(target=accept, args=(listener,), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/hook"
+        is_over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
+    monkeypatch.setattr(webhook_messages, "TIMEOUT", 0.3)
+    with dribbler() as url:
+        answer = post(url, {}, b"{}")
+    assert answer.status is None
+    assert "longer than 0.3 s" in answer.words or "timed out" in answer.words
+
+
+def test_a_name_that_is_never_found_has_the_same_deadline(monkeypatch):
+    is_over = Event()
+    monkeypatch.setattr(webhook_messages, "TIMEOUT", 0.1)
+    monkeypatch.setattr(webhook_messages.socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
+    assert "could not be looked up within 0.1 s" in post("https://innocent.example/", {}, b"{}").words
+    is_over.set()
+
+
+def test_a_receiver_that_dribbles_holds_nobody(kept):
+    """Neither the keeper, which goes on with its rounds, nor other receivers, nor the end of the server."""
+    page = kept.experiment(arms=4)
+    with dribbler() as slow, receiver() as (url, came):
+        kept.outbox.make(slow)
+        kept.outbox.make(url)
+        page.retire(2)
+        kept.keeper.round()
+        until_sent(came, 1)
+        page.retire(3)
+        kept.keeper.round()
+        until_sent(came, 2)
+        assert not kept.keeper.wait(0)  # the first message is still on its way to the slow one
+        begin = time.monotonic()
+        kept.keeper.stop()
+        assert time.monotonic() < begin + 10
+
+
+def until_sent(came, count):
+    until = time.monotonic() + 5
+    while len(came) < count:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_a_name_that_points_here_is_not_called_over_http(monkeypatch):
@@ -356,11 +461,11 @@ def test_two_servers_on_postgresql_send_once(postgres):
         with receiver(500) as (url, came):
             made, _ = kept.outbox.make(url, ["experiment.arm_retired"])
             other.experiment("hooked", arms=3).retire(1)
-            assert [kept.keeper.round(), other.keeper.round()] == [True, False]
+            assert [kept.round(), other.round()] == [True, False]
             kept.lock.release()
             other.now += DELAYS[0] + 1
-            assert other.keeper.round()
-            other.keeper.round()
+            assert other.round()
+            other.round()
             kept.outbox.remove(made.id)
         mine = [headers["webhook-id"] for headers, body in came if b'"hooked"' in body]
         assert len(mine) == 2  # refused once, and taken over by the other server

@@ -18,7 +18,7 @@ from orthobandit.estimate import RunningMean
 from orthobandit.simulation import Bernoulli, Constant, Gaussian, misses
 from orthobandit.simulation.adversaries import Adaptive
 from orthobandit.simulation.noise import StudentT
-from orthobandit.simulation.paths import Formula
+from orthobandit.simulation.shifts import Formula
 
 pytestmark = pytest.mark.statistical
 

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from orthobandit import ArmSet, Bounded, Plan, Tally
-from orthobandit.estimate.health.balance import Missing, SampleRatio
 from orthobandit.estimate.health.constancy import Constancy
+from orthobandit.estimate.health.missing import Missing
+from orthobandit.estimate.health.sample_ratio import SampleRatio
 
 pytestmark = pytest.mark.statistical
 

@@ -8,13 +8,13 @@ from scipy.stats import binom
 
 from log_worlds import cells_from, plain
 from orthobandit import ArmSet, Asymptotic, Bounded, Experiment, analyse
+from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.effects.effects import gaps_of
-from orthobandit.logs.effects.metrics import Asked, followed, metric_result
+from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.effects.ratios import ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
-from orthobandit.logs.follow import Follower
-from orthobandit.logs.measure import Measure
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6
@@ -73,7 +73,7 @@ def test_one_look_at_few_rows_is_as_sure_as_it_says(arms, rows):
         rng = np.random.default_rng([3, run])
         arm, none = rng.integers(0, arms, rows), np.zeros(rows, dtype=int)
         cells = cells_from(none, none, arm, rng.standard_normal((rows, 1)), np.full((1, arms), 1.0 / arms))
-        found = gaps_of(followed(cells, measure()).sequence)
+        found = gaps_of(follow_metric(cells, measure()).sequence)
         wrong += bool(np.any((found.fixed_low[: arms - 1] > 0) | (found.fixed_high[: arms - 1] < 0)))
     assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
 
@@ -82,7 +82,7 @@ def at_once(arm, reward, p, **settings):
     """Return the cells of a log without time, and what is said of its reward at one look."""
     none = np.zeros(len(arm), dtype=int)
     cells = cells_from(none, none, arm, np.asarray(reward, dtype=float)[:, np.newaxis], np.array([p]))
-    follower = followed(cells, measure(**settings), [aim_of(cells, {str(len(p) - 1): 1.0})])
+    follower = follow_metric(cells, measure(**settings), [aim_of(cells, {str(len(p) - 1): 1.0})])
     return follower, metric_result(Asked("reward", "reward", 0), follower, once=True, history=False)
 
 

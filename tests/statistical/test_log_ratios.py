@@ -7,10 +7,11 @@ from tests.rates import assert_kept
 
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
-from orthobandit.logs.checks.relative_drift import constant_ratios
+from orthobandit.estimate.follow.buckets import follow_metric
+from orthobandit.logs.checks.drift import constant_ratios
 from orthobandit.logs.effects.joint import Joint, series_of
 from orthobandit.logs.effects.lifts import gap_and_level, lift_at_all_times, lifts_of
-from orthobandit.logs.effects.metrics import Asked, followed
+from orthobandit.logs.effects.metrics import Asked
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios, ratio_result
 from ratio_worlds import RATIO_WORLDS, even, lifted, measure, ramped
 
@@ -84,7 +85,7 @@ def test_ratios_that_do_not_drift_raise_no_alarm():
 def test_no_lift_is_ever_wrong_more_often_than_stated(of_coins, most):
     def is_wrong(run):
         cells = lifted(np.random.default_rng([5, run]), of_coins=of_coins)
-        follower = followed(cells, measure(denominator=None))
+        follower = follow_metric(cells, measure(denominator=None))
         joint = Joint(cells, series_of(follower))
         path = joint.pair(1, 0).mapped(gap_and_level(joint))
         return any(
@@ -103,7 +104,7 @@ def test_the_lift_of_an_arm_that_multiplies_is_covered_under_a_ramp(mode, of_coi
     runs, wrong = 25, 0
     for run in range(runs):
         cells = lifted(np.random.default_rng([6, run]), rows=1000, of_coins=of_coins)
-        (found,) = lifts_of(followed(cells, measure(denominator=None, confidence=mode)), once=once)
+        (found,) = lifts_of(follow_metric(cells, measure(denominator=None, confidence=mode)), once=once)
         wrong += is_outside(found, 0.2)
     assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
 
@@ -125,7 +126,7 @@ def test_one_look_at_few_sales_is_as_sure_of_lifts_as_it_says(rows, share, rates
         arm = (rng.random(rows) < share).astype(int)
         reward = (rng.random(rows) < np.array(rates)[arm]).astype(float)
         cells = cells_from(none, none, arm, reward[:, np.newaxis], np.array([[1.0 - share, share]]))
-        (found,) = lifts_of(followed(cells, measure(denominator=None)), once=True)
+        (found,) = lifts_of(follow_metric(cells, measure(denominator=None)), once=True)
         wrong += is_outside(found, rates[1] / rates[0] - 1.0)
     assert wrong <= binom.isf(FALSE_ALARM, runs, 0.05)
 
@@ -153,7 +154,7 @@ def test_an_arm_that_has_not_failed_yet_is_not_called_better_at_one_look(rows, s
         cells = hardly_failing(np.random.default_rng([8, run]), rows, share, rate, items)
         found = ratio_result(cells, asked, measure(), once=True).effects[1]
         ratios += is_outside(found.interval, 0.0)
-        (lift,) = lifts_of(followed(cells, measure(denominator=None)), once=True)
+        (lift,) = lifts_of(follow_metric(cells, measure(denominator=None)), once=True)
         lifts += is_outside(lift, 0.0)
     assert ratios <= binom.isf(FALSE_ALARM, runs, 0.05)
     assert lifts <= binom.isf(FALSE_ALARM, runs, 0.05)

@@ -11,11 +11,11 @@ from tests.rates import assert_kept
 from cells_by_hand import follow
 from log_worlds import WORLDS
 from orthobandit import Asymptotic, Bounded
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.effects.value import aim_of, value_of
-from orthobandit.logs.follow import Follower
-from orthobandit.logs.measure import Measure
 from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE
 from orthobandit.logs.question import Question
 

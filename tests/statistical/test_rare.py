@@ -6,7 +6,7 @@ a fifth of the runs that earn failed in the worlds with q = 0.01 and 0.02, at ev
 """
 
 import pytest
-from benchmarks.bench_rare import failures, jackpot, one_win, opposite_skew
+from benchmarks.bench_rare import crash, failures, jackpot, one_win, opposite_skew
 from scipy.stats import binom
 
 from orthobandit import AnytimeElimination
@@ -20,6 +20,7 @@ WORLDS = {
     "opposite skew with some noise, q = 0.01": opposite_skew(0.01, 0.3),
     "1/q once in 1/q draws, q = 0.02": jackpot(0.02),
     "19 once in 20 draws": one_win(0.05),
+    "crashes once in 20 draws, beside quiet arms": crash(0.05),
 }
 
 

@@ -22,8 +22,8 @@ from orthobandit.simulation import (
     one_hot,
 )
 from orthobandit.simulation.noise import add_gaussian, next_gamma, next_normal
-from orthobandit.simulation.paths import CHUNK
 from orthobandit.simulation.player import Player
+from orthobandit.simulation.shifts import CHUNK
 
 pytestmark = pytest.mark.statistical
 

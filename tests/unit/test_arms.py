@@ -155,6 +155,7 @@ def test_refused_features_are_left_as_they_were():
         (["a", "b", "a"], 'labels rows 0 and 2 are both "a"; every arm needs its own label'),
         ([1, "1", 2], 'labels rows 0 and 1 are both "1"; every arm needs its own label'),
         ("abc", "labels='abc' is one string; give a list with one label an arm"),
+        (["a", None], "labels row 1 is None"),
     ],
 )
 def test_labels_that_do_not_name_the_arms(labels, message):

@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 RUNNER = Path(__file__).parents[2] / "benchmarks" / "__main__.py"
@@ -75,3 +76,20 @@ def test_a_missing_peer_is_named_with_the_way_to_get_it(capsys):
     assert capsys.readouterr().out == (
         "skipped beside no_such_peer: not installed (pip install no_such_peer)\n"
     )
+
+
+def test_the_ratio_of_means_counts_what_runs_have_in_common():
+    ratio_of_means = runpy.run_path(str(RUNNER.parent / "bench_power.py"))["ratio_of_means"]
+    before = np.array([100.0, 200.0, 300.0, 400.0])
+    # Runs that all shrink by a fifth leave no doubt about the ratio, however much they differ.
+    assert ratio_of_means(0.8 * before, before) == pytest.approx((0.8, 0.0))
+    # By hand: residuals 0.8·(±10) around 0, over √4 and a mean of 250.
+    after = 0.8 * before + np.array([8.0, -8.0, -8.0, 8.0])
+    error = np.sqrt(4 * 8.0**2 / 3) / 2 / 250
+    assert ratio_of_means(after, before) == pytest.approx((0.8, error))
+
+
+def test_a_checkout_without_the_package_is_refused(tmp_path):
+    measure_tree = runpy.run_path(str(RUNNER.parent / "bench_power.py"))["measure_tree"]
+    with pytest.raises(SystemExit, match="has no src/orthobandit"):
+        measure_tree(tmp_path, 1, 0)

@@ -1,6 +1,7 @@
 """What is private to a package stays in it; which layer may import which is checked by `make lint`."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,9 @@ def test_no_module_imports_what_is_private_to_another_package(path):
 @pytest.mark.parametrize(
     ("source", "package", "found"),
     [
-        ("from orthobandit.design._solver import d_optimal", "orthobandit.policy", 1),
-        ("from orthobandit.design import _solver", "orthobandit.policy", 1),
-        ("import orthobandit.design._solver", "orthobandit.policy.anytime", 1),
+        ("from orthobandit.design._d_optimal import d_optimal", "orthobandit.policy", 1),
+        ("from orthobandit.design import _d_optimal", "orthobandit.policy", 1),
+        ("import orthobandit.design._d_optimal", "orthobandit.policy.anytime", 1),
         ("from orthobandit.design.base import _largest", "orthobandit.policy", 1),
         ("from orthobandit.policy._states import freeze", "orthobandit.policy.anytime", 0),
         ("from orthobandit._foundation.linalg import solve_ridge", "orthobandit.policy", 0),
@@ -58,3 +59,23 @@ def test_no_module_imports_what_is_private_to_another_package(path):
 )
 def test_trespasses_are_found(source, package, found):
     assert len(trespasses(source, package)) == found
+
+
+def imported_packages(source: str) -> set[str]:
+    """Return the packages that a module imports, anywhere in it, without those of Python itself."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or ".").partition(".")[0] if not node.level else ".")
+    return found - set(sys.stdlib_module_names)
+
+
+def test_the_verifier_imports_numpy_alone():
+    assert imported_packages((ROOT / "verify.py").read_text()) == {"numpy"}
+
+
+def test_imports_inside_functions_and_relative_ones_are_seen():
+    source = "import json, numpy.linalg\ndef f():\n    from scipy import stats\n    from . import arms"
+    assert imported_packages(source) == {"numpy", "scipy", "."}

@@ -35,7 +35,7 @@ def long():
     ("changed", "first"),
     [
         ("docs/logs.md", {"tests/docs/test_pages.py"}),
-        ("src/orthobandit/logs/follow.py", {"tests/statistical/test_logs.py"}),
+        ("src/orthobandit/logs/analysis.py", {"tests/statistical/test_logs.py"}),
         ("src/orthobandit/service/app.py", {"tests/faults/test_kills.py"}),
         ("src/orthobandit/policy/sbe.py", set(FILES[2:])),
         ("tests/faults/test_kills.py", {"tests/faults/test_kills.py"}),
@@ -66,6 +66,7 @@ def test_the_folders_are_those_of_the_suite(long):
     assert text.count("LONG_FOLDERS = {" + ", ".join(f'"{name}"' for name in sorted(long.FOLDERS)) + "}") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("until", "outcome", "status"), [("0", "2 skipped", 0), ("inf", "1 failed, 1 passed", 1)]
 )

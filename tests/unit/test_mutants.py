@@ -30,6 +30,7 @@ def tool(monkeypatch):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "noticed"),
     [("2 * x", "3 * x", "test_sample.py::test_double"), ("x + 1", "x - 1", ""), ("x + 7", "x - 7", None)],

@@ -21,7 +21,7 @@ from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes
 from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
-from orthobandit.logs import follow
+from orthobandit.estimate.follow import gaps as followed_gaps
 from orthobandit.policy.anytime import all_pairs, delta, stages
 
 SOURCE = Path(alone.__file__)
@@ -219,7 +219,7 @@ def test_constants_are_those_of_the_policy():
     }
     assert compared >= {"WAIT", "QUIET_WAIT", "PER_SQUARED_GAP", "QUIET", "DRAWN", "HIDDEN", "PER_LEVEL"}
     for name, value in {"MOST_PAIRED": 40, "GUESSED_ROUNDS": 10_000}.items():
-        assert getattr(alone, name) == getattr(follow, name) == value
+        assert getattr(alone, name) == getattr(followed_gaps, name) == value
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])

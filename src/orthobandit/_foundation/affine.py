@@ -13,7 +13,7 @@ BLOCK_BYTES = 1 << 20
 SAMPLE = 4096
 DELICATE = 1e4  # growth of intermediate terms beyond which coordinates need doubled precision
 # A column that varies by less counts as constant: its squares would underflow.
-SMALLEST = 1e-150
+LEAST_SPREAD = 1e-150
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
 SIGNIFICANT = 8.0
 # Pivots have at least this share of the longest residual, so that no point is many times its pivots.
@@ -110,7 +110,7 @@ def _column_units(size: Array, spread: Array) -> Array:
     A column that varies by no more than its rounding error must not be scaled up: it would drown the
     others in its noise.
     """
-    return np.where(spread > np.maximum(SMALLEST, SIGNIFICANT * 0.5 * EPS * size), size, 0.0)
+    return np.where(spread > np.maximum(LEAST_SPREAD, SIGNIFICANT * 0.5 * EPS * size), size, 0.0)
 
 
 def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
@@ -197,7 +197,7 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
     """
     count, width = points.shape
     spread = high - low
-    needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
+    needed = np.maximum(1e-3 * np.maximum(np.abs(low), np.abs(high)), LEAST_SPREAD)
     if count <= width or np.any(spread <= needed):
         return False
     inverse_spread = 1.0 / spread

@@ -1,4 +1,4 @@
-"""Arms out of tables: files are read, labels told from features, and said what is perhaps not meant."""
+"""Tables of arms: read CSV, TSV and Parquet files, tell labels from features, warn of likely slips."""
 
 import csv
 import warnings
@@ -15,10 +15,10 @@ Table = dict[str, list[object]]
 
 LABELS = {"label", "arm", "name"}  # columns that name the arms, wherever they stand
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-NAMED = {",": ", or call it .csv", "\t": ", or call it .tsv"}  # files that another name would make right
+NAMED = {",": ", or call it .csv", "\t": ", or call it .tsv"}  # for files that only need another ending
 # Names of columns that number the arms rather than describe them.
 NUMBERS = {"id", "armid", "index", "idx", "nr", "no", "number", "key", "sku"}
-ROWS = 8  # arms from which on 1, 2, 3, … beside other features hardly describes them
+ROWS = 8  # with this many arms or more, a column 1, 2, 3, … is likely to number them
 
 
 def read_table(path: Path) -> Table:
@@ -100,7 +100,7 @@ def label_column(table: Table) -> str | None:
 
 
 def label_of(value: object) -> str:
-    """Return an entry as a label; nothing is an empty one."""
+    """Return an entry as a label; None becomes an empty one."""
     return "" if value is None else str(value)
 
 
@@ -126,7 +126,7 @@ def arms_in(
     features: Sequence[str] | None = None,
     index: Sequence[object] | None = None,
 ) -> tuple[Array, list[str] | None]:
-    """Return features (K, d) and labels of the arms in a table, and warn of what is perhaps not meant.
+    """Return features (K, d) and labels of the arms in a table; warn of likely slips.
 
     Parameters
     ----------

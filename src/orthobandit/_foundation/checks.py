@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.types import Whole
 from orthobandit.errors import ParameterError
 
-PATIENCE = 1800.0  # seconds
+PATIENCE = 1800.0  # seconds that nobody waits for a single design
 
 
 def check_fraction(name: str, value: object) -> float:
@@ -37,12 +37,13 @@ def check_whole(
         raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}{remedy}")
     whole = int(value)
     if most is not None and whole > most:
-        raise ParameterError(f"{name}={value!r} must be a whole number of at most {most:.3g}{remedy}")
+        limit = f"{most:,}" if most < 10**9 else f"{most:.3g}"
+        raise ParameterError(f"{name}={value!r} must be a whole number of at most {limit}{remedy}")
     return whole
 
 
 def check_fits(what: str, size: float, instead: str) -> None:
-    """Refuse what would need more memory than the machine has, before anything is allocated.
+    """Raise an error if something would need more memory than the machine has, before it is allocated.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def check_fits(what: str, size: float, instead: str) -> None:
 
 
 def check_in_time(what: str, seconds: float, instead: str) -> None:
-    """Refuse what would fit into memory and run for longer than anybody waits, before it begins.
+    """Raise an error if something would run for longer than half an hour, before it begins.
 
     Parameters
     ----------

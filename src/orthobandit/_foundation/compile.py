@@ -37,6 +37,8 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def _cached(function: Any) -> Any:
     made: Any = numba.njit(**OPTIONS)(function)
+    if not hasattr(made, "compile"):
+        return made  # NUMBA_DISABLE_JIT=1, for debuggers and profilers: there is nothing to keep
     kept = Kept(function)
     compile_signature = made.compile
 
@@ -87,6 +89,8 @@ def takes(function: Any, result: Any, arguments: Sequence[Any]) -> bool:
 
 @cache
 def _specialised(function: Any, signature: tuple[Any, ...]) -> Any:
+    if not isinstance(function, Dispatcher):
+        return function  # NUMBA_DISABLE_JIT=1, as above
     made = _cached(function.py_func)
     made.compile(signature)
     made.disable_compile()
@@ -98,7 +102,7 @@ def _type(example: Any) -> Any:
 
 
 class Kept(FunctionCache):
-    """Machine code on disk that is good as long as nothing it was made of has changed.
+    """A cache of machine code that is valid as long as no source it was compiled from has changed.
 
     By itself numba looks at the file of the function alone, though the code of all that it calls is part of
     its own; and it fails where a kept signature names something that has moved since.
@@ -148,10 +152,10 @@ class Kept(FunctionCache):
 
 
 class Lock:
-    """A lock between processes, held on a file: a help, never a condition.
+    """A lock between processes, held on a file; work goes on without it where it cannot be had.
 
-    Where there are no locks, or where another process holds this one for a minute, work goes on without it.
-    The operating system releases the locks of a process that ends.
+    That is where the file system has no locks, or where another process holds this one for a minute. The
+    operating system releases the locks of a process that ends.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, sealed so that damage is noticed; packages that not everybody has."""
+"""Write files whole or not at all, notice damaged ones, and import optional packages."""
 
 import json
 import os
@@ -123,7 +123,7 @@ def optional_package(name: str, extra: str, what: str) -> Any:
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == top
         cause = "" if is_missing else f", which cannot be imported ({error})"
         raise MissingExtraError(
-            f"{what} needs {top}{cause}; install it with `pip install 'orthobandit[{extra}]'`"
+            f"{what} needs {top}{cause}; install it with `pip install '.[{extra}]'` in orthobandit's folder"
         ) from None
 
 

@@ -36,7 +36,7 @@ INCIDENTAL = {
 
 @runtime_checkable
 class HasIdentity(Protocol):
-    """A value that says by itself what tells it from others of its kind, whatever it has computed since."""
+    """A value that names what distinguishes it from others of its kind, whatever it has cached since."""
 
     def identity(self) -> tuple[Any, ...]:
         """Return plain values and arrays that are equal only for equal values."""
@@ -96,7 +96,7 @@ def _engines() -> tuple[str, ...]:
 
 @cache
 def _outside(module: str) -> str | None:
-    """Return what a module outside the user's own code counts as; None for the user's own."""
+    """Return the name and version that a module counts by; None for the user's own, which count by code."""
     top = module.partition(".")[0]
     if top in {"__main__", "__mp_main__"}:
         return None  # a script or a notebook, whatever started it

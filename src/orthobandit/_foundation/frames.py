@@ -1,4 +1,4 @@
-"""Frames in and out: pandas, polars or pyarrow, whichever is at hand."""
+"""Read and make data frames of pandas, polars or pyarrow, whichever is installed."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ def frame_of(columns: Columns, library: str | None = None) -> Any:
     columns : dict of str to sequence
         None stands for a value that is not there.
     library : {"pandas", "polars", "pyarrow"}, optional
-        What the frame is to be of; by default the first of them that is installed.
+        Which kind of frame; by default the first of them that is installed.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def is_frame(thing: object) -> bool:
 
 
 def columns_of(frame: Any) -> tuple[dict[str, list[object]], list[object] | None]:
-    """Return the columns of a frame, and the index of one of pandas if it is more than row numbers."""
+    """Return the columns of a frame, and its pandas index if that is more than row numbers."""
     kind = type(frame).__module__.partition(".")[0]
     if kind == "pyarrow":
         return frame.to_pydict(), None

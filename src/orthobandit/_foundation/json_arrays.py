@@ -1,8 +1,9 @@
-"""Arrays and nested values as plain ones that survive JSON, which has no infinity and no NaN.
+"""Turn arrays and nested values into plain ones that survive JSON, which has no infinity and no NaN.
 
-Long arrays as their bytes in text, which is exact, short, and quick to write and to read.
+Long arrays become their bytes as text, which is exact, short, and quick to write and to read.
 """
 
+import json
 import math
 from base64 import b64decode, b64encode
 from binascii import Error
@@ -61,9 +62,8 @@ def plain_values(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-# numbers of an array, and letters of a field, that one line has room for
-SMALL = 6
-LONG = 60
+SMALL = 6  # numbers of an array that one line has room for
+LONG = 60  # letters of a field that one line has room for
 
 
 def brief(thing: Any) -> str:
@@ -106,7 +106,7 @@ KINDS = {"f": "<f8", "i": "<i8", "b": "|b1"}  # of texts that earlier releases k
 
 
 def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
-    """Return an array as its type, its shape and its bytes, little end first.
+    """Return an array as its type, its shape and its bytes, little-endian.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _of_text(text: str) -> dict[str, Any]:
 
 
 def sparse(array: NDArray[Any]) -> dict[str, Any]:
-    """Return a vector (K,) that is mostly 0 by its length, the places of the others and what is there."""
+    """Return a mostly-zero vector (K,) as its length, and the positions and values of its other entries."""
     places = np.flatnonzero(array)
     return {"length": len(array), "places": packed(places), "values": packed(array[places])}
 
@@ -180,3 +180,107 @@ def unsparse(name: str, data: Any, dtype: DTypeLike, length: int) -> NDArray[Any
     out = np.zeros(length, dtype=dtype)
     out[places] = values
     return out
+
+
+LONG_LIST = 1_000  # numbers from which on a list is packed
+PACKED_LIST = "packed list"  # marks a list that was packed
+
+
+def pack_lists(data: Any) -> Any:
+    """Return nested values with long lists of numbers packed: as JSON they are short and quickly written.
+
+    Examples
+    --------
+    >>> short = pack_lists({"gaps": [[0.5] * 1000] * 2, "few": [1, 2]})
+    >>> short["few"], sorted(short["gaps"])
+    ([1, 2], ['packed list'])
+    >>> unpack_lists(short) == {"gaps": [[0.5] * 1000] * 2, "few": [1, 2]}
+    True
+    """
+    if isinstance(data, Mapping):
+        return {key: pack_lists(value) for key, value in data.items()}
+    if not isinstance(data, list):
+        return data
+    array = _array_of(data)
+    if array is None:
+        return [pack_lists(value) for value in data]
+    return {PACKED_LIST: packed(array, compressed=True)} if array.size >= LONG_LIST else data
+
+
+def _array_of(data: list[Any]) -> NDArray[Any] | None:
+    """Return numbers of one type in lists of equal lengths as an array; None if they are anything else."""
+    first: Any = data
+    while isinstance(first, list) and first:
+        first = first[0]
+    if type(first) not in (float, int, bool):
+        return None
+    try:
+        array = np.array(data)
+    except (ValueError, OverflowError):  # lists of several lengths, or too large a number
+        return None
+    # An array has one type for all; numbers that would not come back as they were are left alone.
+    is_same = array.dtype.kind == {float: "f", int: "i", bool: "b"}[type(first)]
+    return array if is_same else None
+
+
+def unpack_lists(data: Any) -> Any:
+    """Invert :func:`pack_lists`; what has nothing packed stays as it is."""
+    if isinstance(data, Mapping):
+        if data.keys() == {PACKED_LIST}:
+            given = data[PACKED_LIST]
+            shape = tuple(int(size) for size in given["shape"])
+            return _lists_of(unpacked(PACKED_LIST, given, given["type"], shape))
+        return {key: unpack_lists(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [unpack_lists(value) for value in data]
+    return data
+
+
+def _lists_of(array: NDArray[Any]) -> Any:
+    """Return an array as lists, row by row: other threads may run in between."""
+    return array.tolist() if array.ndim < 2 else [_lists_of(row) for row in array]
+
+
+# Python's JSON lets no other thread run until it has done all of a value. A table of a million numbers would
+# stop a server for half a second, so tables are done row by row.
+LONG_TABLE = 100  # rows
+
+
+def json_text(data: Any, *, separators: tuple[str, str] = (", ", ": "), **options: Any) -> str:
+    """Return what ``json.dumps`` returns, and let other threads run between the rows of long tables.
+
+    Examples
+    --------
+    >>> table = {"features": [[0.5, 1.0]] * 200, "name": "page"}
+    >>> json_text(table) == json.dumps(table)
+    True
+    """
+    between, colon = separators
+    if isinstance(data, dict) and data and all(type(key) is str for key in data):
+        items = sorted(data.items()) if options.get("sort_keys") else data.items()
+        return (
+            "{"
+            + between.join(
+                json.dumps(key, ensure_ascii=options.get("ensure_ascii", True))
+                + colon
+                + json_text(value, separators=separators, **options)
+                for key, value in items
+            )
+            + "}"
+        )
+    if _is_long_table(data):
+        return "[" + between.join(json_text(row, separators=separators, **options) for row in data) + "]"
+    return json.dumps(data, separators=separators, **options)
+
+
+def json_copy(data: Any, **options: Any) -> Any:
+    """Return what a value is once it was written as JSON and read again; long tables row by row."""
+    if isinstance(data, dict) and all(type(key) is str for key in data):
+        return {key: json_copy(value, **options) for key, value in data.items()}
+    if _is_long_table(data):
+        return [json_copy(row, **options) for row in data]
+    return json.loads(json.dumps(data, **options))
+
+
+def _is_long_table(data: Any) -> bool:
+    return isinstance(data, list | tuple) and len(data) > LONG_TABLE and isinstance(data[0], list | tuple)

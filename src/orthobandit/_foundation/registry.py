@@ -1,4 +1,7 @@
-"""Things by name: ``sbe:scale=2`` becomes a maker and its settings; what is unknown is refused by name."""
+"""Look things up by name: ``sbe:scale=2`` becomes a class and its settings; unknown names raise.
+
+An error suggests the nearest valid name.
+"""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
@@ -143,7 +146,7 @@ def is_own(name: object) -> bool:
 
 
 def maker_of(what: str, makers: Mapping[str, Callable[..., T]], name: object) -> Callable[..., T]:
-    """Return the maker of this name; an unknown one is refused with the nearest valid one."""
+    """Return the maker of this name; an unknown name raises an error that suggests the nearest one."""
     if not isinstance(name, str) or name not in makers:
         raise SettingError(f"unknown {what} {name!r}; {nearest(name, makers)}", "kind")
     return makers[name]

@@ -1,4 +1,4 @@
-"""What arrays hold, in one word each, and how long work tells how far it is."""
+"""Short names for the types of arrays, and the type of progress callbacks."""
 
 from collections.abc import Callable
 

@@ -36,8 +36,10 @@ SHARED = {
     **dict.fromkeys(("init", "sweep", "reproduce"), "study"),
     **dict.fromkeys(("serve", "db", "demo-traffic"), "service"),
 }
-WRONG = 2
+# Exit codes. argparse ends with 2 where options are wrong, so wrong input does; the last two are what a shell
+# reports for a program that SIGINT and SIGPIPE ended (128 + the signal).
 FAILED = 1
+WRONG = 2
 INTERRUPTED = 130
 CLOSED = 141
 FIRST = {
@@ -103,6 +105,7 @@ def _run(given: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parsers = {name: commands.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
     # Only the command that is asked for is imported: the others' dependencies cost time.
+    # The first word that is a command, since no option before it takes a value.
     wanted = next((word for word in given if word in COMMANDS), None)
     if wanted is not None:
         _command(wanted).configure(parsers[wanted])
@@ -116,7 +119,7 @@ def _run(given: list[str]) -> int:
 
 
 class _Command(NamedTuple):
-    """What adds the arguments, what runs, and arguments that a flag of another name gives."""
+    """How a command adds its arguments, how it runs, and its arguments whose flag has another name."""
 
     configure: Callable[[ArgumentParser], None]
     # Returns a code only if it may have bad news: a claim that is refuted.
@@ -151,7 +154,7 @@ def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> in
 
 
 def _drop_output() -> None:
-    """Let what is still unwritten go nowhere: the interpreter would try again at its end, and complain."""
+    """Discard unwritten output: the interpreter would try to write it again at exit, and complain."""
     # Where stdout is no file there is nothing to redirect.
     with suppress(UnsupportedOperation), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

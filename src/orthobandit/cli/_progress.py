@@ -1,4 +1,4 @@
-"""Long work: a bar on a terminal, one line a minute in a log; options and interruption of runs of cells."""
+"""Progress of long work: a bar on a terminal, a line a minute in a log; options of runs of cells."""
 
 import argparse
 import os
@@ -26,8 +26,8 @@ from orthobandit._foundation.files import check_folder
 from orthobandit.cli._words import whole
 from orthobandit.study.sweep import BACKENDS
 
-LOGGED = 60.0  # seconds between two lines where stderr is not a terminal
-SETTLED = 1.0  # seconds in which what an earlier run left finished comes in
+LOGGED = 60.0  # seconds between two lines where stderr is not a terminal: a log is read afterwards
+SETTLED = 1.0  # seconds in which cached work is reported: it says nothing about the speed of the rest
 
 # Called with (done, total, what is being done).
 Shown = Callable[..., None]
@@ -78,20 +78,22 @@ class TimeLeft:
         return done / total if total else 1.0
 
     def update(self, done: float, total: float) -> None:
-        """Note how far the work is; what is done at first was done before, and says nothing about speed."""
+        """Note how far the work is; what is done at the start was cached, and says nothing about speed."""
         now = self.seconds
         if self.known is None or now - self.known[0] < SETTLED:
             self.known = (now, done)
         self.seen = (now, done, total)
 
     def left(self) -> float | None:
-        """Return the seconds that are left; None if nothing is known about the speed yet."""
+        """Return the seconds that are left; None if nothing is known about the speed, or it was misjudged."""
         at, done, total = self.seen
         since, before = self.known or (0.0, 0.0)
         if done <= before or at <= since:
             return None
         speed = (done - before) / (at - since)
-        return max((total - done) / speed - (self.seconds - at), 0.0)
+        left = (total - done) / speed - (self.seconds - at)
+        # The next part takes longer than those before it: to say "0:00:00 left" would be wrong for minutes.
+        return left if left > 0 or done >= total else None
 
 
 class _LeftColumn(ProgressColumn):
@@ -118,10 +120,11 @@ class _Log:
 
     @contextmanager
     def lines(self) -> Iterator[Shown]:
-        """Yield the callback; a thread says something when it does not."""
+        """Yield the callback; a thread prints lines while the callback is not called."""
         over = threading.Event()
 
         def tick() -> None:
+            # More often than lines appear, so that none is late by a whole minute.
             while not over.wait(LOGGED / 4):
                 self.say()
 
@@ -172,7 +175,7 @@ def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str 
 
 @contextmanager
 def resumable(out: str) -> Iterator[Callable[..., None]]:
-    """Yield the progress of cells, if `out` can be written to; after Ctrl-C say that the command goes on."""
+    """Yield a progress bar for cells; after Ctrl-C, print how to resume. `out` must be writable."""
     check_folder("out", out)
     try:
         with bar("cells") as progress:

@@ -1,4 +1,4 @@
-"""What the command line says: help in colour where there is any, and errors in the words of the user."""
+"""Help and errors of the command line: colour on a terminal, suggestions, the user's own flags named."""
 
 import re
 import sys
@@ -22,11 +22,11 @@ from rich.text import Text
 from orthobandit._foundation.checks import nearest_name
 from orthobandit.errors import OutputError
 
-WIDE = 78  # characters of a line of help
+WIDE = 78  # characters of a line of help: fits a terminal of 80
 
 
 class Screen(Console):
-    """A console that leaves a reader that has gone to the caller, who knows the exit code."""
+    """A console that raises when its reader has gone: the caller knows the exit code for that."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -43,7 +43,7 @@ class Parser(ArgumentParser):
         Screen(file=file or sys.stderr, soft_wrap=True).print(shown, end="")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return what was given; what is unknown is said by the command, which knows its options."""
+        """Parse the arguments; the command's own parser, which knows its options, reports unknown ones."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             commands = [action.choices for action in self._actions if isinstance(action, _SubParsersAction)]
@@ -52,7 +52,7 @@ class Parser(ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        """End with 2 and one line that says what is wrong and what may be meant, not with all options."""
+        """Exit with 2 after one line that says what is wrong and suggests what was meant."""
         said(self.prog, f"{suggested(message, self)}\n  `{self.prog} --help` lists what there is")
         self.exit(2)
 
@@ -96,8 +96,9 @@ def guide(parser: ArgumentParser, what: str, examples: Mapping[str, str], notes:
 
 
 def from_here() -> None:
-    """Let modules of the user's own be imported from the folder the command is run in, after all others."""
+    """Let the user's own modules be imported from the current folder, after all installed ones."""
     here = str(Path.cwd())
+    # Last, so that no file of the user's hides an installed module of the same name.
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
 
@@ -108,7 +109,7 @@ def offer(action: Action, names: Iterable[str]) -> None:
 
 
 def said(who: str, message: str) -> None:
-    """Say on stderr who has what to complain about."""
+    """Print a message on stderr after the name of the command that it comes from."""
     shown = Text.assemble((f"{who}: ", "bold"), message)
     Screen(file=sys.stderr, soft_wrap=True).print(shown)
 
@@ -137,7 +138,10 @@ def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: 
 
 
 def stored(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:
-    """Return the files that were written and why there are no more: what was computed is shown anyway."""
+    """Write files; return those written, and the error that stopped the writing, if any.
+
+    What was computed is printed even if it could not be stored.
+    """
     files: list[str] = []
     try:
         for path in write():

@@ -1,4 +1,4 @@
-"""`orthobandit completion`: a script by which a shell completes commands, options and values."""
+"""`orthobandit completion`: print a script that lets a shell complete commands, options and values."""
 
 import re
 from argparse import Action, ArgumentParser, Namespace
@@ -64,12 +64,13 @@ def values_of(action: Action) -> tuple[str, ...]:
 
 
 def positionals(parser: ArgumentParser) -> list[tuple[str, ...]]:
-    """Return the words that may stand as each argument, in their order; none where files may."""
+    """Return the values of each positional argument, in order; none where a file is expected."""
     return [values_of(action) for action in parser._actions if not action.option_strings]
 
 
 def first_words(text: str) -> str:
     """Return a help text up to its first remark, without what shells would take for themselves."""
+    # Quotes, brackets and backticks would end strings or run commands in the scripts below.
     short = re.split(r"[(;:]", text.replace("%(default)s", ""))[0].strip()
     return re.sub(r"[^\w ,./-]", "", short)[:60]
 

@@ -19,6 +19,7 @@ from orthobandit.cli._words import guide, stored, whole
 from orthobandit.design import DESIGNS, Design
 from orthobandit.design.base import PAIRS_SHOWN
 from orthobandit.errors import FeatureError, FileFormatError, ParameterError
+from orthobandit.policy.anytime.policy import GOALS
 from orthobandit.simulation import rounds_to_plan
 from orthobandit.theory import error_rounds, pac_rounds
 
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "rounds to find an arm within 0.2 of the best, rewards of s.d. 2": (
                 "design arms.csv --epsilon 0.2 --sigma 2"
             ),
+            "the same while earning": "design arms.csv --epsilon 0.2 --sigma 2 --goal earn",
             "best for comparing every arm with one": "design arms.csv --method contrast --reference plain",
             "probabilities for a program": "design arms.csv --json --out design.csv",
         },
@@ -67,6 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, default=0.1, help="accuracy wanted (default %(default)s)")
     parser.add_argument("--delta", type=float, default=0.05, help="failure probability (default %(default)s)")
     parser.add_argument("--sigma", type=float, default=1.0, help="s.d. of a reward (default %(default)s)")
+    parser.add_argument(
+        "--goal",
+        choices=GOALS,
+        default="identify",
+        help="plan rounds to find the best arm soon (default), or to earn meanwhile: arms that seem worse are"
+        " played less",
+    )
     parser.add_argument(
         "--runs",
         type=whole,
@@ -96,6 +105,7 @@ def run(options: argparse.Namespace) -> None:
         "epsilon": options.epsilon,
         "delta": options.delta,
         "sigma": options.sigma,
+        "goal": options.goal,
         "rounds": _rounds(arms, options),
         "bounds": bounds,
     }
@@ -132,6 +142,7 @@ def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
             arms,
             epsilon=options.epsilon,
             delta=options.delta,
+            goal=options.goal,
             sigma=options.sigma,
             runs=runs,
             limit=LIMIT,
@@ -148,8 +159,8 @@ def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
 def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) -> None:
     print(design.describe(options.top))
     rounds = report["rounds"]
-    goal = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
-    print(f"rounds to plan with, for {goal}")
+    wanted = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
+    print(f"rounds to plan with, to {options.goal} with {wanted}")
     if rounds is None:
         print(
             f"  not simulated{'' if options.runs == 0 else f' for more than {SIMULATED} arms'}; --runs 5 does"
@@ -160,6 +171,10 @@ def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) 
         most = f"more than {LIMIT:,}" if rounds["most"] is None else f"{rounds['most']:,}"
         print(f"  {rounds['median']:,}   (median of {rounds['runs']} runs, {rounds['least']:,} to {most})")
         print("  anytime elimination, simulated in the hard case: no arm better than another")
+        if rounds["most"] is not None:
+            # Of n + 1 runs alike, each is as likely as any other to be the longest.
+            alike = rounds["runs"] + 1
+            print(f"  one run in {alike} takes longer still, fewer if an arm leads by ε/2 or more")
     if options.bounds:
         print("the paper's bounds, which leave their constants open: for comparison only")
         for name, value in report["bounds"].items():

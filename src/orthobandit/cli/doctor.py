@@ -1,4 +1,4 @@
-"""`orthobandit doctor`: what this machine has, and whether everything works on it."""
+"""`orthobandit doctor`: check the installation and this machine."""
 
 import argparse
 import json
@@ -40,14 +40,16 @@ EXTRAS = {
     "logs": (("ibis", "duckdb", "narwhals"), "`analyse`"),
     "live": (("sqlalchemy", "alembic"), "experiments that are kept in a file or a database"),
     "service": (("fastapi", "uvicorn"), "`serve`"),
+    "telemetry": (("opentelemetry.instrumentation.fastapi",), "OpenTelemetry, for `serve --telemetry`"),
     "client": (("httpx",), "asking a server from Python"),
     "postgres": (("psycopg",), "PostgreSQL, for logs and for the service"),
     "ray": (("ray",), "sweeps on a cluster"),
     "spark": (("pyspark",), "logs in Spark"),
 }
 LITTLE = 2**29  # bytes of memory or disk below which something will fail
-TIGHT = 2**31  # below which long work may
-INTERVALS = ((Asymptotic(), 0.373819811), (Bounded(0.0, 1.0), 0.392938735))  # half widths, by mode
+TIGHT = 2**31  # bytes below which long work may fail
+# Half widths of the interval in `_interval`, by mode: change them only together with the method.
+INTERVALS = ((Asymptotic(), 0.373819811), (Bounded(0.0, 1.0), 0.392938735))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, and print what was found; 1 if there is a problem."""
+    """Check everything and print the findings; return 1 if there is a problem."""
     findings = checkup()
     problems = [one for one in findings if one.status == "problem"]
     if options.json:
@@ -84,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: ``fine``, ``note`` for what can be done without, or ``problem``."""
+    """The result of one check: ``fine``, ``note`` (something optional is missing) or ``problem``."""
 
     name: str
     status: str
@@ -92,7 +94,7 @@ class Finding:
 
 
 def checkup() -> list[Finding]:
-    """Look at everything."""
+    """Return the findings of all checks."""
     return [*_versions(), *_extras(), _compiled(), _threads(), _memory(), *_disk(), *_works()]
 
 
@@ -114,13 +116,20 @@ def _versions() -> list[Finding]:
 def _extras() -> list[Finding]:
     out = []
     for extra, (modules, gives) in EXTRAS.items():
-        missing = [name for name in modules if find_spec(name) is None]
+        missing = [name for name in modules if not _is_there(name)]
         if missing:
-            words = f"not there: {gives}; pip install 'orthobandit[{extra}]'"
+            words = f"not there: {gives}; pip install '.[{extra}]' in orthobandit's folder"
         else:
             words = f"{', '.join(map(_version, modules))}: {gives}"
         out.append(Finding(f"extra {extra}", "note" if missing else "fine", words))
     return out
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is in is missing
+        return False
 
 
 def _version(module: str) -> str:

@@ -7,6 +7,7 @@ import os
 from orthobandit._foundation.files import optional_package
 from orthobandit.cli._words import whole
 from orthobandit.errors import ParameterError
+from orthobandit.service.settings import BY_NAME, CONFIG, SETTINGS, read_settings
 
 MEANT = {"where": "db"}  # an argument and the flag that gives it
 ACTIONS = ("upgrade", "backup", "restore", "check", "token")
@@ -20,57 +21,39 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "Serve experiments over HTTP: ask which arm to show, tell the outcome, read the report. The first"
         " start creates the database and prints a token. Ctrl-C or SIGTERM shuts it down cleanly."
     )
-    parser.epilog = "example: orthobandit serve --db postgresql+psycopg://user@host/database"
-    parser.add_argument(
-        "--db",
-        metavar="FILE|URL",
-        default="orthobandit.db",
-        help="a SQLite file, or the URL of a database (default: orthobandit.db)",
+    parser.epilog = (
+        "example: orthobandit serve --db postgresql+psycopg://user@host/database. Every setting is an"
+        f" environment variable as well ({SETTINGS[0].variable}, {SETTINGS[1].variable}, ...), and a key of"
+        " the TOML file; a flag goes before the environment, and that before the file."
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
-    parser.add_argument("--port", type=int, default=8000, help="(default: 8000)")
-    parser.add_argument(
-        "--no-auth", action="store_true", help="without tokens: everybody on this machine is an admin"
-    )
-    parser.add_argument(
-        "--rate",
-        type=float,
-        default=10_000.0,
-        help="requests per second for each token, or for each address with --no-auth; 0 for no limit"
-        " (default: 10000)",
-    )
-    parser.add_argument(
-        "--log",
-        choices=("json", "text", "none"),
-        default="none",
-        help="write one line per request to stderr (default: errors only)",
-    )
-    parser.add_argument(
-        "--open-metrics", action="store_true", help="let this machine read /metrics without a token"
-    )
-    parser.add_argument(
-        "--webhooks-anywhere",
-        action="store_true",
-        help="let webhooks go to http:// and to private networks (default: https:// and this machine)",
-    )
+    for one in (CONFIG, *SETTINGS):
+        words = one.words if one.default in (None, (), False) else f"{one.words} (default: {one.default})"
+        if one.kind == "switch":
+            # None, where it is not given: the environment or the file may say so.
+            parser.add_argument(one.flag, action="store_true", default=None, help=words)
+        else:
+            parser.add_argument(
+                one.flag,
+                type={"whole": int, "number": float}.get(one.kind, str),
+                choices=one.choices or None,
+                metavar=one.metavar,
+                help=words,
+            )
 
 
 def run_serve(options: argparse.Namespace) -> None:
     """Serve until told to end."""
-    for package in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "python_multipart", "prometheus_client"):
+    settings = read_settings(vars(options), os.environ)
+    for package in ("sqlalchemy", "fastapi", "uvicorn", "httptools", "jinja2", "python_multipart"):
         optional_package(package, "service", "the service")
+    optional_package("prometheus_client", "service", "the service")
     from orthobandit.service.serving import serve
 
     serve(
-        options.db,
-        host=options.host,
-        port=options.port,
-        with_tokens=not options.no_auth,
-        rate=options.rate,
-        log=options.log,
-        open_metrics=options.open_metrics,
-        webhooks_anywhere=options.webhooks_anywhere,
+        settings.pop("db"),
+        with_tokens=not settings.pop("no_auth"),
         say=lambda line: print(line, flush=True),
+        **settings,
     )
 
 
@@ -86,13 +69,22 @@ def configure_db(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: orthobandit db backup monday.jsonl.gz --db postgresql+psycopg://user@host/db"
     parser.add_argument("action", choices=ACTIONS, help="what to do")
     parser.add_argument("file", nargs="?", metavar="FILE", help="the copy, for backup and restore")
+    database = BY_NAME["db"]
     parser.add_argument(
         "--db",
         metavar="FILE|URL",
-        default="orthobandit.db",
-        help="a SQLite file, or the URL of a database (default: orthobandit.db)",
+        default=os.environ.get(database.variable) or database.default,
+        help=f"a SQLite file, or the URL of a database (default: the environment's {database.variable}, or"
+        f" {database.default})",
     )
     parser.add_argument("--role", choices=ROLES, help="of the token (default: admin)")
+    parser.add_argument(
+        "--experiments", metavar="KEY,...", help="that the token is for, * for anything (default: all)"
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="make the tables before the token if there are none yet"
+    )
+    parser.add_argument("--lasts", metavar="TIME", help="until the token expires, like 90d (default: never)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -102,8 +94,9 @@ def run_db(options: argparse.Namespace) -> int:
     if (options.file is None) == (options.action in ("backup", "restore")):
         needs = "needs a FILE" if options.file is None else "takes no FILE"
         raise ParameterError(f"`orthobandit db {options.action}` {needs}; see `orthobandit db --help`")
-    if options.role is not None and options.action != "token":
-        raise ParameterError(f"--role is for `orthobandit db token`, and not for `{options.action}`")
+    for name in ("role", "experiments", "lasts", "new"):
+        if getattr(options, name) and options.action != "token":
+            raise ParameterError(f"--{name} is for `orthobandit db token`, and not for `{options.action}`")
     if options.action == "token":
         _print_token(options)
         return 0
@@ -134,15 +127,24 @@ def run_db(options: argparse.Namespace) -> int:
 
 def _print_token(options: argparse.Namespace) -> None:
     """Make a token: whoever can write to the database may."""
-    from orthobandit.service.admin.database import find_version, open_database
+    from orthobandit.service.admin.database import find_version, make_private, open_database
     from orthobandit.service.http.auth import Tokens
     from orthobandit.service.registry import Registry
 
-    with open_database(options.db) as database:
-        find_version(database)  # a slip in the name must not make a database
+    if options.new:
+        make_private(options.db)
+    else:
+        with open_database(options.db) as database:
+            find_version(database)  # a slip in the name must not make a database
     registry = Registry(options.db)
     try:
-        token, text = Tokens(registry).make(options.role or "admin", "made by `orthobandit db token`")
+        experiments = None if options.experiments is None else options.experiments.split(",")
+        token, text = Tokens(registry).make(
+            options.role or "admin",
+            "made by `orthobandit db token`",
+            experiments=experiments,
+            lasts=options.lasts,
+        )
     finally:
         registry.close()
     shown = f"token of the role {token.role}, shown only now: {text}"

@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import math
 import re
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -15,8 +17,8 @@ import numpy as np
 from orthobandit._foundation.checks import check_whole
 from orthobandit._foundation.files import check_folder, write_text
 from orthobandit._foundation.frames import write_columns
-from orthobandit._foundation.registry import parse_named
-from orthobandit.cli._instances import add_instance_options, chosen_environment
+from orthobandit._foundation.registry import maker_of, parse_named, settings_of
+from orthobandit.arms import ArmSet
 from orthobandit.cli._progress import bar
 from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
@@ -31,14 +33,30 @@ from orthobandit.policy import (
 )
 from orthobandit.reproduction import charts
 from orthobandit.showing.figure import blank_figure, save_figure
-from orthobandit.simulation import Environment, RunResult, compare, comparison_table, simulate
-from orthobandit.simulation.runner import seconds_a_round
+from orthobandit.simulation import (
+    INSTANCES,
+    NOISES,
+    SHIFTS,
+    Environment,
+    RunResult,
+    compare,
+    comparison_table,
+    named_instance,
+    named_noise,
+    named_shift,
+    simulate,
+    within,
+)
+from orthobandit.simulation.runner import MOST_REPLICATIONS, seconds_a_round
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
 MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 MARKS = 200  # points of a curve
-STEPS = 20  # parts of a run: how often the bar moves and what an interruption can lose
+MANY = 10**9  # rounds of all runs together beyond which the time they take is estimated first
+LONGEST_HOURS = 24.0  # estimated hours beyond which the command asks for confirmation
+TRIED = (20_000, 200_000)  # rounds of the two runs that tell how time grows with the horizon
+STEPS = 20  # parts of a run: the bar moves so often, and an interruption loses at most one of them
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +101,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
     )
+    group.add_argument(
+        "--yes", action="store_true", help=f"go on even if it takes more than {LONGEST_HOURS:g} hours"
+    )
     group.add_argument("--resume", metavar="DIR", help="cache finished parts in DIR, and continue from them")
     group = parser.add_argument_group("output")
     group.add_argument("--out", metavar="DIR", help="write Parquet, JSON and a plot (PNG, SVG) to DIR")
@@ -96,6 +117,8 @@ def run(options: argparse.Namespace) -> None:
     """Simulate, print, and write."""
     from_here()
     check_whole("horizon", options.horizon, most=FOREVER - 1)
+    # Before the time is estimated: a number that cannot be run is a slip, whatever it would take.
+    check_whole("replications", options.replications, most=MOST_REPLICATIONS)
     environment = chosen_environment(options)
     policies = _policies(options, environment)
     if environment.arms.dimension == 0:
@@ -107,6 +130,8 @@ def run(options: argparse.Namespace) -> None:
     if options.parquet is not None:
         check_folder("parquet", Path(options.parquet).parent)
         RunResult.check_path(Path(options.parquet))
+    if options.horizon * options.replications > MANY and not options.yes:
+        _refuse_to_take_for_ever(options, environment, policies)
     results = _results(options, environment, policies)
     rows = compare(results)
     report = {
@@ -133,7 +158,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _policies(options: argparse.Namespace, environment: Environment) -> dict[str, Policy[Any]]:
-    """Return the policies by what they were called; a flag must mean something to one of them."""
+    """Return the policies by the text that named them; raise if a flag applies to none of them."""
     wanted = options.policy or ["sbe"]
     given = {flag: getattr(options, flag) for flag in FLAGS if getattr(options, flag) is not None}
     policies = {}
@@ -148,6 +173,7 @@ def _policies(options: argparse.Namespace, environment: Environment) -> dict[str
             shared["horizon"] = options.horizon
         known = range_settings(name, shared | own, environment.noise.rewards)
         try:
+            # What stands after the colon wins over a flag for all policies.
             policies[text] = named_policy(name, **(shared | own | known))
         except InputError as error:
             if own:
@@ -156,6 +182,39 @@ def _policies(options: argparse.Namespace, environment: Environment) -> dict[str
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
     return policies
+
+
+def _refuse_to_take_for_ever(
+    options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
+) -> None:
+    for name, policy in policies.items():
+        seconds = _expected_seconds(policy, environment, options.horizon)
+        hours = seconds * options.replications / max(options.jobs, 1) / 3600
+        if hours > LONGEST_HOURS:
+            raise ParameterError(
+                f"--horizon {options.horizon:,} with {options.replications:,} replications would take {name}"
+                f" about {_time_in_words(hours)}; lower one of them, or add --yes"
+            )
+
+
+def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
+    """Return what one replication may take, from how time grows between two short runs.
+
+    Policies that plan in phases hardly take longer for more rounds, others in proportion to them.
+    """
+    taken = []
+    for rounds in (TRIED[0], *TRIED):  # the first one compiles
+        begin = time.perf_counter()
+        simulate(policy, environment, horizon=min(rounds, horizon), replications=1, seed=0)
+        taken.append(time.perf_counter() - begin)
+    grown = max(taken[2] / taken[1], 1.0)
+    power = min(math.log(grown) / math.log(TRIED[1] / TRIED[0]), 1.0)
+    return taken[2] * math.pow(max(horizon / TRIED[1], 1.0), power)
+
+
+def _time_in_words(hours: float) -> str:
+    years = hours / (24 * 365.25)
+    return f"{years:,.0f} years" if years >= 2 else f"{hours / 24:,.0f} days"
 
 
 def _results(
@@ -198,6 +257,7 @@ def _results(
 
 def _batch(options: argparse.Namespace) -> int:
     size: int = options.replications // (STEPS * max(options.jobs, 1))
+    # 64 as in the library: more side by side bring no speed, and fewer parts to resume from.
     return min(64, max(1, size))
 
 
@@ -250,3 +310,98 @@ def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str
     title = "{arms} arms of dimension {dimension}, shift {shift}".format(**report["environment"])
     note = f"line: mean of {report['replications']:,} replications; band: 5 % to 95 % of them"
     yield from save_figure(charts.regret_curves(curves, title=title, note=note), folder / "regret")
+
+
+# What is simulated: arms and θ, the shift of the baseline, the noise.
+
+# Options, and the setting of an instance that each gives.
+OPTIONS = {"dimension": "dimension", "arms": "count", "gap": "gap", "angle": "angle", "means": "means"}
+
+
+def add_instance_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that :func:`chosen_environment` reads."""
+    group = parser.add_argument_group("instance")
+    instance = group.add_argument(
+        "--instance", help=f"arms and θ: {', '.join(INSTANCES)} (default exact-gap)"
+    )
+    group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
+    group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
+    group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
+    group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
+    group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one per arm (one-hot)")
+    group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
+    group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
+    group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
+    shift = group.add_argument(
+        "--shift", default="none", help=f"baseline: {', '.join(SHIFTS)} (default none)"
+    )
+    group.add_argument(
+        "--bound",
+        type=float,
+        nargs="?",
+        const=1.0,
+        metavar="LIMIT",
+        help="bring the shift to |ν| ≤ LIMIT (1 if not given), as the guarantees ask",
+    )
+    noise = group.add_argument("--noise", default="gaussian", help=f"{', '.join(NOISES)} (default gaussian)")
+    for action, names in ((instance, INSTANCES), (shift, SHIFTS), (noise, NOISES)):
+        offer(action, names)
+
+
+def chosen_environment(options: argparse.Namespace) -> Environment:
+    """Return the environment that the options describe."""
+    shift_name, shift_settings = parse_named(options.shift)
+    shift = named_shift(shift_name, **shift_settings)
+    if options.bound is not None:
+        shift = within(shift, options.bound)
+    noise_name, noise_settings = parse_named(options.noise)
+    noise = named_noise(noise_name, **noise_settings)
+    return _arms_and_theta(options).moved(shift, noise)
+
+
+def _arms_and_theta(options: argparse.Namespace) -> Environment:
+    given = {option: value for option in OPTIONS if (value := getattr(options, option)) is not None}
+    if options.arms_file is not None:
+        for option in ("instance", *given):
+            if getattr(options, option) is not None:
+                raise ParameterError(f"--{option} has no meaning beside --arms-file; leave it out")
+        if options.theta is None:
+            raise ParameterError("--arms-file says nothing about rewards; give --theta, a number a feature")
+        arms = ArmSet.read(options.arms_file)
+        if len(options.theta) != arms.features.shape[1]:
+            raise ParameterError(
+                f"--theta has {len(options.theta)} numbers for {arms.features.shape[1]} features of"
+                f" {options.arms_file}; give a number a feature, in the order of the columns"
+            )
+        return Environment(arms, options.theta)
+    if options.theta is not None:
+        raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
+    name, own = parse_named(options.instance or "exact-gap")
+    valid = settings_of(maker_of("instance", INSTANCES, name))
+    if name == "one-hot":
+        return named_instance(name, **({"means": _means(given)} | own))
+    settings: dict[str, Any] = {}
+    for option, value in given.items():
+        if OPTIONS[option] not in valid:
+            raise ParameterError(f"--{option} has no meaning for --instance {name}; leave it out")
+        settings[OPTIONS[option]] = value
+    if "seed" in valid:
+        settings["seed"] = options.seed if options.instance_seed is None else options.instance_seed
+    return named_instance(name, **(settings | own))
+
+
+def _means(given: dict[str, Any]) -> list[float]:
+    """Return the means of one-hot arms: as listed, or `gap` for the first arm and 0 for the others."""
+    listed = "means" in given
+    for option in given:
+        if option in {"dimension", "angle"} or (listed and option != "means"):
+            beside = " beside --means" if listed else ""
+            raise ParameterError(f"--{option} has no meaning for --instance one-hot{beside}; leave it out")
+    if listed:
+        return list(given["means"])
+    count = given.get("arms", 10)
+    gap = given.get("gap", 0.5)
+    if not math.isfinite(gap):
+        raise ParameterError(f"gap={gap!r} must be finite")
+    check_whole("count", count)
+    return [gap] + [0.0] * (count - 1)

@@ -13,9 +13,9 @@ from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
 from orthobandit.reproduction.sections import Scope
-from orthobandit.study import results
-from orthobandit.study.results import SweepResult
 from orthobandit.study.starter import next_commands, write_starter
+from orthobandit.study.sweep import SweepResult
+from orthobandit.study.sweep import run_sweep as run_study
 from orthobandit.study.toml import read_spec
 
 EXTRAS = {"logs": "ibis", "parquet": "pyarrow"}  # that `analyse` and `sweep` need, and what they bring
@@ -51,7 +51,7 @@ def run_init(options: argparse.Namespace) -> None:
         print(f"  # {why}\n  {command}\n")
     missing = [extra for extra, module in EXTRAS.items() if find_spec(module) is None]
     if missing:
-        print(f"some of them need more: pip install 'orthobandit[{','.join(missing)}]'")
+        print(f"some of them need more: pip install '.[{','.join(missing)}]' in orthobandit's folder")
 
 
 def configure_sweep(parser: argparse.ArgumentParser) -> None:
@@ -85,9 +85,7 @@ def run_sweep(options: argparse.Namespace) -> None:
     pyarrow()
     folder = Path(options.out)
     with resumable(options.out) as progress:
-        found = results.run_sweep(
-            study, folder, jobs=options.jobs, backend=options.backend, progress=progress
-        )
+        found = run_study(study, folder, jobs=options.jobs, backend=options.backend, progress=progress)
     files, failure = stored(lambda: _written(found, folder, options.latex))
     rows = found.rows
     if options.json:

@@ -9,7 +9,7 @@ from orthobandit.design.criteria import (
     earning_design,
     g_optimal_design,
 )
-from orthobandit.design.fast import contrast_weights
+from orthobandit.design.small_contrasts import contrast_weights
 
 __all__ = [
     "DESIGNS",

@@ -8,17 +8,16 @@ import scipy
 from orthobandit._foundation.linalg import solve_nearly_singular
 from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.design._contrasts import Contrasts, distinct, largest
+from orthobandit.design._d_optimal import d_optimal, is_sparse, sparsest_support
 from orthobandit.design._points import Points, View
-from orthobandit.design._solver import d_optimal, is_sparse
-from orthobandit.design._weights import sparsest_support
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError
 
-PASSES = 200
+PASSES = 200  # over all points and contrasts; a few are enough unless the optimum is degenerate
 FAINT = 1e-6  # probabilities below this share of the mean one are left out where nothing depends on them
 IDLE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 START_GAP = 0.02  # of the centred design that the solver starts from
-ITERATIONS = 60
+ITERATIONS = 60  # each divides the complementarity by about 7, so that far fewer are usual
 SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's
 MARGIN = 0.95  # how far towards the boundary a step may go
 

@@ -238,7 +238,7 @@ def starting_probabilities(arms: ArmSet, start: "Design | None") -> Array | None
 
 
 def _drawn(design: Design, axes: Any = None) -> Any:
-    """Draw a bar an arm that is played, the most likely first; without labels if there are very many."""
+    """Draw one bar for each arm that is played, the most likely first; without labels if they are many."""
     order = np.argsort(-design.probabilities, kind="stable")[: len(design.support)]
     shares = design.probabilities[order]
     has_names = len(order) <= NAMED

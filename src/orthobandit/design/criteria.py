@@ -11,8 +11,8 @@ from orthobandit._foundation.types import Progress
 from orthobandit.arms import ArmSet
 from orthobandit.design._contrast_solver import ContrastProblem
 from orthobandit.design._contrasts import Listed, Request, contrast_set, support_mask
+from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View
-from orthobandit.design._solver import d_optimal
 from orthobandit.design.base import (
     Design,
     checked_gap,

@@ -111,7 +111,7 @@ def leader_probabilities(arms: ArmSet, request: Request, start: Array) -> Array:
 
 
 def _solved(problem: "_Problem") -> tuple[Array, float]:
-    """Return the p (m,) that was found, and what the worst of some contrasts cannot be below."""
+    """Return p (m,), and a lower bound on the worst of some contrasts under any p."""
     p = problem.start
     values = problem.values(problem.start)
     near = _largest(values, SHORT * problem.points.shape[1])
@@ -169,7 +169,7 @@ class _Problem:
         return np.asarray((1.0 - self.request.share) * p + self.request.share * self.guard)
 
     def played(self, p: Array) -> Array:
-        """Return the probabilities (m,) of arms that such shares p (m,) of what is spent stand for."""
+        """Return the probabilities (m,) of the arms, given the shares p (m,) of the cost spent on each."""
         play = self.mixed(p)
         play = play if self.request.costs is None else play / self.request.costs
         return np.asarray(play / play.sum())
@@ -213,7 +213,7 @@ def _largest(values: Array, most: int) -> Whole:
 
 
 def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, float]:
-    """Take multiplicative steps; return the p (m,) whose worst contrast is least, and what none is below."""
+    """Take multiplicative steps; return the best p (m,) and a lower bound on its worst contrast."""
     points = problem.points
     multipliers = np.full(len(contrasts), 1.0 / len(contrasts))
     least = np.inf

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.linalg import EPS
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.arms import LARGEST
+from orthobandit.arms import MAX_MAGNITUDE
 from orthobandit.errors import RewardError, TallyError
 
-FINITE = f"every reward must be a finite number of magnitude at most {LARGEST:g}"
+FINITE = f"every reward must be a finite number of magnitude at most {MAX_MAGNITUDE:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ def _checked_rewards(rewards: ArrayLike) -> Array:
         values = np.atleast_1d(np.asarray(rewards)).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
         raise RewardError(f"rewards {_first_wrong(rewards)}; {FINITE}") from None
-    bad = ~(np.abs(values) <= LARGEST)
+    bad = ~(np.abs(values) <= MAX_MAGNITUDE)
     if bad.any():
         row = int(np.argmax(bad))
         raise RewardError(f"rewards row {row} is {values.flat[row]:g}; {FINITE}")

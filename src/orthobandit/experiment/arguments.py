@@ -25,6 +25,8 @@ from orthobandit.experiment.settings import (
 )
 from orthobandit.policy import AnytimeElimination, Policy
 
+LONGEST_UNIT = 1024  # characters: a name or a hash, not a document
+
 
 def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
     """Return the settings of an experiment that is begun with these arguments."""
@@ -34,6 +36,11 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     check_pairs_kept(chosen, arms)
     objective = Metric(options.objective, rewards, bool(options.add))
+    if options.silence == "missing" and options.window is None and not options.metrics:
+        raise ParameterError(
+            "silence='missing' has no effect without `window`: a proposal then waits for its reward for ever."
+            " Give the time that rewards may take, e.g. window='7d'"
+        )
     return Settings(
         arms=arms,
         policy=chosen,
@@ -100,10 +107,23 @@ def arm_of(arms: ArmSet, arm: int | str) -> int:
 
 def unit_of(unit: str | None) -> str | None:
     """Return the unit that a proposal is asked for, if any."""
-    if unit is not None and (not isinstance(unit, str) or not unit):
-        several = "" if isinstance(unit, str) else "; several proposals are asked for with ask_many"
+    if unit is None:
+        return None
+    if not isinstance(unit, str):
         raise ParameterError(
-            f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number){several}"
+            f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number);"
+            " several proposals are asked for with ask_many"
+        )
+    return _checked_unit(unit)
+
+
+def _checked_unit(unit: str) -> str:
+    if not isinstance(unit, str) or not unit:
+        raise ParameterError(f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number)")
+    if len(unit) > LONGEST_UNIT:
+        raise ParameterError(
+            f"unit={unit[:20]!r}… has {len(unit):,} characters; at most {LONGEST_UNIT:,} are kept:"
+            " use a short name, or a hash of it"
         )
     return unit
 
@@ -123,10 +143,7 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
     given = list(units)
     if not given:
         raise ParameterError("units is empty; ask for at least one")
-    for unit in given:
-        if not isinstance(unit, str) or not unit:
-            raise ParameterError(f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number)")
-    return [*given]
+    return [_checked_unit(unit) for unit in given]
 
 
 def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -> list[Covariates] | None:
@@ -140,9 +157,11 @@ def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -
 
 
 def numbers_of(ids: Sequence[int] | Whole) -> Whole:
-    """Return the numbers (n,) of proposals."""
+    """Return the numbers (n,) of proposals; none is fine, as in a batch in which nothing came in."""
     given = np.asarray(ids)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
+    if given.shape == (0,):
+        return np.zeros(0, dtype=np.int64)  # an empty list has no type of its own
+    if given.ndim != 1 or given.dtype.kind not in "iu":
         raise ParameterError(f"ids={ids!r} must be numbers of proposals, as `ask` returned them in `.id`")
     return given.astype(np.int64, copy=False)
 

@@ -5,29 +5,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.certificate import Certificate
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import unit_of, units_of
-from orthobandit.experiment.commit.methods import ManyRewards, Rewards
+from orthobandit.experiment.commit.requests import ManyRewards, Rewards
 from orthobandit.experiment.draw.audit import Audit, Replay
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
-from orthobandit.experiment.experiment import Experiment, PolicyState
+from orthobandit.experiment.experiment import Experiment, PolicyState, refuse_copies
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
-from orthobandit.experiment.settings import (
-    Guardrail,
-    Metric,
-    Options,
-    RewardRange,
-    Settings,
-    Silence,
-    Unknown,
-)
+from orthobandit.experiment.settings import Metric, Options, RewardRange, Settings, Silence, Unknown
 from orthobandit.policy import Policy
 
 
@@ -264,9 +258,9 @@ class AsyncExperiment:
         """Rebuild the state from the log alone, and compare; see :meth:`Experiment.replay`."""
         return await asyncio.to_thread(self._experiment.replay)
 
-    async def export(self, path: str | Path) -> None:
+    async def export(self, path: str | Path, *, raw: bool = False) -> None:
         """Write every proposal to a CSV or Parquet file; see :meth:`Experiment.export`."""
-        await asyncio.to_thread(self._experiment.export, path)
+        await asyncio.to_thread(self._experiment.export, path, raw=raw)
 
     async def certificate(self) -> Certificate:
         """Return what the decision rests on; see :meth:`Experiment.certificate`."""
@@ -277,7 +271,7 @@ class AsyncExperiment:
         return await self._soon(self._methods.head)
 
     async def close(self) -> None:
-        """Keep the state, and let go of the file."""
+        """Keep the state, and let go of the file; a second time does nothing."""
         await asyncio.to_thread(self._experiment.close)
 
     async def __aenter__(self) -> "AsyncExperiment":
@@ -290,3 +284,7 @@ class AsyncExperiment:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied; see :class:`Experiment`."""
+        refuse_copies(self)

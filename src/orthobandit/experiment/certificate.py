@@ -103,6 +103,12 @@ def head_of(book: Book) -> str:
 def _record_of(book: Book) -> Record:
     if not isinstance(book.policy, AnytimeElimination):
         raise ParameterError(f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does")
+    if book.differences.count and isinstance(book.policy, AnytimeElimination):
+        raise ParameterError(
+            f"{book.differences}: a certificate would have to re-derive its plans, so claims of this"
+            " experiment cannot be certified; draws can be audited (`audit()`), what `report()` says holds,"
+            " and experiments that this release begins can be certified"
+        )
     if book.record is None:
         raise ParameterError(
             "the experiment was begun by release 0.2 or before, which did not record what a certificate rests"

@@ -4,38 +4,31 @@ import time
 from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
+from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
+from orthobandit.errors import CopyError
 from orthobandit.estimate.certificate import Certificate
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
+from orthobandit.estimate.forecast.rounds import check_restartable
 from orthobandit.experiment.arguments import settings_of, unit_of, units_of
-from orthobandit.experiment.commit.idempotency import check_key, once
-from orthobandit.experiment.commit.methods import ManyRewards, Methods, Rewards
-from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.commit.group_commit import SharedLedger
+from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
 from orthobandit.experiment.commit.transaction import Request, Turn
 from orthobandit.experiment.draw.audit import Audit, Replay, audited, replayed
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
-from orthobandit.experiment.ledger.forecasts import check_kept
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report.export import write_export
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
-from orthobandit.experiment.settings import (
-    Guardrail,
-    Metric,
-    Options,
-    RewardRange,
-    Settings,
-    Silence,
-    Unknown,
-)
+from orthobandit.experiment.settings import Metric, Options, RewardRange, Settings, Silence, Unknown
 from orthobandit.experiment.store import MemoryStore, Store
 from orthobandit.policy import Policy
 
@@ -65,7 +58,8 @@ class Experiment:
         self._store = store
         self._settings = settings
         self._shared = SharedLedger(store, settings)
-        self._methods = Methods(store, settings, clock)
+        # A clock of whole numbers would be read back from JSON as another type than it was noted in.
+        self._methods = Methods(store, settings, lambda: float(clock()))
         self._once: Callable[[Request], Request] | None = None
         self._do(self._methods.begin)
 
@@ -161,11 +155,11 @@ class Experiment:
         )
         chosen = settings_of(arms, policy, options)
         for metric in chosen.metrics:
-            check_kept(metric.baseline)
+            check_restartable(metric.baseline)
         if chosen.policy.baseline is not None:
-            check_kept(chosen.policy.baseline)
+            check_restartable(chosen.policy.baseline)
         with _closed_on_error(_stored(where, name)) as store:
-            store.create(chosen.to_json())
+            store.create({**chosen.to_json(), **stamp()})
             return cls(store, chosen, clock)
 
     @classmethod
@@ -177,7 +171,10 @@ class Experiment:
         name: str = "experiment",
         clock: Callable[[], float] = time.time,
     ) -> "Experiment":
-        """Go on with an experiment that was created before.
+        """Go on with an experiment that was created before, by this release or an earlier one.
+
+        Plans on record are taken as they are, whichever release made them: nothing is derived again as a
+        condition of opening. :meth:`replay` and :meth:`audit` compute what can be computed again.
 
         Parameters
         ----------
@@ -185,6 +182,11 @@ class Experiment:
             As in :meth:`create`.
         policy : Policy, optional
             Checked to be the one that the experiment was begun with; needed for policies of other packages.
+
+        Raises
+        ------
+        VersionError
+            If a newer release wrote it in a format that this one does not know; the message names it.
         """
         with _closed_on_error(_stored(where, name)) as store:
             return cls(store, Settings.from_json(store.settings(), policy), clock)
@@ -295,7 +297,10 @@ class Experiment:
         self._do(self._methods.tell(id, reward))
 
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
-        """Tell the rewards of several proposals (n,), or several metrics by name (n,) each; all or none."""
+        """Tell the rewards of several proposals (n,), or several metrics by name (n,) each; all or none.
+
+        An empty batch changes nothing.
+        """
         self._do(self._methods.tell_many(ids, rewards))
 
     def edge_plan(self) -> EdgePlan:
@@ -381,7 +386,8 @@ class Experiment:
         >>> pages.once("order 17").tell(sale.id, 5.0)  # otherwise it would be 10, which is too much
         """
         check_key(key)
-        keyed = copy(self)
+        keyed = object.__new__(type(self))
+        keyed.__dict__.update(self.__dict__)
         keyed._once = lambda request: once(self._store, key, words, request)
         return keyed
 
@@ -407,18 +413,24 @@ class Experiment:
         return audited(self._settings, self._store.entries())
 
     def replay(self) -> Replay:
-        """Rebuild the state from the log alone, and compare it with the one in use, bit by bit."""
+        """Rebuild the state from the log alone, and compare it with the one in use, bit by bit.
+
+        Where another release has planned, it compares what does not rest on planning.
+        """
         state = self._do(lambda turn: (turn.seq, turn.ledger.to_json()))
         return replayed(self._settings, self._store.entries(), *state)
 
-    def export(self, path: str | Path) -> None:
+    def export(self, path: str | Path, *, raw: bool = False) -> None:
         """Write every proposal with its probabilities and rewards to a CSV or Parquet file.
+
+        In CSV, units, labels and names that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
+        have a ``'`` before them, or a spreadsheet would compute them; `raw` leaves them as they are.
 
         The column ``settled`` says whose rewards are final. Analyse these alone, as
         :func:`orthobandit.analyse` does: rewards that came early are not like those that are awaited.
         """
         settled = self._do(self._methods.settle)
-        write_export(path, self._settings, self._store, settled)
+        write_export(path, self._settings, self._store, settled, raw=raw)
 
     def certificate(self) -> Certificate:
         """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.
@@ -438,9 +450,8 @@ class Experiment:
         return self._do(self._methods.head)
 
     def close(self) -> None:
-        """Keep the state, and let go of the file."""
-        self._shared.keep()
-        self._store.close()
+        """Keep the state, and let go of the file; a second time does nothing."""
+        self._shared.close()
 
     def __enter__(self) -> "Experiment":
         return self
@@ -453,9 +464,22 @@ class Experiment:
     ) -> None:
         self.close()
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied, with a word on what to do instead."""
+        refuse_copies(self)
+
     def _now(self) -> Ledger:
         """Return the ledger, with what other processes have done."""
         return self._do(lambda turn: turn.ledger)
+
+
+def refuse_copies(thing: object) -> NoReturn:
+    """Raise what says how another process or another object gets at the same experiment."""
+    name = type(thing).__name__
+    raise CopyError(
+        f"{name} cannot be pickled or copied: it holds a connection and a thread; pass the experiment's path"
+        f" and name, and call `{name}.open(path, name=...)` there. One in memory belongs to its process"
+    )
 
 
 @contextmanager

@@ -10,9 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_fraction
+from orthobandit._foundation.release import __version__, check_format
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.experiment.ledger.record import commitment_of
 from orthobandit.policy import AnytimeElimination, Policy
@@ -22,7 +24,6 @@ Unknown = Literal["unknown"]
 RewardRange = tuple[float, float]
 
 SILENCES: tuple[Silence, ...] = get_args(Silence)
-SIDES = ("higher", "lower")
 UNKNOWN: Unknown = "unknown"
 # What to do about `rewards`, in every message that asks for it.
 REWARDS_REMEDY = (
@@ -91,43 +92,6 @@ class Metric:
     def confidence(self) -> Confidence:
         """The mode of the metric's intervals."""
         return Asymptotic() if self.rewards is None else Bounded(*self.rewards)
-
-
-@dataclass(frozen=True)
-class Guardrail:
-    """Retire an arm once it is proven worse than the reference arm by more than a margin.
-
-    Parameters
-    ----------
-    metric : str
-    margin : float
-        At least 0, in units of the metric.
-    worse : {"higher", "lower"}
-        Which side is worse.
-    harm : float, optional
-        A live experiment declares no arm that may still be worse by more than the margin and this together.
-        By default 0.2 standard deviations of the metric.
-    """
-
-    metric: str
-    margin: float = 0.0
-    worse: str = "higher"
-    harm: float | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("worse", self.worse, SIDES)
-        if not 0 <= self.margin < np.inf:
-            raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
-        if self.harm is not None and not 0 < self.harm < np.inf:
-            raise ParameterError(
-                f"harm={self.harm} must be a finite number above 0, or left out: no finite experiment shows"
-                " that an arm does no harm at all"
-            )
-
-    @property
-    def reason(self) -> str:
-        """Why an arm is out that it has retired."""
-        return f"by the guardrail on {self.metric!r}"
 
 
 def _describe(text: str, label: str = "") -> dict[str, str]:
@@ -321,7 +285,14 @@ class Settings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], policy: Policy[Any] | None = None) -> "Settings":
-        """Invert :meth:`to_json`; a policy of another package must be given again."""
+        """Invert :meth:`to_json`; a policy of another package must be given again.
+
+        Raises
+        ------
+        VersionError
+            If a newer release wrote them in a format that this one does not know.
+        """
+        check_format("the settings of the experiment", data)
         missing = [name for name in NEEDED if name not in data]
         if missing:
             raise DamagedStoreError(
@@ -352,7 +323,8 @@ def described(thing: Any) -> Any:
     if is_dataclass(thing) and not isinstance(thing, type):
         values = {part.name: described(getattr(thing, part.name)) for part in fields(thing) if part.init}
         kind = type(thing)
-        return {"class": f"{kind.__module__}:{kind.__qualname__}", "settings": values}
+        place = getattr(kind, "stored_as", f"{kind.__module__}:{kind.__qualname__}")
+        return {"class": place, "settings": values}
     if isinstance(thing, np.ndarray):
         return described(thing.tolist())
     if isinstance(thing, Sequence) and not isinstance(thing, str):
@@ -378,18 +350,38 @@ def made(data: Any) -> Any:
     found = _named(module, name)
     if "function" in data:
         return found
-    return found(**{key: made(value) for key, value in data["settings"].items()})
+    settings = {key: made(value) for key, value in data["settings"].items()}
+    try:
+        return found(**settings)
+    except TypeError as error:
+        raise ParameterError(
+            f"the experiment uses {_said(data)}, which release {__version__} cannot make ({error}); open it"
+            " with the release that wrote it, or a newer one"
+        ) from None
 
 
 def _named(module: str, name: str) -> Any:
-    try:
-        found: Any = import_module(module)
-    except ModuleNotFoundError:
-        # What an earlier release wrote: files move within their package, which keeps the public names.
-        found = import_module(module.rpartition(".")[0])
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    """Return what an earlier release kept by this place, wherever it lives now.
+
+    Files move and become packages; the packages above them keep the public names. So what is not found where
+    it was is looked for in the packages that hold that place, the nearest first.
+    """
+    first = name.partition(".")[0]
+    place = module
+    while place:
+        try:
+            found: Any = import_module(place)
+        except ModuleNotFoundError:
+            found = None
+        if found is not None and hasattr(found, first):
+            for part in name.split("."):
+                found = getattr(found, part)
+            return found
+        place = place.rpartition(".")[0]
+    raise ParameterError(
+        f"the experiment uses {module}:{name}, which release {__version__} does not have; open it with the"
+        " release that wrote it, or with `policy=` as it was made with"
+    )
 
 
 def _today(data: Any) -> Any:

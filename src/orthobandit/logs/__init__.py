@@ -1,11 +1,9 @@
 """Logs of finished experiments: effects with honest intervals, from one GROUP BY in the engine that holds it.
 
-``question`` says which columns are what, ``reading`` asks the engine for ``cells``, and from these alone
-``follow`` estimates gaps and ``scores``. A ``walk`` along the ``timeline`` goes bucket by bucket where each
-needs the one before, for forecasts of ``levels`` and ``values`` of arms; ``blocks`` of buckets are tallied at
-once.
-``effects``, ``metrics`` and ``segments`` say what that means; ``checks`` come before it, ``peers`` beside it,
-and ``showing`` after it.
+``question`` says which columns are what, ``reading`` asks the engine for cells, and ``analysis`` follows each
+metric through them (:mod:`orthobandit.estimate.follow`). ``checks`` come before any effect is shown;
+``effects`` say what was found, as ``results``; ``peers`` are other methods beside ours; ``showing`` has text,
+page and pictures; ``certificate`` is for whoever wants to recompute it.
 """
 
 from orthobandit.logs.analysis import analyse, analysis_of

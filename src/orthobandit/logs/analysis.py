@@ -8,23 +8,22 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import InputError, ParameterError
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
-from orthobandit.logs.checks.relative_drift import constant_lift, constant_ratios
-from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, followed, metric_result
+from orthobandit.logs.checks.drift import constant_lift, constant_ratios
+from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, metric_result
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
-from orthobandit.logs.follow import Follower
-from orthobandit.logs.measure import Measure
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.buckets import Gathered, cells_of
 from orthobandit.logs.reading.formats import read_as
+from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.source import open_source
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
-from orthobandit.logs.showing.sentence import sentence_of
+from orthobandit.logs.showing.words import sentence_of
 
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
@@ -76,8 +75,10 @@ def analyse(
     """
     show = progress or (lambda *_: None)
     show(0, 2, "reading the log")
-    read, known = read_as(source, format, asked)
-    with open_source(read, table) as opened:
+    known: dict[str, Any] = {}
+    if format is not None:
+        source, known = read_as(source, format, asked)
+    with open_source(source, table) as opened:
         question = _question(known | opened.fields | asked)
         if asked.get("bounds") is None and question.bounds is not None:
             question = _with_known_ranges(question)
@@ -93,16 +94,17 @@ def analysis_of(
     gathered: Gathered, question: Question, *, compare: bool = False, value: Mapping[str, float] | None = None
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
-    cells, unfinished = finished(gathered, question)
+    cells, unfinished = keep_finished(gathered, question)
     reference = _reference(question, cells)
     # Who names the time may come back when the log has grown. A look inside the first bucket that spent δ
     # on an ordinary interval would be followed by a sequence that spends δ again.
     once = question.fixed or question.time is None
+    # δ is shared equally by all that was asked for; see `_measure`.
     asked = asked_of(question, cells)
     measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
     _check_numbers("value", value)
     aims = [] if value is None else [aim_of(cells, value)]
-    reward = followed(cells, replace(measures[0], is_recorded=not once), aims)
+    reward = follow_metric(cells, replace(measures[0], is_recorded=not once), aims)
     ratios = {
         one.name: RatioScores.of(cells, measure)
         for one, measure in zip(asked, measures, strict=True)
@@ -139,7 +141,7 @@ def analysis_of(
     return with_record(found, reward)
 
 
-def finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, ...]]:
+def keep_finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, ...]]:
     """Return the cells of units whose window was over by the end of the log, and a note about the others.
 
     A unit that came late would count with a part of its rewards: the metric would shrink towards the end, and
@@ -151,6 +153,7 @@ def finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, 
     if question.window is None:
         return cells, ("units add up to the end of the log, late ones for a shorter time: give a window",)
     end = np.inf if gathered.end is None else gathered.end
+    # By the bucket and not by the unit: all units of a bucket are in or out, whatever they returned.
     is_over = cells.times[cells.bucket] + max(cells.width, gathered.longest) + question.window <= end
     left = int(cells.counts[~is_over].sum())
     if not is_over.any():
@@ -167,6 +170,7 @@ def bucket_in_words(cells: Cells) -> str:
         return "the whole log"
     if not cells.is_clock:
         return f"{cells.width:g}"
+    # Longest first, so that 86,400 seconds are a day.
     for seconds, name in UNITS.items():
         if cells.width % seconds == 0:
             times = round(cells.width / seconds)
@@ -189,7 +193,7 @@ def _question(asked: Mapping[str, Any]) -> Question:
 
 
 def _with_known_ranges(question: Question) -> Question:
-    """Return the question with ranges that the source knows: of metrics that are asked for, if they are used.
+    """Return the question with the ranges its source declares, for metrics that are asked for.
 
     Residuals from covariates need not keep to a range.
     """
@@ -202,7 +206,7 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 def _check(question: Question) -> None:
-    """Refuse what reading the log does not look at."""
+    """Check arguments that reading the log does not check."""
     for name, given in (("split", question.split), ("caps", question.caps)):
         _check_numbers(name, given)
     for name, bounds in question.ranges.items():
@@ -220,7 +224,7 @@ def _check(question: Question) -> None:
 
 
 def _check_numbers(name: str, given: Any) -> None:
-    """Refuse what is no mapping of names to numbers."""
+    """Raise unless `given` maps names to numbers."""
     if given is None or isinstance(given, str):
         return
     if not isinstance(given, Mapping):
@@ -240,8 +244,10 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
     return Measure(
         column=asked.column,
         denominator=asked.denominator,
+        # A ratio has its own adjustment: the numerator less the ratio times the denominator.
         covariates=() if asked.denominator is not None else covariates,
         confidence=confidence_of(asked, question, cells, gathered.is_boolean),
+        # Bonferroni over metrics: all their intervals hold together at δ.
         delta=question.delta / count,
         baseline=question.baseline,
         reference=reference,
@@ -264,7 +270,7 @@ def _result(
     """Return what is said of a metric; the reward and all ratios are followed already."""
     if asked.denominator is not None:
         return ratio_result(cells, asked, measure, once=once, scores=ratios[asked.name])
-    follower = reward if asked.kind == "reward" else followed(cells, measure)
+    follower = reward if asked.kind == "reward" else follow_metric(cells, measure)
     return metric_result(asked, follower, once=once)
 
 
@@ -304,7 +310,7 @@ def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
 def _notes(
     question: Question, gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]
 ) -> list[str]:
-    """Say what a reader may not expect."""
+    """Return notes on what a reader may not expect."""
     cells = gathered.cells
     out: list[str] = []
     if len(cells.times) == 1 and question.time is None and not question.fixed:

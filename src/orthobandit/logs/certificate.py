@@ -9,9 +9,9 @@ from orthobandit._foundation.types import Array
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.certificate import Certificate, Chain, describe_mode
-from orthobandit.logs.feeds import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
-from orthobandit.logs.follow import ROWS, Follower
-from orthobandit.logs.measure import Measure
+from orthobandit.estimate.follow.buckets import ROWS, Follower
+from orthobandit.estimate.follow.cells import Measure
+from orthobandit.estimate.follow.timeline import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
 from orthobandit.logs.results import Analysis
 from orthobandit.verify import STAGES
 
@@ -98,6 +98,7 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
             " of the arms or of the time"
         )
     chain = Chain(_settings(analysis, record, record.sequence))
+    # In the order of time, each hashed with all before it: no bucket can be left out or moved unseen.
     for entry in _entries(record.plans, record.feeds):
         chain.add(entry)
     try:

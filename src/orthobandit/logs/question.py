@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orthobandit.experiment.settings import Guardrail
+from orthobandit.estimate.follow.guardrails import Guardrail
 
 MISSING = ("refuse", "zero", "drop")
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
@@ -106,6 +106,7 @@ class Question:
     @property
     def measured(self) -> tuple[str, ...]:
         """All columns of metrics, each once: reward, metrics, guardrails, both sides of ratios."""
+        # The reward first: its column is number 0 wherever columns are counted.
         names: Sequence[str] = (
             self.reward,
             *self.metrics,
@@ -124,4 +125,5 @@ class Question:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns whose moments are needed: metrics, then covariates."""
+        # Covariates last, so that metrics have the same numbers with and without them.
         return (*self.measured, *(name for name in self.covariates if name not in self.measured))

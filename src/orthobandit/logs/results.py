@@ -250,6 +250,8 @@ class Analysis:
         return f"Analysis({self.rows:,} rows, {len(self.labels)} arms, {names}{alarms})"
 
     def _repr_html_(self) -> str:
+        # Imported here, as everything that shows: results are plain data, and what shows them imports
+        # results.
         from orthobandit.logs.showing.frames import notebook_of
 
         return notebook_of(self)

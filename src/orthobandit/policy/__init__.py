@@ -1,6 +1,5 @@
 """Policies: rules that turn past tallies into the next plan."""
 
-from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
 from orthobandit.policy.bose import BOSE, FarthestPair
@@ -19,7 +18,7 @@ from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
-from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
 
 __all__ = [
     "BOSE",

@@ -1,16 +1,25 @@
-"""What policies that eliminate in phases share: the protocol around "explore so, then keep these"."""
+"""What policies that eliminate in phases share: design rules, and the protocol around each phase.
+
+A design rule says how to explore the arms that are left, by name or as a function. :class:`PhasedPolicy`
+plays it for as long as the policy asks, then lets the policy say which arms to keep.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from orthobandit._foundation.checks import check_choice, check_fits
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
+from orthobandit.design import DESIGNS, Design, contrast_design
+from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._design_rules import point_mass
+from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.policy._states import (
     check_observed,
     check_pairs_fit,
@@ -21,6 +30,73 @@ from orthobandit.policy._states import (
     load_tally,
 )
 from orthobandit.policy.base import FOREVER, Decision
+
+
+class HasProbabilities(Protocol):
+    """What a design rule returns, e.g. a :class:`~orthobandit.design.base.Design`."""
+
+    @property
+    def probabilities(self) -> ArrayLike:
+        """One probability an arm, (K,)."""
+        ...
+
+
+DesignRule = Callable[[ArmSet], HasProbabilities]
+
+# The G-optimal design is for a baseline that stands still: it need not tell arms apart under another.
+NAMED: dict[str, DesignRule] = {name: rule for name, rule in DESIGNS.items() if name != "g-optimal"}
+
+
+def check_design(design: str | DesignRule) -> None:
+    """Raise :class:`ParameterError` unless `design` is a known name or callable."""
+    if not callable(design):
+        check_choice("design", design, NAMED)
+
+
+def design_on(design: str | DesignRule, arms: ArmSet) -> Array:
+    """Return the probabilities (K,) that a design rule gives to these arms.
+
+    The first arm is the reference of an anchor design.
+    """
+    result = (NAMED[design] if isinstance(design, str) else design)(arms)
+    if not hasattr(result, "probabilities"):
+        raise ParameterError(
+            f"design={design!r} returned {type(result).__name__}; an object with `probabilities` is needed"
+        )
+    chosen = checked_probabilities(result.probabilities)
+    if chosen.shape != (len(arms),):
+        raise ProbabilityError(
+            f"design={design!r} returned probabilities of shape {chosen.shape} for {len(arms)} arms"
+        )
+    return chosen
+
+
+def pairs_of(left: Mask) -> Whole:
+    """Return all pairs (m, 2) of the arms that are left (K,)."""
+    chosen = np.flatnonzero(left)
+    check_fits(
+        f"a design for all pairs of {len(chosen):,} arms",
+        16.0 * float(len(chosen)) ** 2,
+        "AnytimeElimination plans for pairs with its leader alone",
+    )
+    first, second = np.triu_indices(len(chosen), 1)
+    return np.column_stack([chosen[first], chosen[second]])
+
+
+def pair_design(arms: ArmSet, left: Mask) -> Design:
+    """Return the contrast design, over all arms, of all pairs of those that are left (K,)."""
+    return _pair_design(arms, b"" if left.all() else left.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _pair_design(arms: ArmSet, mask: bytes) -> Design:
+    # Kept, because replications that have lost the same arms ask for it again.
+    return contrast_design(arms, pairs_of(np.frombuffer(mask, dtype=np.bool_)) if mask else None)
+
+
+def point_mass(arms: Whole, count: int) -> Array:
+    """Return the distributions (..., count) that always play the given arms (...)."""
+    return np.asarray(arms[..., np.newaxis] == np.arange(count), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +303,7 @@ class PhasedPolicy(ABC):
         for phase in np.unique(state.phase[done]).tolist():
             rows = np.asarray(done & (state.phase == phase))
             every = Ended(state.arms, phase, state.active, state.probabilities, state.tally, state.carried)
+            # Replications that end the same phase are judged together: one regression serves all of them.
             ended = every.at(rows)
             scores, active, carried = self.judge_all(ended)
             best = np.argmax(np.where(active, scores, -np.inf), axis=-1)
@@ -242,6 +319,7 @@ class PhasedPolicy(ABC):
     def _plan_next(self, ended: Ended, active: Mask, carried: Array) -> tuple[Array, Whole, Whole]:
         """Return designs (m, K), rounds (m,) and whom to declare (m,); equal cases are planned once."""
         same = np.all(active == ended.survivors, axis=1, keepdims=True)
+        # Compared byte by byte: replications that lost the same arms share one design, which costs the most.
         parts = [np.ascontiguousarray(part).view(np.uint8) for part in (active, same)]
         parts.append(np.ascontiguousarray(carried.reshape(len(active), -1)).view(np.uint8))
         _, first, case = np.unique(np.hstack(parts), axis=0, return_index=True, return_inverse=True)
@@ -257,6 +335,7 @@ class PhasedPolicy(ABC):
         """Return the design, its rounds, and whom to declare or −1."""
         if ahead.left.dimension:
             probabilities, rounds = self.explore(ahead)
+            # At least one round: a phase of none would end without a tally to judge by.
             return probabilities, min(max(rounds, 1), FOREVER), -1
         first = int(np.argmax(ahead.survivors))
         return point_mass(np.asarray(first), len(ahead.arms)), FOREVER, first

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from orthobandit._foundation.checks import check_fits
+from orthobandit._foundation.release import check_format, stamp
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Plan, Tally
@@ -23,13 +24,14 @@ def freeze(state: Any) -> None:
 
 
 def dump_state(state: Any) -> dict[str, Any]:
-    """Return all fields but the arms as plain lists and numbers."""
+    """Return all fields but the arms as plain lists and numbers, and the format that they have."""
     values = {field.name: getattr(state, field.name) for field in fields(state)}
-    return {
+    plain = {
         name: value.to_json() if isinstance(value, Tally) else value.tolist()
         for name, value in values.items()
         if not isinstance(value, ArmSet)
     }
+    return {**stamp(), **plain}
 
 
 def load_array(
@@ -53,6 +55,7 @@ def load_tally(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> Tally
 
 
 def _entry(data: dict[str, Any], name: str) -> Any:
+    check_format("the state of the policy", data)
     if name not in data:
         raise ParameterError(f"data has no entry {name!r}; it must come from `dump` of the same policy")
     return data[name]
@@ -117,7 +120,7 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
 
 
 def check_late(in_force: Plan, plan: Plan, tally: Tally) -> None:
-    """Raise :class:`TallyError` unless the tally can come from a plan that was in force by now."""
+    """Raise :class:`TallyError` unless the tally can come from the plan in force or an earlier one."""
     _check_shapes(in_force, plan, tally)
     early = (tally.rounds > 0) & (plan.number > in_force.number)
     if early.any():

@@ -8,7 +8,8 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Baseline, Plan, Tally
 
-# Rounds of a plan that no later observation will change: play on until the horizon.
+# Rounds of a plan that no later observation will change: play on until the horizon. Half of what 64 bits
+# hold, so that a clock can be added without overflow.
 FOREVER = 2**62
 
 StateT = TypeVar("StateT")
@@ -78,7 +79,14 @@ class Policy(Protocol[StateT]):
     was drawn.
 
     **State and JSON.** ``json.dumps(dump(state), allow_nan=False)`` works, and ``load`` of what comes back
-    plans, observes and decides as the state itself would, bit by bit. Arms are not part of the dump.
+    plans, observes and decides as the state itself would, bit by bit. Arms are not part of the dump. Dumps of
+    this package's policies say their format and the release that wrote them; ``load`` reads earlier formats,
+    and refuses newer ones with :class:`~orthobandit.errors.VersionError`.
+
+    **Plans of others.** An experiment may hold plans that the policy would not make: another release or
+    another server made them. A policy with ``late`` and ``renumber(state, number)``, which puts its own plan
+    under the number of the one in force, counts their rounds; others leave them out and plan anew. A policy
+    with ``conclude(state, arm)`` takes over that an arm was declared.
 
     **Replications.** The state's leading axes are replications: a batch of R behaves as R single runs with
     the same `replications` numbers. Plans of a batch may have different numbers of rounds.

@@ -5,7 +5,7 @@ simplest distribution too, a fair coin between the two farthest survivors.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
 from orthobandit.errors import ParameterError
 from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
+from orthobandit.policy._units import UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState
 
@@ -121,6 +122,9 @@ class FilterPolicy(RoundPolicy):
     constants: str = "tuned"
     scale: float = 1.0
     ridge: float | None = None
+    theta_bound: float | None = field(default=None, kw_only=True)
+    shift_bound: float | None = field(default=None, kw_only=True)
+    noise: float = field(default=1.0, kw_only=True)
 
     observe_into: ClassVar[ObserveStep] = staticmethod(observe_contrast)
     pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
@@ -137,9 +141,17 @@ class FilterPolicy(RoundPolicy):
                 f"scale={self.scale:g} and ridge={self.ridge} belong to constants='tuned';"
                 " constants='theory' leaves nothing to set"
             )
+        check_bounds(self.theta_bound, self.shift_bound, self.noise)
 
     def regression_ridge(self, arms: ArmSet) -> float:
-        """Return λ = 4r·log(9T) + 8·log(4T/δ), or the `ridge` that was set."""
+        """Return λ = 4r·log(9T) + 8·log(4T/δ), or the `ridge` that was set, in units of the squared features.
+
+        With features x/L and V = λI + Σx̃x̃ᵀ/L², all scores and norms are as with x and V = λL²I + Σx̃x̃ᵀ.
+        """
+        return self._ridge(arms) * self._units(arms).feature ** 2
+
+    def _ridge(self, arms: ArmSet) -> float:
+        """Return λ in the units of the constants."""
         if self.ridge is not None:
             return float(self.ridge)
         r = max(arms.dimension, 1)
@@ -147,14 +159,19 @@ class FilterPolicy(RoundPolicy):
         return 4 * r * math.log(9 * T) + 8 * math.log(4 * T / self.delta)
 
     def filter_width(self, arms: ArmSet) -> float:
-        """Return γ, by theory or tuned (see :class:`~orthobandit.policy.bose.BOSE`)."""
+        """Return γ in units of the rewards, by theory or tuned (:class:`~orthobandit.policy.bose.BOSE`)."""
         r = max(arms.dimension, 1)
         T = self.horizon
-        root = math.sqrt(self.regression_ridge(arms))
+        unit = self._units(arms).reward
+        root = math.sqrt(self._ridge(arms))
         if self.constants == "theory":
-            return root + math.sqrt(27 * r * math.log(1 + 2 * T / r) + 54 * math.log(4 * T / self.delta))
+            noise = math.sqrt(27 * r * math.log(1 + 2 * T / r) + 54 * math.log(4 * T / self.delta))
+            return unit * (root + noise)
         inside = r * max(math.log(T / r), 0.0) + math.log(T / self.delta)
-        return self.scale * (root + math.sqrt(inside))
+        return unit * self.scale * (root + math.sqrt(inside))
+
+    def _units(self, arms: ArmSet) -> Units:
+        return units_of(arms, self.theta_bound, self.shift_bound, self.noise)
 
     def settings(self, arms: ArmSet) -> FilterSettings:
         """Return what the compiled steps read."""
@@ -179,9 +196,10 @@ class FilterPolicy(RoundPolicy):
     def decide(self, state: RoundState) -> Decision:
         """Return what is known now.
 
-        On the event that all contrasts are estimated within γ of their norm, which has probability 1 − δ with
-        the theoretical constants, dropped arms are worse and a sole survivor is best. Nothing is known
-        about the tuned constants.
+        On the event that all contrasts are estimated within γ of their norm, dropped arms are worse and a
+        sole survivor is best. It has probability 1 − δ with the theoretical constants within the horizon, if
+        `theta_bound`, `shift_bound` and `noise` are true; `mode` repeats them. Without them, with tuned
+        constants or beyond the horizon nothing is claimed.
         """
         packed = self.pack(state)
         settings = self.settings(state.arms)
@@ -191,16 +209,32 @@ class FilterPolicy(RoundPolicy):
         leader = np.argmax(np.where(active, packed.memory.scores, -np.inf), axis=-1)
         settled = packed.rounds == FOREVER
         leader = np.where(settled, np.argmax(packed.probabilities, axis=-1), leader)
-        is_proven = self.constants == "theory"
+        why = self._why_unclaimed(state.arms, packed.memory)
         batch = state.rounds.shape
         return Decision(
             active=active.reshape((*batch, -1)),
             leader=leader.reshape(batch),
             declared=np.where(settled, leader, -1).reshape(batch),
-            epsilon=np.where(settled & is_proven, 0.0, np.inf).reshape(batch),
-            certainty=1 - self.delta if is_proven else 0.0,
-            mode="theory" if is_proven else "none (tuned constants)",
+            epsilon=np.where(settled & (not why), 0.0, np.inf).reshape(batch),
+            certainty=0.0 if why else 1 - self.delta,
+            mode=why or self._why_claimed(state.arms),
         )
+
+    def _why_unclaimed(self, arms: ArmSet, memory: FilterMemory) -> str:
+        """Return why nothing can be claimed, or ""."""
+        if not arms.dimension:
+            return ""
+        if self.constants != "theory":
+            return "none (tuned constants)"
+        if self.theta_bound is None:
+            return UNDECLARED
+        if np.any(memory.step > self.horizon):
+            return "none (played beyond the horizon of the constants)"
+        return ""
+
+    def _why_claimed(self, arms: ArmSet) -> str:
+        """Return what a claim rests on."""
+        return f"theory, if {self._units(arms).declared}" if arms.dimension else "arms are identical"
 
 
 @compiled
@@ -245,8 +279,15 @@ class BOSE(FilterPolicy):
         c of the tuned γ.
     ridge : float, optional
         Another λ for the tuned constants.
+    theta_bound, shift_bound : float, optional
+        S and N with ‖θ‖ ≤ S and |ν_t| ≤ N, for the features as they are given; both or neither. The
+        constants are for ‖x‖, ‖θ‖, |ν| ≤ 1 and 1-sub-Gaussian noise; with the bounds λ and γ are multiplied
+        so that they fit, and no decision depends on units. Without them nothing is claimed.
+    noise : float
+        σ of the sub-Gaussian noise; read only with the bounds.
     distribution : {"exact", "uniform"}
-        "uniform" plays all survivors alike, as the authors' public code does; it lacks their guarantee.
+        "uniform" plays all survivors alike, as the authors' public code does; their bound of the regret is
+        not proven for it.
 
     Examples
     --------
@@ -302,7 +343,7 @@ class FarthestPair(FilterPolicy):
 
     Parameters
     ----------
-    horizon, delta, constants, scale, ridge
+    horizon, delta, constants, scale, ridge, theta_bound, shift_bound, noise
         As in :class:`~orthobandit.policy.bose.BOSE`.
 
     Examples

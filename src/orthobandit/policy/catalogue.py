@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.registry import WithOwn, make_named, maker_of, settings_of
-from orthobandit.policy.action_centred import ActionCentredTS
 from orthobandit.policy.anytime.policy import anytime_elimination
 from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE, FarthestPair
@@ -19,7 +18,7 @@ from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
-from orthobandit.policy.thompson import SemiparametricTS
+from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
@@ -58,7 +57,7 @@ def named_policy(name: str, **settings: Any) -> Policy[Any]:
 
 
 def range_settings(name: str, settings: Mapping[str, Any], rewards: tuple[float, float]) -> dict[str, float]:
-    """Return what to tell the policy of this name about the range of rewards, if it takes that and lacks it.
+    """Return the range of rewards as settings of a policy, if it takes them and none were given.
 
     Parameters
     ----------
@@ -75,6 +74,7 @@ def range_settings(name: str, settings: Mapping[str, Any], rewards: tuple[float,
     >>> range_settings("anytime", {"confidence": "asymptotic"}, (0.0, 1.0))
     {}
     """
+    # Whoever says anything about the mode has made a choice, which what is known must not override.
     said = {"confidence", "low", "high", "sigma"} & set(settings)
     if said or not {"low", "high"} <= set(policy_settings(name)) or not np.all(np.isfinite(rewards)):
         return {}

@@ -38,7 +38,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from orthobandit._foundation.draws import draw_key
+from orthobandit._foundation.random import draw_key
+from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
@@ -196,6 +197,10 @@ class RoundPolicy(ABC):
             raise TallyError(f"{type(self).__name__} learns from one round at a time; tally them singly")
         return self._told(state, plan, tally)
 
+    def renumber(self, state: RoundState, number: int) -> RoundState:
+        """Return the state with the plan in force under another number, after plans of somebody else."""
+        return replace(state, number=np.full_like(state.number, number))
+
     def _told(self, state: RoundState, plan: Plan, tally: Tally) -> RoundState:
         told = np.asarray((tally.rounds > 0) & (state.rounds < FOREVER))
         played = np.flatnonzero(told).tolist()
@@ -209,6 +214,7 @@ class RoundPolicy(ABC):
         drawn_from = plan.probabilities.reshape(-1, count)
         for i in played:
             arm = int(np.argmax(counts[i]))
+            # A copy: rows of a plan are read-only, and the compiled step was made for writable arrays.
             row = np.array(drawn_from[i])
             reward = float(sums[i, arm])
             if not type(self).observe_into(settings, packed.memory, i, row, arm, reward):
@@ -221,12 +227,13 @@ class RoundPolicy(ABC):
         """Return the state as plain lists and numbers."""
         memory = {name: array.tolist() for name, array in state.memory._asdict().items()}
         names = ("probabilities", "rounds", "number")
-        return {**{name: getattr(state, name).tolist() for name in names}, **memory}
+        return {**stamp(), **{name: getattr(state, name).tolist() for name in names}, **memory}
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> RoundState:
         """Invert :meth:`dump`."""
         rounds = load_array(data, "rounds", np.int64)
         batch = rounds.shape
+        # The fields, types and shapes of the memory are known to `begin` alone.
         blank = self.begin(arms, 0, np.zeros(1, dtype=np.int64))
         memory = {
             name: load_array(data, name, array.dtype, (*batch, *array.shape[1:]))

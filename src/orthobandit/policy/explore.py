@@ -11,7 +11,7 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy._phases import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
 from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
@@ -137,6 +137,7 @@ class PureExploration:
 
     def plan(self, state: ExplorationState) -> Plan:
         """Return the design and the rounds left, or the declared arm `FOREVER`."""
+        # Two plans in all: the design, then the declared arm.
         number = 1 + (np.asarray(state.declared) >= 0)
         return Plan(self._in_force(state), self._left(state), number=number)
 
@@ -216,6 +217,7 @@ class PureExploration:
         arms = state.arms
         epsilon = np.full(state.declared.shape, np.inf if arms.dimension else 0.0)
         if arms.dimension:
+            # Replications of a batch may be at different rounds; the bound is the same for equal ones.
             for rounds in np.unique(state.tally.rounds[state.tally.rounds > 0]).tolist():
                 ridge = math.log(rounds / self.delta)
                 error = self._units(arms).largest_error(arms.dimension, len(arms), rounds, self.delta, ridge)

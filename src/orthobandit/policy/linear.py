@@ -8,8 +8,8 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_fraction, check_positive
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.draws import fill_normals, starting_point
 from orthobandit._foundation.linalg import backward, solve_ridge
+from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import (
@@ -81,6 +81,7 @@ def observe_linear(
     moment = memory.moment[i]
     add_round(gram, moment, features[arm], reward)
     grown = 1.0 + inner[arm, arm]
+    # det(V + xxᵀ) = det V·(1 + xᵀV⁻¹x): the determinant is followed without being computed.
     memory.growth[i] += np.log(grown)
     memory.step[i] += 1
     if memory.step[i] % REFRESH == 0:
@@ -197,6 +198,7 @@ def plan_sampled(settings: LinTSSettings, memory: LinTSMemory, i: int, probabili
     noise = np.empty(size)
     scores = np.empty(count)
     fill_normals(starting_point(memory.key[i], memory.step[i]), noise)
+    # V = LLᵀ, so L⁻ᵀ times standard normals has the covariance V⁻¹.
     backward(lower, size, noise)
     for j in range(size):
         theta[j] += spread * noise[j]

@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_positive
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.draws import beta_at, fill_normals, starting_point
+from orthobandit._foundation.random import beta_at, fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -135,6 +135,7 @@ def plan_posterior(settings: MABSettings, memory: MABMemory, i: int, probabiliti
         fill_normals(start, drawn)
     for a in range(counts.size):
         if settings.is_beta:
+            # Rewards as shares of the range: a Beta posterior counts successes.
             good = (sums[a] - counts[a] * settings.low) / (settings.high - settings.low)
             drawn[a] = beta_at(start, a, 1.0 + good, 1.0 + counts[a] - good)
         else:

@@ -12,8 +12,7 @@ from orthobandit._foundation.types import Array, Mask
 from orthobandit.arms import ArmSet
 from orthobandit.design import contrast_design, g_optimal_design
 from orthobandit.estimate import Tally
-from orthobandit.policy._design_rules import pairs_of
-from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
+from orthobandit.policy._phases import Ahead, Ended, PhasedPolicy, PhasedState, pairs_of, unclaimed_decision
 from orthobandit.policy.base import FOREVER, Decision
 
 RIDGE = 1.0  # keeps the regression solvable when the draws have left out an arm of the design
@@ -66,6 +65,7 @@ class PhasedElimination(PhasedPolicy):
         probabilities[ahead.survivors] = g_optimal_design(left).probabilities
         d = max(affine_frame(left.features, through_zero=True).dimension, 1)
         logs = math.log(len(arms) * phase * (phase + 1) / self.delta)
+        # 2^{2ℓ} would overflow a double beyond ℓ = 511; such a phase is for ever anyway.
         rounds = 2 * d * self.noise**2 * logs * math.ldexp(1.0, 2 * min(phase, 500))
         return probabilities, FOREVER if rounds >= FOREVER else math.ceil(rounds)
 

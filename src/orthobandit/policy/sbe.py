@@ -10,13 +10,16 @@ from orthobandit._foundation.checks import check_choice, check_fraction, check_p
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._design_rules import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._phases import (
     Ahead,
+    DesignRule,
     Ended,
     PhasedPolicy,
     PhasedState,
+    check_design,
+    design_on,
     phased_decision,
+    point_mass,
     unclaimed_decision,
 )
 from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
@@ -170,6 +173,7 @@ class SBE(PhasedPolicy):
         found = ended.gaps(phase_ridge(ended.phase, rounds, self.delta) * units.feature**2)
         gaps = np.where(ended.survivors, found, np.inf)
         active = gaps - gaps.min(axis=-1, keepdims=True) <= units.reward * np.ldexp(1.0, -ended.phase)
+        # A phase that was cut proves nothing: as in the author's runs, what looks best is taken.
         if rounds == self.longest:
             active = point_mass(np.argmin(gaps, axis=-1), len(ended.arms)) > 0
         return -gaps, active, ended.carried
@@ -195,6 +199,7 @@ class SBE(PhasedPolicy):
         if unclaimed:
             return unclaimed_decision(state, unclaimed)
         units = self._units(state.arms)
+        # `phase` is the one in progress: claims rest on the one before, ℓ − 1, hence 2·2^{−(ℓ−1)}.
         claimed = np.where(state.phase > 1, units.reward * np.ldexp(1.0, 2 - state.phase), np.inf)
         return phased_decision(state, claimed, 1 - self.delta, f"proven, if {units.declared}")
 

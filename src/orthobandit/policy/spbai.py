@@ -10,18 +10,20 @@ from orthobandit._foundation.linalg import diameter, whitened
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import anchor_design, contrast_design
-from orthobandit.policy._design_rules import DesignRule, check_design, design_on
 from orthobandit.policy._phases import (
     Ahead,
+    DesignRule,
     Ended,
     PhasedPolicy,
     PhasedState,
+    check_design,
+    design_on,
     unclaimed_decision,
 )
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.phased import xy_design
 
-R1 = R2 = 1 / 3  # the author's factors of the two terms
+R1 = R2 = 1 / 3  # the author's factors of the two terms, chosen by experiment; no proof covers them
 VARIANTS = ("anchor", "released")
 
 
@@ -215,6 +217,7 @@ class SPBAI(PhasedPolicy):
         survivors = ahead.survivors
         phase = ahead.phase
         left = np.flatnonzero(survivors)
+        # ½ for the DEO of all arms; of the other half, one for the anchor and one for the XY design.
         local = self._local(ahead, left) / 4
         local[_anchor(ahead)] += 0.25
         probabilities = local + anchor_design(arms).probabilities / 2

@@ -1,4 +1,4 @@
-"""What industry does: compare means within epochs, add up the epochs, drop what is clearly worse."""
+"""Stratified means, as used in industry: compare means within epochs, add up, drop what is clearly worse."""
 
 import math
 from dataclasses import dataclass
@@ -85,6 +85,7 @@ class StratifiedMeans(PhasedPolicy):
         kept = ended.survivors
         carried = ended.carried.copy()
         counts = ended.tally.counts
+        # One play shows no variance. Left out for all arms, so that sums of two arms cover the same epochs.
         if counts[kept].min() >= 2:
             n = counts[kept]
             mean = ended.tally.sums[kept] / counts[kept]
@@ -94,6 +95,7 @@ class StratifiedMeans(PhasedPolicy):
         survivors = kept.copy()
         if epochs[0] > 0:
             alpha = self.delta / max(len(ended.arms) - 1, 1)
+            # The boundary is for steps of variance 1: sums are in average standard errors of an epoch.
             per_epoch = (variances[:, np.newaxis] + variances) / epochs[0]
             widths = np.sqrt(per_epoch) * mixture_boundary(float(epochs[0]), self.tuned, alpha)
             survivors[kept] = ~np.any(sums - sums[:, np.newaxis] > widths, axis=1)

@@ -13,13 +13,12 @@ import numpy as np
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.showing.figure import COLOURS, DASHES, INK, MARKERS, blank_figure
 from orthobandit.simulation import RunResult
+from orthobandit.simulation.result import BAND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-
-BAND = (0.05, 0.95)  # levels of the band around a mean
 
 
 @dataclass(frozen=True, eq=False)

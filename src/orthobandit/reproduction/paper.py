@@ -60,7 +60,7 @@ CUT = 5_000_000
 
 
 def _identifiers(**cut: int) -> dict[str, Part]:
-    """Return who finds the best arm in the successor's tables, with phases as long as they need or cut."""
+    """Return the policies of the successor's tables; `longest` cuts their phases."""
     return {
         "SP-BAI": Part("sp-bai", {"delta": 0.1, "variant": "released", **cut}),
         "SBE": Part("sbe", {"schedule": "successor", "delta": 0.1, **cut}),

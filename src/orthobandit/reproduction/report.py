@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.files import write_text
+from orthobandit._foundation.release import __version__
 from orthobandit.errors import StudyError
 from orthobandit.reproduction.sections import KINDS, Chart, Grid, Measured, Scope, Section, Verdict, tally
 from orthobandit.reproduction.sections.base import Data
@@ -25,7 +25,7 @@ from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
 
-FORMAT = "orthobandit verdicts 2"
+FORMAT = "orthobandit verdicts 2"  # raised when keys of verdicts.json change their meaning
 # Whose claim it is, for people.
 SOURCES = {
     "paper": "the paper",
@@ -107,7 +107,7 @@ def measure(
     jobs, backend, progress
         As in :func:`~orthobandit.study.sweep.run_cells`; they change no byte of the report.
     """
-    # Found out before a long run, not after it.
+    # Missing packages are found out before a long run, not after it.
     pyarrow()
     blank_figure()
     templates()
@@ -146,6 +146,7 @@ def check_keeps_all(folder: Path, sections: Sequence[Section]) -> None:
         return
     try:
         stored = set(json.loads(path.read_text(encoding="utf-8"))["sections"])
+    # What cannot be read is no report that could be lost.
     except (ValueError, KeyError, TypeError):
         return
     lost = sorted(stored - {section.name for section in sections})
@@ -250,7 +251,7 @@ def page(shown: Sequence[Shown], scope: Scope) -> str:
         .render(
             shown=shown,
             scope=scope,
-            version=metadata.version("orthobandit"),
+            version=__version__,
             verdicts=[verdict for _, verdict in verdicts],
             refuted=[(part, verdict) for part, verdict in verdicts if verdict.kind == "refuted"],
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.release import __version__
 from orthobandit.service import dashboard
 from orthobandit.service.api import (
     arms,
@@ -29,11 +29,13 @@ from orthobandit.service.api.shared import ProblemAnswer, document_problems
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
 from orthobandit.service.background.webhooks import Outbox
+from orthobandit.service.http.admission import MOST_REQUESTS, RATE, Admission
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.fast_path import FastPath
-from orthobandit.service.http.limits import BODY_LIMIT, RATE, Limits, Rates
+from orthobandit.service.http.limits import BODY_LIMIT, Limits
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
+from orthobandit.service.readiness import Readiness
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
 
@@ -43,7 +45,6 @@ DESCRIPTION = (
     " (RFC 9457)."
 )
 
-HEALTH = ("/healthz", "/readyz")  # answered at once, whatever else waits
 # In the order of the API's description.
 ROUTERS = (
     health.router,
@@ -68,6 +69,7 @@ def create_app(
     body_limit: int = BODY_LIMIT,
     hosts: Collection[str] | None = None,
     rate: float = RATE,
+    most_requests: int = MOST_REQUESTS,
     open_metrics: bool = False,
     webhooks_anywhere: bool = False,
 ) -> FastAPI:
@@ -89,6 +91,8 @@ def create_app(
         Host names that requests may be addressed to; any by default.
     rate : float
         Requests a second allowed to each token, or to each address without tokens; 0 for no limit.
+    most_requests : int
+        Requests in progress at the same time; 503 beyond that.
     open_metrics : bool
         Whether this machine may read ``/metrics`` without a token.
     webhooks_anywhere : bool
@@ -101,6 +105,7 @@ def create_app(
         app.state.preparing.begin()
         app.state.registry = registry
         app.state.tokens = Tokens(registry) if with_tokens else None
+        app.state.readiness = Readiness(registry.try_write)
         app.state.looks = Looks(registry)
         app.state.outbox = Outbox(registry, anywhere=webhooks_anywhere)
         lock = KeeperLock(registry.where)
@@ -112,10 +117,12 @@ def create_app(
         finally:
             await run_in_threadpool(keeper.stop)
             await run_in_threadpool(registry.close)
+            for end in app.state.at_end:
+                await run_in_threadpool(end)
 
     app = _App(
         title="orthobandit",
-        version=version("orthobandit"),
+        version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
         # The pages that come with FastAPI load their scripts from elsewhere.
@@ -126,10 +133,12 @@ def create_app(
     app.state.metrics = Metrics()
     app.state.open_metrics = open_metrics
     app.state.preparing = Preparing()
+    app.state.at_end = []  # functions to call when everything else has ended
     app.add_middleware(FastPath, routers=ROUTERS)
     app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
     if rate:
-        app.add_middleware(Rates, rate=check_positive("rate", rate), with_tokens=with_tokens)
+        check_positive("rate", rate)
+    app.add_middleware(Admission, rate=rate, most_requests=most_requests)
     app.add_middleware(Observed, metrics=app.state.metrics)
     add_handlers(app)
     for router in ROUTERS:
@@ -140,19 +149,13 @@ def create_app(
 
 
 class _App(FastAPI):
-    """FastAPI without its telemetry, which reads the environment at every request.
-
-    Requests wait until the warm-up is over, except health checks.
-    """
+    """FastAPI without its telemetry, which reads the environment at every request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-            return
-        preparing: Preparing = self.state.preparing
-        if not preparing.is_done and scope["path"] not in HEALTH:
-            await preparing.wait()
-        await Starlette.__call__(self, scope, receive, send)
+        else:
+            await Starlette.__call__(self, scope, receive, send)
 
 
 def _describe_api(app: FastAPI) -> dict[str, Any]:

@@ -2,14 +2,19 @@
 
 import heapq
 import multiprocessing
+import os
+import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -229,14 +234,12 @@ def show(
     ParameterError
         If another program listens on the port: the visitors would go there.
     """
-    from orthobandit.service.serving import serve  # visitors of a server elsewhere need none here
-
     _check_free(port)
-    with tempfile.TemporaryDirectory(prefix="orthobandit-demo-") as folder:
+    with _ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="orthobandit-demo-") as folder:
         where = Path(folder) / "demo.db"
         options = {"host": HOST, "port": port, "with_tokens": False, "say": _quiet}
         # Not forked: this process may have threads.
-        process = multiprocessing.get_context("spawn").Process(target=serve, args=(where,), kwargs=options)
+        process = multiprocessing.get_context("spawn").Process(target=_serve, args=(where,), kwargs=options)
         process.start()
         try:
             with Client(f"http://{HOST}:{port}", retries=TRIES) as client:
@@ -249,6 +252,38 @@ def show(
         finally:
             process.terminate()
             process.join()
+
+
+def _serve(where: Path, **options: Any) -> None:
+    """Serve as long as the process of the visitors lives, however that ends."""
+    from orthobandit.service.serving import serve  # visitors of a server elsewhere need none here
+
+    Thread(target=_end_with_parent, daemon=True).start()
+    serve(where, **options)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what is inside as Ctrl-C does, so that the server and its folder go, too."""
+    if current_thread() is not main_thread():  # only the main thread may say what signals do
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def _check_free(port: int) -> None:

@@ -1,8 +1,9 @@
 """The experiments of one database, by key, kept open while the service runs."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,10 +16,10 @@ from orthobandit.errors import ConflictError, ExperimentExistsError, InputError,
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.settings import Options
 from orthobandit.experiment.store.sql.dialects import address, file_of, writing
-from orthobandit.experiment.store.sql.engines import engine_of, let_go
+from orthobandit.experiment.store.sql.engines import engine_of, let_go, turns_of
 from orthobandit.experiment.store.sql.failures import named_errors
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS
-from orthobandit.experiment.store.sql.upgrade import is_ready
+from orthobandit.experiment.store.sql.upgrade import VERSION_TABLE, is_ready
 from orthobandit.policy import AnytimeElimination
 
 PATIENCE = 30.0  # seconds to wait for other processes
@@ -81,12 +82,14 @@ class Registry:
         with named_errors(self._shown, self._engine.dialect.dbapi):
             yield
 
-    def page(self, limit: int, after: str = "") -> list[str]:
-        """Return the first `limit` keys beyond `after`, in order."""
+    def page(self, limit: int, after: str = "", allows: Callable[[str], bool] | None = None) -> list[str]:
+        """Return the first `limit` keys beyond `after`, in order, of those that `allows` lets through."""
         name = EXPERIMENTS.c.name
+        query = sa.select(name).where(name > after).order_by(name)
         with self.reading() as connection:
-            query = sa.select(name).where(name > after).order_by(name).limit(limit)
-            return [row[0] for row in connection.execute(query)]
+            if allows is None:
+                return list(connection.scalars(query.limit(limit)))
+            return list(islice(filter(allows, connection.scalars(query)), limit))
 
     def settings(self, key: str) -> dict[str, Any]:
         """Return the settings of an experiment without opening it."""
@@ -140,9 +143,13 @@ class Registry:
         except InputError as error:
             raise ConflictError(f"{key!r} cannot be served, but from Python: {error}") from None
 
-    def check(self) -> None:
-        """Raise :class:`StorageError` if the database cannot be read."""
-        self.page(1)
+    def try_write(self) -> None:
+        """Write what is there already; raise :class:`StorageError` if the database does not take it."""
+        table = sa.table(VERSION_TABLE, sa.column("version_num"))
+        turns = turns_of(address(self.where))
+        turn = nullcontext() if turns is None else turns.taken(self._shown, PATIENCE)
+        with turn, self.writing() as connection:
+            connection.execute(sa.update(table).values(version_num=table.c.version_num))
 
     def close(self) -> None:
         """Save the states of all experiments and close them."""

@@ -4,30 +4,37 @@ import asyncio
 import errno
 import gc
 import socket
+import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_network
 from pathlib import Path
 
 import uvicorn
 
-from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.store.sql.dialects import address, file_of
 from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
+from orthobandit.service.http.admission import MOST_REQUESTS, RATE
 from orthobandit.service.http.auth import Tokens
-from orthobandit.service.http.limits import BODY_LIMIT, RATE
+from orthobandit.service.http.connections import SPARE, ConnectionLimits, Guard
+from orthobandit.service.http.limits import BODY_LIMIT
 from orthobandit.service.http.observability import configure_logging
 from orthobandit.service.registry import Registry
+from orthobandit.service.telemetry import check_packages, send_telemetry
 from orthobandit.service.warm_up import Preparing
 
+LIMITS = ConnectionLimits()
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 2048  # connections that may wait
 FAILED = 3  # exit code of a server that could not start
 SOON = 0.2  # seconds between two looks at whether a server that warms up was told to stop
-GRACE = 20  # seconds that open requests have to finish after the server was told to stop
+GRACE = 10  # seconds that open requests have to finish after the server was told to stop
+OTHER_FILES = 200  # that a server has open besides connections: the database, the log, packages
 FIRST = 10_000  # net allocations before the youngest generation is collected
 
 
@@ -37,9 +44,17 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     with_tokens: bool = True,
-    body_limit: int = BODY_LIMIT,
+    tls_certificate: str | Path | None = None,
+    tls_key: str | Path | None = None,
+    proxies: Sequence[str] = (),
     rate: float = RATE,
+    max_body: int = BODY_LIMIT,
+    max_connections: int = LIMITS.most,
+    max_requests: int = MOST_REQUESTS,
+    header_timeout: float = LIMITS.head_seconds,
+    body_timeout: float = LIMITS.body_seconds,
     open_metrics: bool = False,
+    telemetry: bool = False,
     webhooks_anywhere: bool = False,
     log: str = "none",
     say: Callable[[str], None] = print,
@@ -56,8 +71,20 @@ def serve(
         Where to listen.
     with_tokens : bool
         Whether callers need a token. The first start makes one for an admin, and prints it once.
-    body_limit, rate, open_metrics, webhooks_anywhere
+    tls_certificate, tls_key : str or Path, optional
+        Files in PEM; with both, the server speaks TLS itself.
+    proxies : sequence of str
+        Addresses and networks of proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
+    rate, open_metrics, webhooks_anywhere
         As for :func:`~orthobandit.service.create_app`.
+    max_body : int
+        Largest body of a request, in bytes.
+    max_connections, max_requests : int
+        Connections, and requests in progress, at the same time.
+    header_timeout, body_timeout : float
+        Seconds in which headers must come, and a body that is slower than 64 KiB a second.
+    telemetry : bool
+        Whether to send traces and metrics by OpenTelemetry.
     log : {"json", "text", "none"}
         What to write to stderr: a line for each request, as JSON or as text, or errors only.
     say : function
@@ -69,35 +96,68 @@ def serve(
         If other machines could reach a server without tokens, or the port is taken.
     """
     check_whole("port", port, least=0, most=65535)
+    for proxy in proxies:
+        _check_network(proxy)
+    scheme = "http" if tls_certificate is None and tls_key is None else "https"
+    if scheme == "https":
+        _check_tls(tls_certificate, tls_key)
     if host not in LOOPBACK and not with_tokens:
         raise ParameterError(
             f"host={host!r} lets other machines in, and without tokens everybody is an admin; leave"
             " --no-auth out, or listen on 127.0.0.1"
         )
+    # Everything is checked before there is a token, which is shown only once.
+    check_whole("max_body", max_body, least=1)
+    check_whole("max_requests", max_requests, least=1)
+    check_whole("max_connections", max_connections, least=1)
+    limits = LIMITS._replace(
+        most=_fit_files(max_connections),
+        head_seconds=check_positive("header_timeout", header_timeout),
+        body_seconds=check_positive("body_timeout", body_timeout),
+    )
+    if rate:
+        check_positive("rate", rate)
+    if telemetry:
+        check_packages()
     with _listen(host, port) as listener:
         make_private(where)
         first = _make_first_token(where, host) if with_tokens else None
         shown = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        words = [f"orthobandit serves {_hide_password(where)} at http://{shown}"]
+        words = [f"orthobandit serves {_hide_password(where)} at {scheme}://{shown}"]
         if first is not None:
             words.append(f"token of an admin, shown only now: {first}")
         # Browsers keep what stands behind # to themselves: the token gets into no log.
-        words.append(f"dashboard: http://{shown}/dashboard" + ("" if first is None else f"/login#{first}"))
+        login = "" if first is None else f"/login#{first}"
+        words.append(f"dashboard: {scheme}://{shown}/dashboard{login}")
         # A page of another site could otherwise reach this machine through a name of its own.
         hosts = None if with_tokens else {*LOOPBACK, "[::1]"}
         app = create_app(
             where,
             with_tokens=with_tokens,
             hosts=hosts,
-            body_limit=body_limit,
+            body_limit=max_body,
             rate=rate,
+            most_requests=max_requests,
             open_metrics=open_metrics,
             webhooks_anywhere=webhooks_anywhere,
         )
         configure_logging(log)
         app.state.preparing.say = say
+        if telemetry:
+            app.state.at_end.append(send_telemetry(app))
+        guard = Guard(limits)
+        app.state.metrics.refused = guard.refused
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=GRACE
+            app,
+            http=guard.make_protocol,  # type: ignore[arg-type]
+            log_config=None,
+            access_log=False,
+            ws="none",
+            ssl_certfile=tls_certificate,
+            ssl_keyfile=tls_key,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(proxies),
+            timeout_graceful_shutdown=GRACE,
         )
         server = _Server(config, app.state.preparing, partial(_say_all, say, words))
         with suppress(KeyboardInterrupt):  # raised again once the server has ended
@@ -125,6 +185,49 @@ class _Server(uvicorn.Server):
         elif self._preparing.is_done:
             spare_collector()
             self._say()
+
+
+def _check_network(text: str) -> None:
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise ParameterError(
+            f"proxies={text!r} must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8: {error}"
+        ) from None
+
+
+def _check_tls(certificate: str | Path | None, key: str | Path | None) -> None:
+    """Raise :class:`ParameterError` if TLS could not be spoken with these files."""
+    if certificate is None or key is None:
+        given = "tls_certificate" if key is None else "tls_key"
+        value = certificate or key
+        raise ParameterError(f"{given}={str(value)!r} needs the other of --tls-certificate and --tls-key")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:  # of which those of TLS are a kind
+        raise ParameterError(
+            f"tls_certificate={str(certificate)!r} cannot be used with the key {str(key)!r}: {error}; both"
+            " must be PEM files that the server may read, and belong together"
+        ) from None
+
+
+def _fit_files(most: int) -> int:
+    """Let this process open a file for each of so many connections; return for how many it may.
+
+    Where there are no more files, connections could not even be refused.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return most
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + SPARE + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return most
+    return max(1, min(most, soft - SPARE - OTHER_FILES))
 
 
 def _say_all(say: Callable[[str], None], lines: list[str]) -> None:

@@ -37,7 +37,7 @@ STYLE: dict[str, Any] = {
 
 
 def axes_for(axes: Any, width: float = 7.0, height: float = 4.5) -> Any:
-    """Return `axes`, or the axes of a new figure of so many inches."""
+    """Return `axes`, or the axes of a new figure of this width and height in inches."""
     if axes is not None:
         return axes
     pyplot = optional_package("matplotlib.pyplot", "plots", "a plot")
@@ -53,7 +53,7 @@ def remove_clutter(axes: Any) -> Any:
 
 
 def intervals_height(count: int) -> float:
-    """Return the height in inches at which so many intervals can be read."""
+    """Return the height in inches of a figure in which `count` intervals can be read."""
     return 1.4 + 0.35 * count
 
 
@@ -85,7 +85,7 @@ def draw_intervals(bars: Sequence[Bar], axes: Any = None) -> Any:
 
 
 def blank_figure(width: float = 7.0, height: float = 4.5) -> "Figure":
-    """Return a figure of so many inches whose parts make room for each other."""
+    """Return a figure of this width and height in inches, with a layout that avoids overlaps."""
     kind = optional_package("matplotlib.figure", "plots", "a figure").Figure
     figure: Figure = kind(figsize=(width, height), layout="constrained")
     return figure

@@ -69,7 +69,7 @@ def _page_environment(package: str) -> "Environment":
 
 
 def render_page(package: str, template: str, **values: Any) -> str:
-    """Return a page of its own, which needs nothing from anywhere.
+    """Return a self-contained page, which loads nothing from elsewhere.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class PageTable:
     def of_filled(
         cls, head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers"
     ) -> "PageTable":
-        """Return a table without the columns in which there is nothing."""
+        """Return a table without its empty columns."""
         kept = [place for place in range(len(head)) if any(row[place] for row in rows)]
         return cls([head[place] for place in kept], [[row[place] for place in kept] for row in rows], kind)
 

@@ -79,7 +79,7 @@ def span(low: float | None, high: float | None, shown: Callable[[float], str]) -
 
 
 def span_words(interval: Interval, sign: str = "+") -> str:
-    """Return an interval with as many digits as its width gives a meaning to.
+    """Return an interval with as many digits as its width makes meaningful.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def certainty_percent(share: float) -> str:
 
 
 def about(count: float) -> str:
-    """Return a count to two digits, as a forecast of it is known.
+    """Return a count rounded to two digits, for forecasts.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def about(count: float) -> str:
 
 
 def rows_words(rows: float) -> str:
-    """Return a count to two digits in little room.
+    """Return a count rounded to two digits in compact form.
 
     Examples
     --------

@@ -22,14 +22,19 @@ from orthobandit.simulation.noise import (
     Uniform,
     named_noise,
 )
-from orthobandit.simulation.paths import Formula, Limited, Oblivious, RandomWalk, Replay, Scaled
 from orthobandit.simulation.result import RunResult, Summary, compare, comparison_table
 from orthobandit.simulation.runner import simulate
 from orthobandit.simulation.shifts import (
     SHIFTS,
     Constant,
+    Formula,
     Jumps,
+    Limited,
     LogAlternating,
+    Oblivious,
+    RandomWalk,
+    Replay,
+    Scaled,
     Seasonal,
     Shift,
     Sine,

@@ -11,7 +11,8 @@ from orthobandit._foundation.compile import compiled, takes
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
 
-# A plan favours an arm when it gives it this much more than the plans before.
+# A plan favours an arm when it gives it this much more than the plans before: far above the rounding of an
+# average of equal probabilities, far below any change that a policy makes on purpose.
 FAVOUR = 1e-9
 
 
@@ -62,14 +63,15 @@ class Known(NamedTuple):
     means: Array
 
 
-# (settings, known) -> ν of the coming round; below it examples of what a step returns and takes
+# (settings, known) -> ν of the coming round. STEP holds examples of what a step returns and takes: from these
+# the compiler learns the types.
 ShiftStep = Callable[[Array, Known], float]
 STEP: Any = (0.0, (np.zeros(0), Known(0, 0, 0.0, *(np.zeros(0) for _ in range(5)))))
 
 
 @compiled
 def no_step(_settings: Array, _known: Known) -> float:
-    """Stand where a step is needed that nobody asks."""
+    """Do nothing: for code that must be given a step which is never called."""
     return 0.0
 
 

@@ -29,7 +29,7 @@ from orthobandit.estimate.forecast.contract import Forecaster
 from orthobandit.policy.contextual.base import CompiledContextual, Steps
 from orthobandit.policy.contextual.offers import Interactions
 from orthobandit.simulation.noise import Gaussian, Noise, reward_of
-from orthobandit.simulation.paths import Oblivious
+from orthobandit.simulation.shifts import Oblivious
 
 __all__ = [
     "AgainstTheBest",
@@ -47,7 +47,7 @@ __all__ = [
     "simulate_offers",
 ]
 
-BLOCK = 4_000_000  # features that are made at a time, to bound memory
+BLOCK = 4_000_000  # features that are made at a time: 32 MB
 CURVE = 100  # places at which regret is recorded
 
 
@@ -186,7 +186,7 @@ class AgainstThePlan(ContextualShift):
 
 
 class WhoComes(ContextualShift):
-    """ν_t = function(context): the level of each visitor is anything.
+    """ν_t = function(context): the level depends on the visitor in any way.
 
     Parameters
     ----------
@@ -310,12 +310,14 @@ def play_offers(
             expected = regressed(level, regressors, 0)
         else:
             expected = forecast(recipe, level, clock + t, regressors)
+        # Drawn whether or not the plan leaves a choice, so that every policy meets the same positions.
         position = next_position(streams[0])
         arm = 0
         reached = 0.0
         best = means[t, 0]
         hidden = 0.0
         is_drawn = False
+        # The last arm that can be drawn takes what rounding leaves of 1.
         for a in range(count):
             best = max(best, means[t, a])
             hidden += probabilities[a] * means[t, a]
@@ -329,6 +331,7 @@ def play_offers(
         reward, _ = reward_of(mean, noise[0], noise[1], streams[1])
         totals[0] += best - means[t, arm]
         totals[1] += probabilities[arm] < 1.0
+        # With the estimate from before this reward, as a live experiment would have it.
         residual = reward - score(settings, memory, i, features[t, arm])
         observe(settings, memory, i, features[t], probabilities, arm, reward, expected)
         if uses_context:
@@ -426,6 +429,7 @@ def simulate_offers(
     theta = np.zeros((replications, offers.dimension))
     size = max(BLOCK // (offers.arms * offers.dimension), 1)
     for replication in range(replications):
+        # A prime beyond any number of replications: no two (seed, replication) share a key.
         memory = policy.begin(offers.dimension, np.array([seed * 1_000_003 + replication]))
         level = fresh_memory(recipe)
         forecaster = None if baseline is None or is_compiled else baseline.forecaster()
@@ -481,7 +485,7 @@ def simulate_offers(
 
 
 def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, bool, list[int]]:
-    """Return what a policy's forecaster does, whether it looks at the context, and at which columns of it."""
+    """Return the recipe of a policy's forecaster, whether it reads the context, and which columns."""
     if baseline is None:
         return Recipe(NOTHING, 1.0, 0, np.zeros(0)), False, []
     if isinstance(baseline, CompiledBaseline):

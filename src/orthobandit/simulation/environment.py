@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.simulation.noise import Gaussian, Noise
+from orthobandit.simulation.noise import Bernoulli, Gaussian, Noise
 from orthobandit.simulation.shifts import Constant, Shift
 
 
@@ -70,7 +70,10 @@ class Environment:
             means = arms.features @ coefficients
         if not np.all(np.isfinite(means)):
             raise ParameterError("theta is so large that a mean x_iᵀθ is not finite; rescale the features")
+        if isinstance(noise, Bernoulli) and isinstance(shift, Constant):
+            _check_chances(means + shift.level)
         gaps = means.max() - means
+        # Arms that are equal but for rounding are all best: declaring either is right.
         gaps[gaps <= _rounding(arms.features, coefficients)] = 0.0
         fields = {"arms": arms, "theta": coefficients, "shift": shift, "noise": noise}
         for name, value in (fields | {"means": means, "gaps": gaps}).items():
@@ -108,6 +111,7 @@ class Environment:
 
 def _rounding(features: Array, theta: Array) -> float:
     """Return how far apart rounding can put two means that are equal."""
+    # A sum of d products is off by at most d·ε·Σ|x_k θ_k|; a difference of two such sums by twice that.
     size = np.max(np.abs(features) @ np.abs(theta))
     return float(2 * theta.size * np.finfo(np.float64).eps * size)
 
@@ -125,3 +129,14 @@ def _checked_theta(theta: ArrayLike, width: int) -> Array:
         place = int(np.argmin(np.isfinite(array)))
         raise ParameterError(f"theta[{place}] is {array[place]}; every coefficient must be finite")
     return array
+
+
+def _check_chances(chances: Array) -> None:
+    """Refuse means of rewards of 0 and 1 that are no probabilities: all rewards would be the same."""
+    outside = np.flatnonzero((chances < 0) | (chances > 1))
+    if outside.size:
+        arm = int(outside[0])
+        raise ParameterError(
+            f"Bernoulli() rewards have a mean in [0, 1]; that of arm {arm} is {chances[arm]:g}:"
+            " change theta or the level of the shift, or take other noise"
+        )

@@ -48,12 +48,14 @@ def exact_gap(
     theta = _sphere(generator, 1, dimension)[0]
     # (1 + xᵀθ)/2 of a uniform point of the sphere has the Beta((d−1)/2, (d−1)/2) law.
     shape = (dimension - 1) / 2
+    # `share` is the probability of xᵀθ ≤ 1 − gap: quantiles below it have the law given that event.
     share = special.betainc(shape, shape, 1 - gap / 2)
     heights = 2 * special.betaincinv(shape, shape, share * generator.random(count)) - 1
     heights[0] = np.max(heights[1:]) + gap
     across = directions - np.outer(directions @ theta, theta)
     across *= (np.sqrt(1 - heights**2) / np.linalg.norm(across, axis=1))[:, np.newaxis]
     features = np.outer(heights, theta) + across
+    # The best arm was made first; arm 0, the reference of anchor designs, should be best by chance only.
     return Environment(ArmSet(generator.permutation(features)), theta, shift, noise)
 
 

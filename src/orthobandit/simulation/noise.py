@@ -13,7 +13,8 @@ from orthobandit._foundation.registry import WithOwn, make_named
 from orthobandit._foundation.types import Array
 from orthobandit.errors import ParameterError
 
-# Which branch of the compiled reward a kind of noise takes.
+# Which branch of the compiled reward a kind of noise takes. Kinds are numbers, and parameters three floats
+# whatever the kind, so that one compiled loop serves all of them.
 GAUSSIAN, UNIFORM, STUDENT, BERNOULLI, CLIPPED = range(5)
 
 
@@ -167,6 +168,7 @@ def reward_of(
     if kind == CLIPPED:
         raw = mean + first * next_normal(state)
         return min(max(raw, second), third), raw < second or raw > third
+    # Student's t: a normal number over the root of χ²_df/df, and χ²_df is twice Γ(df/2).
     normal = next_normal(state)
     return mean + first * normal / np.sqrt(next_gamma(state, second / 2) * 2 / second), False
 
@@ -178,6 +180,7 @@ def next_normal(state: Words) -> float:
         x = 2 * next_position(state) - 1
         y = 2 * next_position(state) - 1
         length = x * x + y * y  # squared, of a point in the square: kept if it lies in the disc
+        # The pair gives a second number; keeping it would be memory between calls, so it is dropped.
         if 0 < length < 1:
             return float(x * np.sqrt(-2 * np.log(length) / length))
 
@@ -188,6 +191,7 @@ def next_gamma(state: Words, shape: float) -> float:
     # Their letters: d·v is proposed, with v = (1 + c·x)³ and x normal; d = shape − ⅓ and c = 1/√(9d).
     boost = 1.0
     if shape < 1:
+        # Γ(a) has the law of Γ(a + 1)·U^{1/a}; 1 − U avoids 0, here and in the logarithm below.
         boost = (1 - next_position(state)) ** (1 / shape)
         shape += 1
     d = shape - 1 / 3

@@ -1,5 +1,6 @@
-"""Plays plans for a batch of replications, and tallies rewards or what forecasts leave of them."""
+"""Play plans for a batch of replications, and tally rewards or residuals of forecasts."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
@@ -12,12 +13,24 @@ from orthobandit.estimate import Centre, Tally
 from orthobandit.estimate.forecast.baselines import Baseline, CompiledBaseline
 from orthobandit.estimate.forecast.compiled import GIVEN, NOTHING, Recipe, fresh_memory
 from orthobandit.estimate.forecast.contract import Forecast
-from orthobandit.simulation import _kernels
-from orthobandit.simulation._kernels import SUMS, Block, Memory, Residuals, Truth, Window
 from orthobandit.simulation.adversaries import STEP, Adaptive, Past, no_step, step_of
+from orthobandit.simulation.compiled_rounds import (
+    SUMS,
+    Block,
+    Memory,
+    Residuals,
+    Truth,
+    Window,
+    end_paths,
+    play_paths,
+    play_rounds,
+    regret_of,
+)
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
-from orthobandit.simulation.paths import CHUNK, Oblivious, PathWindows, checked_shift
+from orthobandit.simulation.shifts import CHUNK, Oblivious
+
+KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
 
 
 class Player:
@@ -73,22 +86,24 @@ class Player:
         return Window(np.zeros((1, 1)), nowhere, nowhere, np.minimum(end, self.memory.clock + CHUNK))
 
     def refuse(self) -> None:
-        """Raise the error that a shift of the compiled step that is not finite stands for."""
+        """Raise the error for a compiled step that returned a shift which is not finite."""
         checked_shift(self._shift, np.array([np.nan]), 1)
 
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
         """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
         memory = self.memory
         shift = self._shift
+        # Forecasts use what was seen up to this plan; the draws of the plan never change its centre.
         residuals = self._forecasters.open(centre)
         chances = np.array(probabilities, order="C")  # writable: one compiled version serves every policy
         rows = np.flatnonzero(rounds)
         end = memory.clock + rounds
-        sums = np.zeros((*chances.shape, _kernels.SUMS))
+        sums = np.zeros((*chances.shape, SUMS))
         if isinstance(shift, Oblivious):
             block = Block(DrawTable.of(chances), chances, chances, sums)
             self._play_oblivious(rows, end, block, residuals)
         else:
+            # What an adversary compares the plan with: average probabilities so far, 1/K before any.
             before = np.maximum(memory.clock, 1)[:, np.newaxis]
             shares = np.where(memory.clock[:, np.newaxis] > 0, memory.chances / before, 1 / chances.shape[1])
             block = Block(DrawTable.of(chances), chances, shares, sums)
@@ -105,27 +120,29 @@ class Player:
         """Note the regret at all checkpoints to come if every further round costs `gap` (R,)."""
         memory = self.memory
         truth = self.truth
-        nothing = np.zeros((truth.gaps.size, _kernels.SUMS))
+        nothing = np.zeros((truth.gaps.size, SUMS))
         for r in rows:
             left = truth.checkpoints[memory.upcoming[r] :]
-            now = _kernels.regret_of(truth.gaps, memory.counts[r], nothing)
+            now = regret_of(truth.gaps, memory.counts[r], nothing)
             memory.regret[r, memory.upcoming[r] :] = now + gap[r] * (left - memory.clock[r])
             memory.upcoming[r] = truth.checkpoints.size
 
     def _play_oblivious(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
         clock = self.memory.clock
+        # Sums of Gaussian rewards can be drawn as such; other noise, and forecasts, need every single one.
         is_fast = self.truth.noise == GAUSSIAN and not residuals.is_used
         left = rows
         while left.size:
+            # A window holds one chunk of a shared path: replications ahead of it wait for the others.
             window = self._cut(self.window(left, end))
             ready = left[window.stop[left] > clock[left]]
             if is_fast:
-                _kernels.play_paths(ready, self.truth, self.memory, block, window)
+                play_paths(ready, self.truth, self.memory, block, window)
             else:
                 self._play_rounds(ready, block, window, residuals)
             left = left[clock[left] < end[left]]
         if is_fast:
-            _kernels.end_paths(rows, self.truth, self.memory, block)
+            end_paths(rows, self.truth, self.memory, block)
 
     def _cut(self, window: Window) -> Window:
         """End a window after one round where a forecaster has to be asked."""
@@ -136,13 +153,14 @@ class Player:
     def _play_rounds(self, rows: Whole, block: Block, window: Window, residuals: Residuals) -> None:
         """Play round by round, with the forecasters asked before and told after where they are Python."""
         memory = self.memory
+        # Asked before the arms are drawn, told after: a forecast must not know the draw it is used for.
         self._forecasters.before(residuals, rows, memory.clock)
         arguments = (rows, self.truth, memory, block, window, residuals)
         if not self.truth.is_answered:
-            _kernels.play_rounds(*arguments, None)
+            play_rounds(*arguments, None)
         else:
             if self._kernel is None:
-                self._kernel = compiled_for(_kernels.play_rounds, arguments, [STEP])
+                self._kernel = compiled_for(play_rounds, arguments, [STEP])
             if self._kernel(*arguments, self.step) >= 0:
                 self.refuse()
         self._forecasters.after(residuals, rows, memory.last_arm, memory.last_reward)
@@ -175,6 +193,54 @@ class Player:
             window = Window(values, np.arange(end.size), memory.clock.copy(), memory.clock + 1)
             self._play_rounds(left, block, window, residuals)
             left = left[memory.clock[left] < end[left]]
+
+
+class PathWindows:
+    """Cuts ν into chunks: made once for all replications that share a path, else one for each."""
+
+    def __init__(self, shift: Oblivious, seed: int, replications: Whole) -> None:
+        self._shift = shift
+        self._seed = seed
+        self._replications = replications
+        size = replications.size
+        self._kept: OrderedDict[int, Array] = OrderedDict()
+        self._own = np.empty((0 if shift.is_shared else size, CHUNK))
+        self._own_index = np.full(size, -1)
+
+    def next(self, left: Whole, clock: Whole, end: Whole) -> Window:
+        """Return a window in which at least the replications of `left` that are furthest behind can play."""
+        index = clock // CHUNK
+        if not self._shift.is_shared:
+            for r in left[self._own_index[left] != index[left]]:
+                self._own[r] = self._made(int(index[r]), int(self._replications[r]))
+                self._own_index[r] = index[r]
+            stop = np.minimum(end, (index + 1) * CHUNK)
+            return Window(self._own, np.arange(end.size), index * CHUNK, stop)
+        first = int(index[left].min())
+        base = np.full(end.size, first * CHUNK)
+        row = np.zeros(end.size, dtype=np.int64)
+        return Window(self._shared(first), row, base, np.minimum(end, base + CHUNK))
+
+    def _shared(self, index: int) -> Array:
+        if index not in self._kept:
+            self._kept[index] = self._made(index, 0)[np.newaxis]
+            if len(self._kept) > KEPT_CHUNKS:
+                self._kept.popitem(last=False)
+        return self._kept[index]
+
+    def _made(self, index: int, replication: int) -> Array:
+        path = self._shift.chunk(index, seed=self._seed, replication=replication)
+        return checked_shift(self._shift, path, CHUNK)
+
+
+def checked_shift(shift: object, values: Array, count: int) -> Array:
+    """Return the shift's values (count,), or raise when they are not that many finite numbers."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (count,):
+        raise ParameterError(f"{shift!r} returned values of shape {array.shape}; ({count},) is needed")
+    if not np.all(np.isfinite(array)):
+        raise ParameterError(f"{shift!r} returned a value that is not finite")
+    return array
 
 
 def _truth(environment: Environment, checkpoints: Whole, is_answered: bool, settings: Array) -> Truth:
@@ -240,6 +306,7 @@ class Forecasters:
             high=np.array(centre.high) if is_used and centre else wide,
             limit=float(centre.limit) if is_used and centre else np.inf,
             rewards=centre.rewards if is_used and centre else (-np.inf, np.inf),
+            # Compiled code wants an array of the type, also where it is never looked at.
             sums=np.zeros((size, count, SUMS) if is_used else (1, 1, SUMS)),
             refused=np.zeros(size, dtype=np.int64),
         )

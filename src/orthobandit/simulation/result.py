@@ -1,5 +1,6 @@
-"""What a run found: regret, stops and decisions of every replication; several runs side by side."""
+"""What a run found: regret, stops and decisions of every replication; as tables, files and a plot."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,18 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.files import pyarrow, whole_file
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import FileFormatError, ParameterError
 from orthobandit.policy import Decision
+from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
 from orthobandit.showing.text import text_table
-from orthobandit.simulation import _forms
 
-# The fields of a result and of its decision that have one row a replication.
-ROWS = ("replications", "regret", "stop_times", "elimination_times", "plans", "clipped")
-CLAIMS = ("active", "leader", "declared", "epsilon")
+# Raised when the stored form changes; an older file is then refused rather than misread.
+FORMAT = "orthobandit run 2"
+# The fields of a result and of its decision that have one row a replication, and what JSON numbers become.
+ROW_NUMBERS = {"replications": int, "stop_times": int, "elimination_times": int, "plans": int, "clipped": int}
+CLAIM_TYPES = {"active": bool, "leader": int, "declared": int}
+# `regret` and `epsilon` are floats; JSON has no infinity, so ε is written by rules of its own.
+ROWS = (*ROW_NUMBERS, "regret")
+CLAIMS = (*CLAIM_TYPES, "epsilon")
+BAND = (0.05, 0.95)  # levels of the band around a mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +132,7 @@ class RunResult:
             raise ParameterError(f"levels={tuple(levels)} must lie in [0, 1]")
         count = self.replications.size
         spread = self.regret.std(axis=0, ddof=1) if count > 1 else np.full(self.checkpoints.size, np.nan)
+        # Infinite rather than left out: a policy that seldom declares would otherwise look fast.
         stops = np.where(self.stop_times < 0, np.inf, self.stop_times)
         return Summary(
             checkpoints=self.checkpoints,
@@ -154,6 +163,7 @@ class RunResult:
         rows: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in found]) for name in ROWS
         }
+        # A replication that counted twice would look like a second, independent run.
         if np.unique(rows["replications"]).size < rows["replications"].size:
             raise ParameterError("parts share a replication; merge results of different replications")
         joined = replace(found[0], decision=replace(found[0].decision, **claims), **rows)
@@ -161,30 +171,30 @@ class RunResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that survive ``json.dumps`` exactly; an infinite ε becomes None."""
-        return _forms.to_plain(self)
+        return to_plain(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "RunResult":
         """Return the result that :meth:`to_json` wrote down."""
-        return cls(**_forms.from_plain(data))
+        return cls(**from_plain(data))
 
     def write(self, path: str | Path) -> None:
         """Write to a ``.json`` or ``.parquet`` file, whole or not at all."""
-        _forms.write(Path(path), self.to_json())
+        write_result(Path(path), self.to_json())
 
     @staticmethod
     def check_path(path: str | Path) -> None:
         """Raise :class:`FileFormatError` if a result cannot be written there, e.g. for want of pyarrow."""
-        _forms.check(Path(path))
+        check_result_path(Path(path))
 
     @classmethod
     def read(cls, path: str | Path) -> "RunResult":
         """Read what :meth:`write` wrote."""
-        return cls.from_json(_forms.read(Path(path)))
+        return cls.from_json(read_result(Path(path)))
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Return tidy columns: `runs` with a row a replication, `curves` with one a replication and round."""
-        return _forms.tidy_tables(self)
+        return tidy_tables(self)
 
     def to_frame(self, table: str = "runs", *, library: str | None = None) -> Any:
         """Return one of the :meth:`tables` as a frame.
@@ -213,7 +223,7 @@ class RunResult:
         label : str, optional
             What the legend says; the policy by default.
         """
-        return _forms.draw_regret(self, axes, label)
+        return draw_regret(self, axes, label)
 
     def equals(self, other: "RunResult") -> bool:
         """Tell whether both hold the same numbers to the last bit."""
@@ -270,3 +280,148 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         stop,
         f"{row['plans']}",
     )
+
+
+def to_plain(result: RunResult) -> dict[str, Any]:
+    """Return a result as lists, numbers and strings; an infinite ε becomes None."""
+    decision = result.decision
+    rows = {name: getattr(result, name).tolist() for name in ROW_NUMBERS}
+    rows["regret"] = result.regret.tolist()
+    rows |= {name: np.asarray(getattr(decision, name)).tolist() for name in CLAIM_TYPES}
+    rows["epsilon"] = [float(value) if np.isfinite(value) else None for value in decision.epsilon]
+    return {
+        "format": FORMAT,
+        "settings": result.settings,
+        "checkpoints": result.checkpoints.tolist(),
+        "gaps": result.gaps.tolist(),
+        "certainty": float(decision.certainty),
+        "mode": decision.mode,
+        "rows": rows,
+    }
+
+
+def from_plain(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the result that :func:`to_plain` wrote down."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FileFormatError(f"the data is not a run result; it must say format = {FORMAT!r}")
+    try:
+        found = _fields(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"the run result is incomplete or damaged ({error!r})") from None
+    rows = {len(found[name]) for name in ROWS}
+    rows |= {len(getattr(found["decision"], name)) for name in CLAIMS}
+    if len(rows) != 1 or found["regret"].shape[1:] != found["checkpoints"].shape:
+        raise FileFormatError("the run result has columns of different lengths; it is damaged")
+    return found
+
+
+def _fields(data: dict[str, Any]) -> dict[str, Any]:
+    rows = data["rows"]
+    claims: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in CLAIM_TYPES.items()}
+    claims["epsilon"] = np.array(
+        [np.inf if value is None else value for value in rows["epsilon"]], dtype=float
+    )
+    fields: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in ROW_NUMBERS.items()}
+    return fields | {
+        "regret": np.array(rows["regret"], dtype=float),
+        "checkpoints": np.array(data["checkpoints"], dtype=int),
+        "gaps": np.array(data["gaps"], dtype=float),
+        "decision": Decision(**claims, certainty=data["certainty"], mode=data["mode"]),
+        "settings": data["settings"],
+    }
+
+
+def write_result(path: Path, data: dict[str, Any]) -> None:
+    """Write plain values to a .json or .parquet file; a reader sees the whole file or none."""
+    check_result_path(path)
+    with whole_file(path) as unfinished:
+        if path.suffix.lower() == ".json":
+            unfinished.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+        else:
+            _write_parquet(unfinished, data)
+
+
+def check_result_path(path: Path) -> None:
+    """Raise unless the file name says .json, or .parquet and pyarrow is installed."""
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".parquet"}:
+        raise FileFormatError(f"{path} ends in {suffix!r}; a result is written to .json or .parquet")
+    if suffix == ".parquet":
+        pyarrow()
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_result` wrote."""
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".parquet"}:
+        raise FileFormatError(f"{path} ends in {suffix!r}; a result is read from .json or .parquet")
+    if not path.is_file():
+        raise FileFormatError(f"{path} is not a file")
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path} cannot be read as JSON: {error}") from None
+    return data
+
+
+def _write_parquet(path: Path, data: dict[str, Any]) -> None:
+    arrow, parquet = pyarrow()
+    # What belongs to the run as a whole goes into the metadata of the file, so that rows stay a plain table.
+    rest = {name: value for name, value in data.items() if name != "rows"}
+    table = arrow.table(data["rows"])
+    parquet.write_table(table.replace_schema_metadata({"orthobandit": json.dumps(rest)}), path)
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    arrow, parquet = pyarrow()
+    try:
+        table = parquet.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from None
+    described = (table.schema.metadata or {}).get(b"orthobandit")
+    if described is None:
+        raise FileFormatError(f"{path} is a Parquet file but not a run result")
+    data: dict[str, Any] = json.loads(described)
+    return data | {"rows": {name: table.column(name).to_pylist() for name in table.column_names}}
+
+
+def tidy_tables(result: RunResult) -> dict[str, dict[str, Any]]:
+    """Return the columns of `runs`, a row a replication, and of `curves`, a row a replication and round."""
+    marks = result.checkpoints.size
+    numbers = result.replications
+    runs = {
+        "replication": numbers.tolist(),
+        "regret": result.regret[:, -1].tolist(),
+        "stop_time": result.stop_times.tolist(),
+        "declared": result.declared.tolist(),
+        "is_correct": result.correct.tolist(),
+        "plans": result.plans.tolist(),
+    }
+    curves = {
+        "replication": np.repeat(numbers, marks).tolist(),
+        "round": np.tile(result.checkpoints, numbers.size).tolist(),
+        "regret": result.regret.reshape(-1).tolist(),
+    }
+    return {"curves": curves, "runs": runs}
+
+
+def draw_regret(result: RunResult, axes: Any = None, label: str | None = None) -> Any:
+    """Draw the mean regret with its band; further runs on the same axes get further colours."""
+    drawn = axes_for(axes)
+    summary = result.summary(BAND)
+    rounds = np.append(0, summary.checkpoints)
+    mean, low, high = (np.append(0.0, values) for values in (summary.regret_mean, *summary.regret_quantiles))
+    name = str(result.settings.get("policy", "")) if label is None else label
+    colour = COLOURS[len(drawn.lines) % len(COLOURS)]
+    drawn.plot(rounds, mean, linewidth=1.8, label=name, color=colour)
+    drawn.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
+    drawn.set_xlabel("rounds")
+    drawn.set_ylabel("regret (units of reward)")
+    drawn.set_xlim(left=0)
+    drawn.set_ylim(bottom=0)
+    drawn.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    drawn.set_title("line: mean over replications; band: 5 % to 95 % of them", loc="left", fontsize="medium")
+    drawn.legend(frameon=False, fontsize="small")
+    return remove_clutter(drawn)

@@ -1,7 +1,12 @@
-"""Simulate a policy in an environment, many replications at a time."""
+"""Simulate a policy in an environment, many replications at a time.
 
+:func:`simulate` cuts the replications into groups, plays them in processes, keeps finished groups in a folder
+if asked to, and merges their results. A replication's numbers never depend on how they were grouped.
+"""
+
+import warnings
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,17 +15,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.compile import compiled_for
+from orthobandit._foundation.files import check_folder, read_sealed, write_sealed
+from orthobandit._foundation.fingerprint import fingerprint
 from orthobandit._foundation.pool import MOST_JOBS, in_processes
 from orthobandit._foundation.types import Array, Mask, Progress, Whole
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.arms import ArmSet
+from orthobandit.errors import (
+    DamagedFileWarning,
+    FileFormatError,
+    NotStoredWarning,
+    OutputError,
+    ParameterError,
+    ProbabilityError,
+    RewardError,
+)
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy
+from orthobandit.simulation.adversaries import STEP
+from orthobandit.simulation.compiled_rounds import NOT_FINITE, REFUSED, UNSOLVED, Plans, play_plans
 from orthobandit.simulation.environment import Environment
-from orthobandit.simulation.every_round import Learner
-from orthobandit.simulation.paths import Oblivious
 from orthobandit.simulation.player import Player
 from orthobandit.simulation.result import RunResult
-from orthobandit.simulation.resume import Parts
+from orthobandit.simulation.shifts import Oblivious
 
 REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
@@ -28,7 +45,8 @@ REMEDY = (
 )
 SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
 MOST_ARMS = 1_000_000  # of all replications of a batch together: a hundred megabytes or so
-LOOK = 1024  # rounds between two looks at which arms are out, for a policy that plans every round
+MOST_REPLICATIONS = 2**32 - 1  # each number names random streams, and keys of streams have 32 bits
+LOOK = 1024  # rounds between two looks at which arms are out, where a look costs more than a compiled round
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +124,10 @@ def simulate(
     RunResult
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
-    check_whole("replications", replications, most=2**32 - 1)
+    check_whole("replications", replications, most=MOST_REPLICATIONS)
     check_whole("jobs", jobs, most=MOST_JOBS)
     check_whole("batch", 1 if batch is None else batch)
-    check_whole("first", first, least=0, most=2**32 - 1)
+    check_whole("first", first, least=0, most=MOST_REPLICATIONS)
     numbers = np.arange(first, first + replications)
     parts = None if resume is None else Parts(resume, job)
     done = [] if parts is None else parts.load(numbers)
@@ -134,6 +152,7 @@ def _groups(
     done: list[RunResult], numbers: Whole, jobs: int, batch: int | None, together: int
 ) -> list[Whole]:
     missing = np.setdiff1d(numbers, np.concatenate([numbers[:0], *(part.replications for part in done)]))
+    # No more than keeps every process busy.
     size = batch or max(1, min(together, -(-missing.size // jobs)))
     return [missing[i : i + size] for i in range(0, missing.size, size)]
 
@@ -146,6 +165,10 @@ def _checked_job(
     checkpoints: ArrayLike | None,
     stop_when_declared: bool,
 ) -> Job:
+    if isinstance(policy, type):
+        raise ParameterError(
+            f"policy={policy.__name__} is a class; pass an object of it: {policy.__name__}()"
+        )
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
             raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
@@ -195,6 +218,7 @@ def play_group(job: Job, replications: Whole) -> RunResult:
     decision = policy.decide(state)
     is_running = np.ones(size, dtype=bool)
     while True:
+        # Noted before anything is played: a policy may declare an arm without a single round.
         log.note(decision, clock)
         if job.stop_when_declared:
             stopped = is_running & (log.stop_times >= 0)
@@ -206,6 +230,7 @@ def play_group(job: Job, replications: Whole) -> RunResult:
         plan = policy.plan(state)
         probabilities = _checked_plan(plan, is_running, (size, len(arms)))
         log.note_plans(probabilities, is_running)
+        # One arm for ever: its regret is known without playing it.
         is_final = is_running & (plan.rounds >= FOREVER) & (np.count_nonzero(probabilities, axis=1) == 1)
         player.settle(np.flatnonzero(is_final), job.environment.gaps[np.argmax(probabilities, axis=1)])
         is_running &= ~is_final
@@ -218,6 +243,46 @@ def play_group(job: Job, replications: Whole) -> RunResult:
             rounds = np.where(is_running, np.minimum(plan.rounds, job.horizon - clock), 0)
             state = policy.observe(state, plan, player.play(probabilities, rounds, plan.centre))
         decision = policy.decide(state)
+
+
+class Learner:
+    """Plays a policy that plans every round, through its compiled steps.
+
+    Such a policy declares an arm only together with its last plan, so that no round in between needs a
+    look at its decision.
+    """
+
+    def __init__(self, policy: Any, arms: ArmSet) -> None:
+        self._policy = policy
+        self._arms = arms
+        self._steps = policy.compiled(arms)
+
+    def play(self, state: Any, player: Player, rows: Whole, end: Whole, played: tuple[Array, Whole]) -> Any:
+        """Play rows of a batch to their end (R,) or last plan; return the new state.
+
+        `played` are the plans last played (R, K) and their number so far (R,), both brought up to date.
+        """
+        packed = self._policy.pack(state)
+        clock = player.memory.clock
+        steps = self._steps
+        before = clock.copy()
+        plans = Plans(packed.probabilities, packed.rounds, packed.memory, *played)
+        about = (steps.settings, packed.memory, 0, packed.probabilities[0])
+        while rows.size:
+            window = player.window(rows, end)
+            ready = rows[window.stop[rows] > clock[rows]]
+            arguments = (ready, player.truth, player.memory, window, plans, steps.settings)
+            kernel = compiled_for(play_plans, arguments, [(0, about), (False, (*about, 0, 0.0)), STEP])
+            outcome = kernel(*arguments, steps.plan_into, steps.observe, player.step)
+            if outcome == NOT_FINITE:
+                player.refuse()
+            if outcome == UNSOLVED:
+                steps.fail()
+            if outcome == REFUSED:
+                raise RewardError(f"a reward cannot be used by {self._policy}; see its documentation")
+            rows = rows[(clock[rows] < end[rows]) & (packed.rounds[rows] < FOREVER)]
+        after = self._policy.unpack(self._arms, packed, (end.size,))
+        return replace(after, number=state.number + clock - before)
 
 
 class _Log:
@@ -282,4 +347,53 @@ def plans_every_round(policy: Policy[Any]) -> bool:
 
 def seconds_a_round(policy: Policy[Any]) -> float:
     """Return roughly what a round takes, for the order of work and the time left."""
+    # Orders of magnitude on one core; the ratio decides what runs first.
     return 5e-5 if plans_every_round(policy) else 5e-8
+
+
+class Parts:
+    """The parts of one job in ``folder/<fingerprint>/``; other jobs may share the folder."""
+
+    def __init__(self, folder: str | Path, job: Job) -> None:
+        # The folder of the user first, so that an error names what was given.
+        check_folder("resume", folder)
+        self.folder = Path(folder) / job_fingerprint(job)
+        check_folder("resume", self.folder)
+
+    def load(self, numbers: Whole) -> list[RunResult]:
+        """Return what is stored of the replications of these numbers, each once.
+
+        A part that is damaged is removed, with a warning: what it held counts as not yet computed.
+        """
+        missing = numbers
+        found = []
+        for path in sorted(self.folder.glob("part-*.json")):
+            try:
+                part = RunResult.from_json(read_sealed(path))
+            except FileNotFoundError:
+                continue  # another process with the same job found it damaged
+            except FileFormatError as error:
+                warnings.warn(f"{error}; its replications are run again", DamagedFileWarning, stacklevel=4)
+                path.unlink(missing_ok=True)
+                continue
+            # An earlier call with another `batch` may have left parts that overlap.
+            part = part.only(np.isin(part.replications, missing))
+            missing = np.setdiff1d(missing, part.replications)
+            found.append(part)
+        return found
+
+    def kept(self, part: RunResult) -> "Parts | None":
+        """Keep a finished part; None, with a warning, if there is no room for it or for others to come."""
+        first, last = int(part.replications[0]), int(part.replications[-1])
+        try:
+            write_sealed(self.folder / f"part-{first:09d}-{last:09d}.json", part.to_json())
+        except OutputError as error:
+            warnings.warn(f"{error}; the run goes on without keeping parts", NotStoredWarning, stacklevel=3)
+            return None
+        return self
+
+
+def job_fingerprint(job: Job) -> str:
+    """Return a hash of all that decides what a replication of this job does: settings and code."""
+    settings = {field.name: getattr(job, field.name) for field in fields(job)}
+    return fingerprint(settings, "orthobandit.simulation")

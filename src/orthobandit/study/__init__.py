@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orthobandit.study.results import SweepResult, run_sweep
     from orthobandit.study.spec import Part, Sweep
+    from orthobandit.study.sweep import SweepResult, run_sweep
     from orthobandit.study.toml import read_spec
 
 __all__ = ["Part", "Sweep", "SweepResult", "read_spec", "run_sweep"]
@@ -14,9 +14,9 @@ __all__ = ["Part", "Sweep", "SweepResult", "read_spec", "run_sweep"]
 _LATER = {
     "Part": "orthobandit.study.spec",
     "Sweep": "orthobandit.study.spec",
-    "SweepResult": "orthobandit.study.results",
+    "SweepResult": "orthobandit.study.sweep",
     "read_spec": "orthobandit.study.toml",
-    "run_sweep": "orthobandit.study.results",
+    "run_sweep": "orthobandit.study.sweep",
 }
 
 

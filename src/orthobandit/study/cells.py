@@ -1,4 +1,4 @@
-"""Cells: the smallest pieces of a study, named by what decides their numbers, and kept when finished."""
+"""Cells: the smallest pieces of a study, named by a hash of settings and code, and cached when finished."""
 
 import json
 import time
@@ -33,7 +33,7 @@ class Cell:
     labels : dict
         What a reader calls this cell; becomes columns of the joined tables and decides nothing.
     cost : float
-        Rough processor time in seconds, for the order of work and the time left.
+        CPU time in seconds, roughly: decides the order of work and the time that is shown as left.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def timed(cell: Cell) -> tuple[Tables, float]:
 
 
 def describe(cell: Cell) -> str:
-    """Return a cell's labels for people."""
+    """Return a cell's labels as words, to name it in an error."""
     return ", ".join(f"{name} {value}" for name, value in cell.labels.items()) or cell.key
 
 
@@ -105,6 +105,7 @@ class Cache:
         path = self._path(cell)
         try:
             data = read_sealed(path)
+            # Somebody may have renamed or copied files of the folder.
             if data.get("key") != cell.key:
                 raise FileFormatError(f"{path} holds another cell")
         except FileNotFoundError:
@@ -123,4 +124,5 @@ class Cache:
         write_sealed(self._path(cell), data)
 
     def _path(self, cell: Cell) -> Path:
+        # Two letters of the key as a folder: some file systems get slow with 10⁵ files in one.
         return self.folder / cell.key[:2] / f"{cell.key}.json"

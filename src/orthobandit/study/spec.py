@@ -16,9 +16,9 @@ from orthobandit._foundation.registry import SettingError, make_named
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, ParameterError, SpecError
 from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
-from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious
+from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious, simulate
 from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, seconds_a_round
-from orthobandit.study.cells import Cell
+from orthobandit.study.cells import Cell, Tables
 
 Maker = Callable[..., Any]
 
@@ -65,6 +65,7 @@ def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...
     >>> make("policy", "sbe", {"delta": 0.1}).delta
     0.1
     """
+    # TOML and JSON have no tuples; in a frozen dataclass a list would be the one thing that can change.
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     try:
         return make_named(what, KINDS[what], kind, plain, hidden=ELSEWHERE)
@@ -72,8 +73,8 @@ def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...
         raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
 
 
-MOST_CELLS = 10**6  # of one file each
-TASK = "orthobandit.study.tasks:run_policy"
+MOST_CELLS = 10**6  # each becomes a file: more would burden the file system for hours
+TASK = "orthobandit.study.spec:run_policy"
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Part:
         kind = self.kind
         settings = dict(self.settings)
         if what == "instance" and kind == "file":
+            # The arms count, not the file's name: an edited file must not find the old cells.
             arms = file_instance(**settings).arms
             features = arms.features.tolist()
             labels = list(arms.labels)
@@ -260,6 +262,7 @@ class Sweep:
         seconds = self.seconds_a_round
         if seconds is None:
             seconds = seconds_a_round(self._told(part).make("policy", ()))
+        # 0.05 s: starting a cell and writing its file, which dominates where rounds are few.
         return 0.05 + seconds * self.horizon * runs
 
     def _marks(self) -> list[int]:
@@ -269,6 +272,7 @@ class Sweep:
 
     def _told(self, part: Part) -> Part:
         """Give a policy the horizon if it cannot do without, and the range of rewards if it is known."""
+        # An unknown kind is refused later, with its place in the spec.
         if part.kind not in POLICIES:
             return part
         more: dict[str, Any] = {}
@@ -290,3 +294,29 @@ def _check_whole(name: str, value: object, least: int, most: int | None = None) 
         check_whole(name, value, least, most)
     except ParameterError as error:
         raise SpecError(str(error), (name,)) from None
+
+
+def environment_of(settings: dict[str, Any]) -> Environment:
+    """Build the environment that a cell's settings describe."""
+    base: Environment = make_part("instance", settings["instance"])
+    return base.moved(make_part("shift", settings["shift"]), make_part("noise", settings["noise"]))
+
+
+def run_policy(settings: dict[str, Any]) -> Tables:
+    """Simulate one policy: `curves` by replication and checkpoint, `runs` by replication."""
+    result = simulate(
+        make_part("policy", settings["policy"]),
+        environment_of(settings),
+        horizon=settings["horizon"],
+        first=settings["first"],
+        replications=settings["replications"],
+        seed=settings["seed"],
+        checkpoints=settings["checkpoints"],
+        stop_when_declared=settings["stop_when_declared"],
+    )
+    return result.tables()
+
+
+def make_part(what: str, part: dict[str, Any]) -> Any:
+    """Make the policy, instance, shift or noise that a cell's settings name."""
+    return make(what, part["kind"], part["settings"])

@@ -14,18 +14,17 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan
 from orthobandit.simulation import Bernoulli, Environment, Replay
 
-SEED = 18
+SEED = 18  # fixed, so that the pages of the docs can quote what `init` writes
 FEATURES = ("discount", "delivery", "video")
 ARMS = ArmSet(
     [[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 1, 0]],
     labels=["plain", "video", "discount", "delivery", "both"],
 )
 THETA = (0.1, 0.08, -0.04)  # what each feature adds to the share of visitors who order
-# in all; until traffic is moved; in an hour
-HOURS = 14 * 24
-BEFORE = 5 * 24
-VISITORS = 60
-MOVED = 0.8  # share of visitors that the leader then gets
+HOURS = 14 * 24  # length of the log
+BEFORE = 5 * 24  # hours with equal shares, before traffic is moved to the leader
+VISITORS = 60  # an hour
+MOVED = 0.8  # share of visitors that the leader gets afterwards
 
 STUDY = """\
 # Two policies on pages that differ, while demand moves: orthobandit sweep study.toml
@@ -41,7 +40,7 @@ kind = "sbe"
 grid = { scale = [1, 4] }     # one policy for each value
 
 [policies.Thompson]
-kind = "mab-thompson"         # takes the baseline for the doing of the arms
+kind = "mab-thompson"         # mistakes a moving baseline for a difference between arms
 
 [instances.pages]
 kind = "one-hot"
@@ -125,6 +124,7 @@ def log_text() -> str:
 
 def _visits() -> Iterator[tuple[object, ...]]:
     hours = np.arange(HOURS)
+    # A falling level: pages shown more often later look worse than they are, which is the log's lesson.
     path = 0.45 - 0.33 * hours / HOURS + 0.05 * np.sin(2 * np.pi * hours / 24)
     shop = Environment(ARMS, THETA, Replay(path), Bernoulli())
     levels = Replay(path).values(0, HOURS)

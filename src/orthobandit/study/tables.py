@@ -34,7 +34,8 @@ __all__ = [
 
 Columns = dict[str, NDArray[Any]]
 HEAD = ("policy", "instance", "shift", "runs", "regret ± s.e.", "declared", "wrong", "stop ± s.e.")
-PRINTED = ("policy", "instance", "shift", "runs", "regret", "declared", "wrong", "stop")  # in LaTeX
+PRINTED = ("policy", "instance", "shift", "runs", "regret", "declared", "wrong", "stop")  # heads in LaTeX
+# What LaTeX would take for commands, and how to write it as text.
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -78,6 +79,7 @@ def grouped(columns: Columns, by: str, value: str) -> tuple[NDArray[Any], Array]
 
     Rows keep their order within a group.
     """
+    # Stable, so that a column is the same run in every group: fits leave out one run at a time.
     order = np.argsort(columns[by], kind="stable")
     places = np.unique(columns[by])
     return places, np.asarray(columns[value][order], dtype=np.float64).reshape(places.size, -1)

@@ -41,7 +41,7 @@ def read_spec(path: str | Path) -> Sweep:
 
 
 def _located(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Let paths of arms lead from the folder of the study, wherever it is run from."""
+    """Read paths of arms relative to the folder of the study, wherever it is run from."""
     instances = data.get("instances")
     for entry in instances.values() if isinstance(instances, dict) else ():
         if isinstance(entry, dict) and entry.get("kind") == "file" and isinstance(entry.get("path"), str):

@@ -129,9 +129,11 @@ def _seen(
     arms = setting.arms
     seed = setting.seed
     theta = stream(seed, "contract theta").standard_normal(arms.features.shape[1])
+    # Named by replication and first round: a batch and a single run must meet the same draws.
     drawn = draw_arms(stream(seed, "contract arms", *name), probabilities, rounds)
     noise = stream(seed, "contract noise", *name).standard_normal(rounds)
     shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
+    # Multiples of 2⁻¹⁰: sums are then exact in any order, and states can be compared bit by bit.
     rewards = np.round(((arms.features @ theta)[drawn] + shift + noise) * 1024) / 1024
     if centre is not None:
         rewards = centre.residuals(drawn, rewards)

@@ -81,6 +81,7 @@ def check_forecasting_teaches_nothing(baseline: Baseline, setting: ForecastSetti
     plain = baseline.forecaster()
     asked = baseline.forecaster()
     for t, residual in enumerate(setting.residuals()):
+        # Of another round, as for a proposal whose reward never comes.
         asked.forecast(t + 5, setting.given(t))
         one = plain.forecast(t, setting.given(t))
         two = asked.forecast(t, setting.given(t))
@@ -122,6 +123,7 @@ def check_refusals(baseline: Baseline, setting: ForecastSetting) -> None:
     """Check that what is foreign, repeated or not finite is refused, and changes nothing."""
     plain, bothered, other = (baseline.forecaster() for _ in range(3))
     for t, residual in enumerate(setting.residuals()[:20]):
+        # Asked twice, so that its numbers run ahead of those of the forecaster under test.
         _ = other.forecast(t, setting.given(t))
         foreign = other.forecast(t, setting.given(t))
         one = plain.forecast(t, setting.given(t))
@@ -144,6 +146,7 @@ def check_memory(baseline: Any, setting: ForecastSetting) -> None:
     residuals = setting.residuals()
     half = setting.rounds // 2
     _told(forecaster, setting, residuals[:half])
+    # A forecast whose residual is still out when the memory is kept.
     waiting = forecaster.forecast(half, setting.given(half))
     try:
         text = json.dumps(forecaster.to_json(), allow_nan=False)
@@ -169,6 +172,7 @@ def check_units(baseline: Baseline, setting: ForecastSetting) -> None:
         scaled = _told(baseline.forecaster(), setting, factor * setting.residuals())
         got = np.array([one.value for one in scaled])
         wanted = factor * plain
+        # Not bit by bit: a factor that is no power of 2 rounds differently.
         near = np.abs(got - wanted) <= 1e-9 * np.abs(wanted).max()
         require(bool(near.all()), "forecasts depend on the units of rewards")
 

@@ -45,6 +45,7 @@ def check_probabilities(policy: Policy[Any], setting: Setting, record: PlayRecor
     """Check that plans are proper distributions and give no probability to arms that were dropped."""
     count = len(setting.arms)
     batch = (2, setting.replications)
+    # Two leading axes: code that flattens replications to one often forgets to shape them back.
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
     require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
     for step in _record(policy, setting, record).batch:
@@ -77,6 +78,7 @@ def check_round_trip(policy: Policy[Any], setting: Setting, record: PlayRecord |
     """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
     for step in _record(policy, setting, record).batch:
         midway = policy.observe(step.state, step.plan, step.parts[0])
+        # Also in the middle of a plan: what is seen of it so far must survive as well.
         for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
             text = _text(policy, state)
             plan = policy.plan(state)
@@ -103,6 +105,7 @@ def check_batch(policy: Policy[Any], setting: Setting, record: PlayRecord | None
     record = _record(policy, setting, record)
     for number in range(setting.replications):
         single = record.single(number)
+        # A replication that is done waits while others play on; alone it would have stopped.
         together = [step for step in record.batch if step.tally.rounds[number] > 0]
         require(len(single) == len(together), "a single run makes another number of plans than its batch")
         for alone, step in zip(single, together, strict=True):
@@ -123,6 +126,7 @@ def check_parts(policy: Policy[Any], setting: Setting, record: PlayRecord | None
         state = step.state
         seen = 0
         for part in step.parts:
+            # The rest would belong to the next plan.
             if seen == step.plan.rounds:
                 break
             left = FOREVER if step.plan.rounds == FOREVER else step.plan.rounds - seen
@@ -172,6 +176,7 @@ def check_late(policy: Any, setting: Setting, record: PlayRecord | None = None) 
             again = _text(policy, policy.load(setting.arms, json.loads(text)))
             require(again == text, "a state with late rounds does not survive JSON")
             plan = earlier.plan
+            # Numbers tell late rounds from those of a plan that was never made.
             ahead = Plan(plan.probabilities, plan.rounds, plan.centre, step.plan.number + 1)
             try:
                 policy.late(step.state, ahead, part)

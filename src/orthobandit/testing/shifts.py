@@ -14,8 +14,8 @@ from orthobandit.errors import ParameterError
 from orthobandit.policy import LinTS
 from orthobandit.simulation import Environment, simulate
 from orthobandit.simulation.adversaries import Adaptive, Past
-from orthobandit.simulation.paths import Oblivious
 from orthobandit.simulation.player import Player
+from orthobandit.simulation.shifts import Oblivious
 from orthobandit.testing._play import require
 
 Shift = Oblivious | Adaptive
@@ -68,6 +68,7 @@ def check_cutting(shift: Shift, setting: ShiftSetting) -> None:
     whole = _path(shift, 0, rounds, setting)
     cuts = np.sort(stream(setting.seed, "contract cuts").integers(0, rounds + 1, size=8)).tolist()
     pieces = list(zip([0, *cuts], [*cuts, rounds], strict=True))
+    # From the last piece to the first: a path that remembers where it was would give itself away.
     parts = {first: _path(shift, first, last - first, setting) for first, last in reversed(pieces)}
     for first, last in pieces:
         same = np.array_equal(parts[first], whole[first:last])
@@ -100,6 +101,7 @@ def check_bounds(shift: Shift, setting: ShiftSetting) -> None:
     else:
         values = np.concatenate([seen for _, seen in _game(shift, setting)])
     require(bool(np.all(np.isfinite(values))), "a value is not finite")
+    # A little more than the bound: sums such as |offset| + |amplitude| round.
     most = np.inf if bound is None else bound * (1 + 1e-12)
     require(bool(np.all(np.abs(values) <= most)), f"a value exceeds the bound {bound}")
 
@@ -233,9 +235,11 @@ def _game(shift: Adaptive, setting: ShiftSetting) -> Iterator[tuple[Past, Array]
     shares = past.shares
     for t in range(setting.rounds // 100):
         generator = stream(setting.seed, "contract shift", t)
+        # Plans that last some rounds, since adversaries react to a change of plan.
         if t % 25 == 0:
             plans = generator.dirichlet(np.ones(count), size=size)
             past = replace(past, probabilities=plans, shares=np.array(shares))
+        # Read-only, so that a shift which writes to what it is shown raises.
         known = _rows(past, list(range(size)))
         values = np.asarray(shift.values(known), dtype=np.float64)
         yield known, values

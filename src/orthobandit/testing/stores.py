@@ -16,6 +16,7 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encoded
 from orthobandit.experiment.store.contract import Store
+from orthobandit.testing._play import require
 
 __all__ = ["check_store"]
 
@@ -53,11 +54,12 @@ def _check_beginning(store: Store) -> None:
     _raises(UnknownExperimentError, lambda: _append(store, []), "a store without experiment is written to")
     store.create(SETTINGS)
     _raises(ExperimentExistsError, lambda: store.create({}), "an experiment is created twice")
-    _require(store.settings() == SETTINGS, "settings are not what create was given")
+    require(store.settings() == SETTINGS, "settings are not what create was given")
+    # What was returned is a copy, however deep it is changed.
     store.settings()["deep"]["none"] = 1
-    _require(store.settings() == SETTINGS, "settings can be changed through what was returned")
-    _require(not list(store.entries()) and not list(store.table()), "a new experiment has entries")
-    _require(store.snapshot() is None, "a new experiment has a snapshot")
+    require(store.settings() == SETTINGS, "settings can be changed through what was returned")
+    require(not list(store.entries()) and not list(store.table()), "a new experiment has entries")
+    require(store.snapshot() is None, "a new experiment has a snapshot")
     store.close()
     store.close()
     _raises(ClosedError, store.settings, "a closed store answers")
@@ -68,13 +70,14 @@ def _check_beginning(store: Store) -> None:
 def _check_sameness(store: Store) -> None:
     entries = _history()
     with store.exclusive() as writer:
-        _require(writer.last() == 0, "an empty log has a last entry")
-        _require(writer.append(entries[:3]) == 3, "append returns something else than the last seq")
-        _require(writer.append([]) == 3, "appending nothing changes the last seq")
+        require(writer.last() == 0, "an empty log has a last entry")
+        require(writer.append(entries[:3]) == 3, "append returns something else than the last seq")
+        require(writer.append([]) == 3, "appending nothing changes the last seq")
         _same(writer.entries(), entries[:3], "a writer does not see what it appended")
-        _require(not list(store.entries()), "entries are seen before their block has ended")
+        require(not list(store.entries()), "entries are seen before their block has ended")
+    # One block for each: numbering must go on from one transaction to the next.
     for number, entry in enumerate(entries[3:], 4):
-        _require(_append(store, [entry]) == number, "seq does not go on in the next block")
+        require(_append(store, [entry]) == number, "seq does not go on in the next block")
     for after in (0, 1, 5, len(entries) - 1, len(entries), len(entries) + 7):
         message = f"entries(after={after}) differ from what was appended"
         _same(store.entries(after), entries[after:], message, first=after + 1)
@@ -85,6 +88,7 @@ def _check_sameness(store: Store) -> None:
 def _check_atomicity(store: Store) -> None:
     entries = _history()
     _append(store, entries[:4], keep=4)
+    # Ctrl-C is no Exception: a store that only catches those would commit half a block.
     for error in (ValueError("left"), KeyboardInterrupt()):
         seen = None
         try:
@@ -95,12 +99,12 @@ def _check_atomicity(store: Store) -> None:
         except (ValueError, KeyboardInterrupt) as caught:
             seen = caught
         _same(store.entries(), entries[:4], "an error left entries of its block behind")
-        _require(seen is error, "an error does not leave the block")
-    _require(store.snapshot() == (4, {"after": 4}), "an error left a snapshot of its block behind")
-    _require(len(list(store.table())) == 3, "an error left proposals of its block behind")
+        require(seen is error, "an error does not leave the block")
+    require(store.snapshot() == (4, {"after": 4}), "an error left a snapshot of its block behind")
+    require(len(list(store.table())) == 3, "an error left proposals of its block behind")
     with store.exclusive() as writer:
-        _require(writer.last() == 4, "an error changed the last seq")
-        _require(writer.known(["dan"]) == {}, "an error left units of its block behind")
+        require(writer.last() == 4, "an error changed the last seq")
+        require(writer.known(["dan"]) == {}, "an error left units of its block behind")
     _append(store, entries[4:])
     _same(store.entries(), entries, "a store cannot be used as before after an error")
 
@@ -118,9 +122,10 @@ def _check_order(store: Store) -> None:
     ]
     for entry, error, what in wrong:
         with store.exclusive() as writer:
+            # A good entry before the bad one: a refused append must leave neither.
             good = Noted(last, "tick", {})
             _raises(error, lambda: writer.append([good, entry]), what)  # noqa: B023
-            _require(writer.last() == len(entries), "a refused append has left something")
+            require(writer.last() == len(entries), "a refused append has left something")
     _same(store.entries(), entries, "a refused append has left something")
 
 
@@ -128,28 +133,28 @@ def _check_rows(store: Store) -> None:
     entries = _history()
     _append(store, entries)
     rows = store.proposals([5, 1, 3, 5])
-    _require([row.number for row in rows] == [5, 1, 3, 5], "proposals are not in the order asked for")
+    require([row.number for row in rows] == [5, 1, 3, 5], "proposals are not in the order asked for")
     given = {"age": 0.1, "größe": -0.0}
-    _require(rows[1] == (1, 10.0, "ann", 2, 1, 1, False, (0.1, 1e-300), given), "a row is wrong")
-    _require(rows[2] == (3, 12.0, None, 0, 1, 2, True, (1 / 3, -2.5), None), "a row is wrong")
-    _require(store.proposals([]) == [], "no proposals are asked for, some come")
+    require(rows[1] == (1, 10.0, "ann", 2, 1, 1, False, (0.1, 1e-300), given), "a row is wrong")
+    require(rows[2] == (3, 12.0, None, 0, 1, 2, True, (1 / 3, -2.5), None), "a row is wrong")
+    require(store.proposals([]) == [], "no proposals are asked for, some come")
     for number in (0, 7, -1):
         _raises(UnknownProposalError, lambda: store.proposals([1, number]), f"proposal {number} is known")  # noqa: B023
     with store.exclusive() as writer:
-        _require(writer.known([]) == {}, "no units are asked for, some come")
+        require(writer.known([]) == {}, "no units are asked for, some come")
         units = ["bob", "ann", "eve", "dan", *(f"unit {index}" for index in range(40)), "ann"]
-        _require(writer.known(units) == {"bob": 2, "ann": 1, "dan": 4}, "units have other first proposals")
+        require(writer.known(units) == {"bob": 2, "ann": 1, "dan": 4}, "units have other first proposals")
 
 
 def _check_table(store: Store) -> None:
     _append(store, _history())
     table = list(store.table())
-    _require([outcome.proposal.number for outcome in table] == [1, 2, 3, 4, 5, 6], "the table lacks order")
+    require([outcome.proposal.number for outcome in table] == [1, 2, 3, 4, 5, 6], "the table lacks order")
     rows = [outcome.proposal for outcome in table]
-    _require(rows == store.proposals([1, 2, 3, 4, 5, 6]), "rows of the table differ from proposals")
-    _require(table[0].rewards == {"signup": 1.0, "revenue": (0.1 + 0.2) + 0.3}, "rewards are not summed")
-    _require(table[0].told == {"signup": 13.0, "revenue": 16.0}, "the last time of a reward is wrong")
-    _require((table[3].rewards, table[3].told) == ({}, {}), "a silent proposal has rewards")
+    require(rows == store.proposals([1, 2, 3, 4, 5, 6]), "rows of the table differ from proposals")
+    require(table[0].rewards == {"signup": 1.0, "revenue": (0.1 + 0.2) + 0.3}, "rewards are not summed")
+    require(table[0].told == {"signup": 13.0, "revenue": 16.0}, "the last time of a reward is wrong")
+    require((table[3].rewards, table[3].told) == ({}, {}), "a silent proposal has rewards")
 
 
 def _check_snapshots(store: Store) -> None:
@@ -159,18 +164,19 @@ def _check_snapshots(store: Store) -> None:
         writer.keep(2, {"first": True})
         writer.keep(5, state)
         _raises(InputError, lambda: writer.keep(99, {}), "a snapshot is of a state beyond the log")
-    _require(store.snapshot() == (5, state), "the newest snapshot is not what was kept")
+    require(store.snapshot() == (5, state), "the newest snapshot is not what was kept")
     with store.exclusive() as writer:
+        # Written again, as after a crash, and late, by a slow writer.
         writer.keep(5, {"again": 1})
         writer.keep(3, {"older": 1})
-    _require(store.snapshot() == (5, {"again": 1}), "an older snapshot hides a newer one")
+    require(store.snapshot() == (5, {"again": 1}), "an older snapshot hides a newer one")
 
 
 def _check_requests(store: Store) -> None:
     with store.exclusive() as writer:
-        _require(writer.recall("one") is None, "a request is remembered that never was")
+        require(writer.recall("one") is None, "a request is remembered that never was")
         writer.remember("one", 1.0, "π\n1")
-        _require(writer.recall("one") == "π\n1", "a request is not remembered in its block")
+        require(writer.recall("one") == "π\n1", "a request is not remembered in its block")
     try:
         with store.exclusive() as writer:
             writer.remember("two", 2.0, "2")
@@ -178,15 +184,13 @@ def _check_requests(store: Store) -> None:
     except ValueError:
         pass
     with store.exclusive() as writer:
-        _require(writer.recall("one") == "π\n1", "a request is not remembered as it was")
-        _require(writer.recall("two") is None, "an error left a request of its block behind")
+        require(writer.recall("one") == "π\n1", "a request is not remembered as it was")
+        require(writer.recall("two") is None, "an error left a request of its block behind")
         writer.remember("two", 2.0, "2")
         writer.forget(2.0)
-        _require(writer.recall("one") is None, "an old request is not forgotten")
+        require(writer.recall("one") is None, "an old request is not forgotten")
     with store.exclusive() as writer:
-        _require(
-            (writer.recall("one"), writer.recall("two")) == (None, "2"), "the wrong request is forgotten"
-        )
+        require((writer.recall("one"), writer.recall("two")) == (None, "2"), "the wrong request is forgotten")
 
 
 def _check_blocks(store: Store) -> None:
@@ -196,10 +200,11 @@ def _check_blocks(store: Store) -> None:
     _raises(ClosedError, writer.last, "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.append([]), "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.known(["ann"]), "a writer can be used after its block")
+    # Somebody reads slowly, or has lost interest: that must neither block writers nor outlive the store.
     unfinished = store.entries()
     next(unfinished)
     _append(store, [Noted(1.0, "tick", {})])
-    _require(len(list(store.entries())) == 2, "a generator holds up writers")
+    require(len(list(store.entries())) == 2, "a generator holds up writers")
     store.close()
     _raises(ClosedError, lambda: list(unfinished), "a generator reads on after the store is closed")
 
@@ -213,8 +218,9 @@ def _check_threads(store: Store) -> None:
                 with store.exclusive() as writer:
                     before = writer.last()
                     after = writer.append([Noted(0.0, "tick", {"by": name, "count": count})] * 2)
-                    _require(after == before + 2, "two threads write at once")
-                _require(len(list(store.entries(before))) >= 2, "a thread does not see what it wrote")
+                    require(after == before + 2, "two threads write at once")
+                require(len(list(store.entries(before))) >= 2, "a thread does not see what it wrote")
+        # A thread cannot raise in another: kept, and raised by the main one below.
         except BaseException as error:
             failures.append(error)
 
@@ -226,10 +232,10 @@ def _check_threads(store: Store) -> None:
     if failures:
         raise failures[0]
     found = [(seq, entry.data) for seq, entry in store.entries() if isinstance(entry, Noted)]
-    _require([seq for seq, _ in found] == list(range(1, 161)), "seq has gaps with several threads")
+    require([seq for seq, _ in found] == list(range(1, 161)), "seq has gaps with several threads")
     for name in range(4):
         counts = [data["count"] for _, data in found if data["by"] == name]
-        _require(counts == [count // 2 for count in range(40)], "entries of a thread are lost")
+        require(counts == [count // 2 for count in range(40)], "entries of a thread are lost")
 
 
 CHECKS = (
@@ -247,6 +253,7 @@ CHECKS = (
 
 def _history() -> list[Entry]:
     """Return a short log with everything in it that is hard to keep."""
+    # Thirds, quotes, a zero byte and whole numbers beyond 64 bits: what a column type might bend.
     ugly = {"number": 1, "probabilities": [1 / 3, 2 / 3], "text": 'π "quoted" \\ \n \x00', "big": 2**70}
     first = Asked(
         10.0, 1, 1, 1, _whole(2, 1), np.array([[0.1, 0.2], [1e-300, 5e-324]]), ("ann", "bob"), _mask(0, 0),
@@ -287,8 +294,8 @@ def _append(store: Store, entries: Sequence[Entry], keep: int | None = None) -> 
 
 def _same(found: Iterator[tuple[int, Entry]], wanted: Sequence[Entry], message: str, first: int = 1) -> None:
     pairs = list(found)
-    _require([seq for seq, _ in pairs] == list(range(first, first + len(wanted))), message)
-    _require([encoded(entry) for _, entry in pairs] == [encoded(entry) for entry in wanted], message)
+    require([seq for seq, _ in pairs] == list(range(first, first + len(wanted))), message)
+    require([encoded(entry) for _, entry in pairs] == [encoded(entry) for entry in wanted], message)
 
 
 def _raises(error: type[Exception], call: Callable[[], object], message: str) -> None:
@@ -297,8 +304,3 @@ def _raises(error: type[Exception], call: Callable[[], object], message: str) ->
     except error:
         return
     raise AssertionError(f"{message}; {error.__name__} should be raised")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)

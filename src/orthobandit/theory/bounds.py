@@ -16,7 +16,7 @@ from fractions import Fraction
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit.errors import ParameterError
 
-SMALLEST = 1e-150  # ε whose square is still a number
+LEAST_EPSILON = 1e-150  # ε whose square is still a number
 
 __all__ = [
     "adaptive_phase_rounds",
@@ -67,6 +67,7 @@ def error_bound(L: float, M: float, rounds: int, delta: float, dimension: int, *
     t = check_whole("rounds", rounds)
     d = check_whole("dimension", dimension)
     log_inverse = -math.log(check_fraction("delta", delta))
+    # Logarithms are summed, since t/δ and d/δ overflow for tiny δ.
     leading = math.sqrt(L * (math.log(t) + log_inverse) / t)
     lower_order = math.sqrt(L) * (M * (math.log(d) + log_inverse) / t) if L else 0.0
     return check_positive("C", C) * (leading + lower_order)
@@ -84,10 +85,13 @@ def error_rounds(
     >>> error_rounds(0.0753, 4.0, 9.0, delta=0.05, dimension=1)
     9992
     """
-    if check_positive("epsilon", epsilon) < SMALLEST:
-        raise ParameterError(f"epsilon={epsilon!r} must be at least {SMALLEST:g}: its square is in the bound")
+    if check_positive("epsilon", epsilon) < LEAST_EPSILON:
+        raise ParameterError(
+            f"epsilon={epsilon!r} must be at least {LEAST_EPSILON:g}: its square is in the bound"
+        )
     if not (math.isfinite(L) and math.isfinite(M)):
         return None
+    # The bound falls with t: double until it is below ε, then halve the bracket.
     high = 1
     while error_bound(L, M, high, delta, dimension, C=C) > epsilon:
         high *= 2
@@ -129,6 +133,7 @@ def pac_rounds(
     (307, 530)
     """
     log_inverse = -math.log(check_fraction("delta", delta))
+    # Fractions, since d²/ε² of a tiny ε overflows a double.
     size = _size(Fraction(check_positive("epsilon", epsilon)), log_inverse, dimension, count)
     return max(1, math.ceil(Fraction(check_positive("C", C)) * size))
 
@@ -153,6 +158,7 @@ def pac_epsilon(
         low, high = low / 2, low
     while True:
         middle = low + (high - low) / 2
+        # No number lies between the two ends any more.
         if not low < middle < high:
             return high
         if pac_rounds(middle, delta, dimension, count, C=C) <= t:
@@ -336,6 +342,7 @@ def gap_regret_bound(gap: float, delta: float, dimension: int, count: int, *, C:
     d = check_whole("dimension", dimension)
     K = check_whole("count", count)
     log_inverse = -math.log(check_fraction("delta", delta))
+    # ℓ runs to about log₂ 1/Δ; as a factor of 0 at Δ = 1 it would claim that learning is free.
     phases = _phase_log(1 / check_positive("gap", gap))
     factor = d / gap + float(d**1.5)
     return check_positive("C", C) * factor * (math.log(d * K) + log_inverse + phases) * phases

@@ -169,6 +169,7 @@ def explicit_error_bound(
     per_direction = math.log(6 * r) + log_inverse  # m
     per_contrast = math.log(6 * check_whole("contrasts", contrasts)) + log_inverse  # l
     gamma = math.sqrt(2 * M * per_direction / t) + 2 * M * per_direction / (3 * t)
+    # Step 1 of the notes needs ‖E‖ < 1, or (I + E) might have no inverse.
     if not (gamma < 1 and math.isfinite(L)):
         return math.inf
     variance = B**2 + sigma**2 * (1 + gamma)

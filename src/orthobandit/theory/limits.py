@@ -1,4 +1,4 @@
-"""Lower limits on the rounds and the regret that finding the best arm takes under any shift."""
+"""Lower limits on the rounds and the regret of every method that finds the best arm under any shift."""
 
 import math
 
@@ -12,7 +12,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.design import Design, contrast_design, earning_design
 from orthobandit.errors import ParameterError
 
-FREE = 1e-9  # what the best arm costs, as part of the smallest gap: next to nothing
+FREE = 1e-9  # what the best arm costs, as part of the smallest gap: the solver needs positive costs
 
 
 def identification_limit(
@@ -65,6 +65,7 @@ def identification_limit(
     others = np.flatnonzero(np.arange(len(arms)) != best)
     pairs = np.column_stack([np.full(len(others), best), others])
     design = contrast_design(arms, pairs, gaps[others] ** -2.0, gap)
+    # The design is optimal up to 1 + gap: divided by that, what is returned is below the true minimum.
     return level * _worst(arms, design, pairs, gaps) / (1.0 + gap)
 
 
@@ -91,6 +92,8 @@ def regret_limit(
     level = _level(delta, error, sigma)
     others = np.flatnonzero(np.arange(len(arms)) != best)
     pairs = np.column_stack([np.full(len(others), best), others])
+    # If the best arm cost nothing, the infimum would be reached only by playing it nearly always. With this
+    # cost the optimum is within about √FREE of it, far less than `gap`, by which the result is lowered.
     costs = np.maximum(gaps, FREE * gaps[others].min())
     design = earning_design(arms, pairs, gaps[others] ** -2.0, costs, gap)
     return level * float(design.probabilities @ gaps) * _worst(arms, design, pairs, gaps) / (1.0 + gap)

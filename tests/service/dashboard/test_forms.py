@@ -74,7 +74,8 @@ def test_a_form_of_its_own_is_taken(visitor):
 
 
 def test_forms_are_taken_nowhere_else(visitor):
-    answer = httpx.post(f"{visitor.http.base_url}/v1/experiments/page/pause", data={"a": "b"})
+    address = f"{visitor.http.base_url}/v1/experiments/page/pause"
+    answer = httpx.post(address, data={"a": "b"}, headers={"Authorization": f"Bearer {visitor.token}"})
     assert is_problem(answer, 415, "not-json")
 
 

@@ -154,6 +154,7 @@ def test_charts_show_few_arms_and_those_in_play_first():
     assert labels == ["0", "2", "3", "4", "5", "6", "7", "8"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_told_to_end_ends_its_streams_in_good_order(tmp_path):
     process, address = started(tmp_path / "all.db", "--no-auth")
     for _ in range(600):

@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from dashboard_samples import Visitor, in_words, visiting
+from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.service import Client, create_app
 from orthobandit.service.dashboard.access import LASTS, Sessions
+from orthobandit.service.dashboard.create_form import BLANK
 from orthobandit.service.http.auth import Token, Tokens
 from orthobandit.service.registry import Registry
 from service_samples import TWO, running, token_of
@@ -67,6 +69,7 @@ def test_a_session_ends_with_its_token_its_time_and_on_all_servers(where):
     registry = Registry(where)
     now = [1000.0]
     tokens, sessions = Tokens(registry), Sessions(registry, lambda: now[0])
+    tokens.make("admin")  # who stays
     token, _ = tokens.make("admin")
     other, _ = tokens.make("read")
     first, second = sessions.begin(token), sessions.begin(other)
@@ -74,9 +77,41 @@ def test_a_session_ends_with_its_token_its_time_and_on_all_servers(where):
     tokens.revoke(token.id)
     assert sessions.find(first) is None
     assert sessions.find(second).token.role == "read"
-    now[0] += LASTS
+    brief, _ = tokens.make("read", lasts=60.0)
+    third = sessions.begin(brief)
+    assert sessions.find(third).token == brief
+    now[0] = brief.until
+    assert sessions.find(third) is None
+    now[0] = 1000.0 + LASTS
     assert sessions.find(second) is None
     assert sessions.find(None) is sessions.find("x" * 1000) is None
+    registry.close()
+
+
+def test_those_who_see_some_experiments_see_no_others(where):
+    registry = Registry(where)
+    for key in ("page", "shop-a"):
+        registry.create(key, ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
+    _, text = Tokens(registry).make("admin", experiments=["shop-*"])
+    registry.close()
+    with visiting(where, role=None) as visitor:
+        visitor.log_in(text)
+        listed = visitor.get("").text
+        assert "shop-a" in listed
+        assert "/dashboard/experiments/page" not in listed
+        assert visitor.get("/experiments/shop-a").status_code == 200
+        for part in ("", "/charts", "/events", "/trail", "/report.json", "/data.csv", "/stop"):
+            assert visitor.get(f"/experiments/page{part}").status_code == 403
+        visitor.get("/experiments/shop-a")
+        assert visitor.post("/experiments/page/pause").status_code == 403
+        assert visitor.post("/experiments/shop-a/pause").status_code == 200
+        visitor.get("/new")
+        fields = BLANK | {"key": "other", "arms": "a\nb", "do": "begin"}
+        assert visitor.post("/new", **fields).status_code == 403
+        visitor.get("/new")
+        assert visitor.post("/new", **fields | {"key": "shop-b"}).status_code == 200
+    registry = Registry(where)
+    assert registry.page(9) == ["page", "shop-a", "shop-b"]
     registry.close()
 
 

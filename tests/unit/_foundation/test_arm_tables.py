@@ -177,7 +177,7 @@ def test_parquet_with_a_column_name_twice(tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = parquet(tmp_path / "a.parquet", {"x": [1.0]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = "Parquet needs pyarrow; install it with `pip install 'orthobandit[parquet]'`"
+    message = "Parquet needs pyarrow; install it with `pip install '.[parquet]'` in orthobandit's folder"
     with pytest.raises(MissingExtraError, match=re.escape(message)):
         ArmSet.read(path)
 

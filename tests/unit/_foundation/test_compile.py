@@ -1,7 +1,10 @@
 """Machine code that is kept on disk is used as long as nothing it was made of has changed."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 INNER = """
 from orthobandit._foundation.compile import compiled
@@ -34,6 +37,8 @@ print(outer(Pair(1.0, 3.0)), sum(outer.stats.cache_hits.values()))
 
 BEGUN = """
 import sys
+
+import pytest
 import time
 from pathlib import Path
 
@@ -67,6 +72,7 @@ def called(folder):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_code_is_made_anew_when_what_it_calls_or_what_it_takes_has_changed(tmp_path):
     (tmp_path / "inner.py").write_text(INNER.format(step=1.0))
     (tmp_path / "pairs.py").write_text(PAIR)
@@ -109,3 +115,20 @@ def test_code_that_cannot_be_compiled_blocks_nobody(tmp_path):
     assert done.returncode == 0, done.stderr
     # The first lock is free although compiling failed; the second is taken, and waiting has an end.
     assert done.stdout.split() == ["True", "False"]
+
+
+def test_code_runs_without_the_compiler_for_debuggers_and_profilers():
+    code = (
+        "from orthobandit._foundation.compile import compiled, compiled_for\n"
+        "twice = compiled(lambda x: 2.0 * x)\n"
+        "call = compiled_for(compiled(lambda x, f: f(x)), [1.0], [(1.0, [1.0])])\n"
+        "print(call(3.0, twice))\n"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert done.stdout == "6.0\n"

@@ -117,7 +117,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         MissingExtraError,
-        match=r"Parquet needs pyarrow; install it with `pip install 'orthobandit\[parquet\]'`",
+        match=r"Parquet needs pyarrow; install it with `pip install '\.\[parquet\]'`",
     ):
         optional_package("pyarrow", "parquet", "Parquet")
 

@@ -15,8 +15,7 @@ from tests.unit.simulation.toys import FixedPolicy
 from orthobandit._foundation import fingerprint as _fingerprints
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import Gaussian, PushLeader
-from orthobandit.simulation.resume import job_fingerprint
-from orthobandit.simulation.runner import Job
+from orthobandit.simulation.runner import Job, job_fingerprint
 
 
 @dataclass(frozen=True)

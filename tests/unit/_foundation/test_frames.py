@@ -113,7 +113,7 @@ def test_an_unknown_table_or_library_is_refused(run):
 
 def test_a_library_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    with pytest.raises(MissingExtraError, match=r"a frame of polars needs polars.*orthobandit\[frames\]"):
+    with pytest.raises(MissingExtraError, match=r"a frame of polars needs polars.*\.\[frames\]"):
         frame_of({"a": [1]}, "polars")
 
 

@@ -8,7 +8,7 @@ from tests.unit.logs.found import everything, found
 
 import orthobandit.logs
 from orthobandit.cli import main
-from orthobandit.cli._log_values import cap, duration, guardrail, probabilities, ratio, split
+from orthobandit.cli.analyse import cap, duration, guardrail, probabilities, ratio, split
 from orthobandit.errors import OutputError, ParameterError
 from orthobandit.logs.question import Guardrail, Question, Ratio
 from orthobandit.logs.results import Analysis

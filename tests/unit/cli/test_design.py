@@ -3,7 +3,9 @@ import json
 
 import pytest
 
+from orthobandit import ArmSet
 from orthobandit.cli import main
+from orthobandit.simulation import rounds_to_plan
 
 ARMS = "page,price,colour\nplain,0,0\nbold,1,0\nsale,0,1\nboth,1,1\n"
 
@@ -32,9 +34,26 @@ def test_one_number_of_rounds_to_plan_with_and_its_spread(table, capsys):
     assert main(["design", str(table), *wanted, "--json"]) == 0
     rounds = json.loads(capsys.readouterr().out)["rounds"]
     assert 40 < rounds["least"] <= rounds["median"] <= rounds["most"] < 1000
-    assert "for ε = 0.5, δ = 0.05 and rewards of s.d. 0.5" in shown
+    assert "to identify with ε = 0.5, δ = 0.05 and rewards of s.d. 0.5" in shown
+    assert "one run in 5 takes longer still" in shown
     assert f"  {rounds['median']:,}   (median of 4 runs, {rounds['least']:,} to {rounds['most']:,})" in shown
     assert "Corollary 5" not in shown
+
+
+def test_rounds_are_planned_for_the_goal_that_is_asked_for(table, capsys):
+    wanted = ["--epsilon", "0.8", "--sigma", "0.5", "--runs", "2"]
+    found = {}
+    for goal in ("identify", "earn"):
+        assert main(["design", str(table), *wanted, "--goal", goal, "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert report["goal"] == goal
+        found[goal] = report["rounds"]
+    needed = rounds_to_plan(ArmSet.read(table), epsilon=0.8, sigma=0.5, runs=2, goal="earn")
+    assert found["earn"] | {"least": int(needed.min()), "most": int(needed.max())} == found["earn"]
+    assert found["earn"] != found["identify"]
+    with pytest.raises(SystemExit):
+        main(["design", str(table), "--goal", "win"])
+    assert "--goal" in capsys.readouterr().err
 
 
 def test_rounds_that_were_given_up_are_not_invented(table, capsys, monkeypatch):

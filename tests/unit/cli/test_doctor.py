@@ -29,7 +29,10 @@ def test_an_extra_that_is_missing_is_a_note_with_the_remedy(capsys, monkeypatch)
     monkeypatch.setitem(doctor.EXTRAS, "plots", (("no_such_module",), "plots"))
     code, found = look(capsys)
     assert code == 0
-    assert found["extra plots"] == ("note", "not there: plots; pip install 'orthobandit[plots]'")
+    assert found["extra plots"] == (
+        "note",
+        "not there: plots; pip install '.[plots]' in orthobandit's folder",
+    )
 
 
 def test_wrong_numbers_are_a_problem(capsys, monkeypatch):

@@ -77,4 +77,6 @@ def test_the_files_are_the_same_each_time(begun, tmp_path):
 def test_what_the_commands_need_besides_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("orthobandit.cli.study.EXTRAS", {"logs": "no_such_module", "parquet": "pyarrow"})
     assert main(["init", str(tmp_path / "a")]) == 0
-    assert capsys.readouterr().out.endswith("\nsome of them need more: pip install 'orthobandit[logs]'\n")
+    assert capsys.readouterr().out.endswith(
+        "\nsome of them need more: pip install '.[logs]' in orthobandit's folder\n"
+    )

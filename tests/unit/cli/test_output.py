@@ -200,6 +200,7 @@ def has_members(group):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
 def test_a_study_that_is_ended_leaves_no_workers(tmp_path, end):

@@ -78,6 +78,8 @@ def test_the_time_left_counts_down_between_reports(clock):
     clock[0] += 50
     assert left.left() == pytest.approx(850)
     clock[0] += 5000
+    assert left.left() is None  # it was misjudged: "0:00:00 left" would be wrong
+    left.update(100, 100)
     assert left.left() == 0
 
 

@@ -118,6 +118,7 @@ def test_wrong_input_is_named_and_exits_with_2(tmp_path, capsys, arguments, said
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_the_same_command_goes_on(spec, tmp_path):
     spec.write_text(SPEC.replace("replications = 4", "replications = 400\nbatch = 1"))
     cells = tmp_path / "out" / "cells"

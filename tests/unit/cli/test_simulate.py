@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -149,7 +150,7 @@ def test_resume_keeps_parts_and_changes_nothing(capsys, tmp_path):
         ),
         (["--horizon", "1e23", "--policy", "bose"], "must be a whole number of at most 4.61e+18"),
         (["--replications", "1e30"], "must be a whole number of at most 4.29e+09"),
-        (["--jobs", "5000"], "--jobs 5000 must be a whole number of at most 1.02e+03"),
+        (["--jobs", "5000"], "--jobs 5000 must be a whole number of at most 1,024"),
         (["--instance-seed", "-1"], "--instance-seed -1 must be a whole number of at least 0"),
         (["--policy", "sbe:delta=2"], "--policy sbe:delta=2: delta=2 must lie strictly between 0 and 1"),
         (["--policy", "sbe:foo=1"], "policy 'sbe' has no setting 'foo'; the names are C2, C3, delta"),
@@ -221,13 +222,22 @@ def test_a_terminal_sees_a_bar(capsys, monkeypatch):
     assert "100%" in drawn
 
 
+def test_what_would_take_for_ever_is_refused_with_the_time_it_would_take(capsys):
+    arguments = ["simulate", "--policy", "linucb", "--horizon", "1e15", "--replications", "2"]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"with 2 replications would take linucb about [\d,]+ years; lower one of them", said)
+    # Phases that double are few, however many rounds there are.
+    assert main(["simulate", "--policy", "sbe", "--horizon", "1e15", "--replications", "2"]) == 0
+
+
 SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path):
     parts = tmp_path / "parts"
-    arguments = ["simulate", "--shift", "push-leader", "--horizon", "3000000", "--replications", "40"]
+    arguments = ["simulate", "--shift", "push-leader", "--horizon", "300000", "--replications", "4000"]
     arguments += ["--gap", "0.001", "--resume", str(parts)]
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", SCRIPT, *arguments], stderr=subprocess.PIPE, env=os.environ
@@ -240,5 +250,5 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path):
     assert said == "stopped on the way; run the same command again to go on\ninterrupted\n"
     kept = [RunResult.read(path) for path in parts.glob("*/part-*.json")]
     done = RunResult.merge(kept)
-    assert 0 < done.replications.size < 40
+    assert 0 < done.replications.size < 4000
     assert not list(Path(parts).glob("*/.part*"))

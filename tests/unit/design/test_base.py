@@ -9,7 +9,7 @@ from orthobandit import ArmSet
 from orthobandit.design import (
     Design,
     _contrast_solver,
-    _solver,
+    _d_optimal,
     anchor_design,
     centred_design,
     contrast_design,
@@ -144,7 +144,7 @@ def test_a_start_must_be_of_as_many_arms():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_tolerance_out_of_reach_raises(solver, monkeypatch):
-    module = _contrast_solver if solver is contrast_design else _solver
+    module = _contrast_solver if solver is contrast_design else _d_optimal
     monkeypatch.setattr(module, "PASSES", 1)
     with pytest.raises(DesignError, match=r"reached a gap of .* in 1 passes; 1.00e-08 was asked") as caught:
         solver(ArmSet(RANDOM), gap=1e-8)

@@ -10,7 +10,7 @@ import pytest
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError, StorageError
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.commit.group_commit import SharedLedger
 
 ARMS = ArmSet.one_hot(3)
 
@@ -185,7 +185,7 @@ def test_a_thread_that_is_interrupted_holds_up_nobody(live):
     begun.wait(10)
     second = threading.Thread(target=interrupted)
     second.start()
-    while not live._shared._jobs:
+    while not live._shared.queue:
         time.sleep(0.001)
     identity = ctypes.c_ulong(second.ident)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(KeyboardInterrupt))

@@ -1,5 +1,6 @@
 """Ask and tell: order of draws, units, availability, metrics, status, bad input."""
 
+import csv
 import json
 import threading
 from dataclasses import replace
@@ -16,7 +17,7 @@ from orthobandit.errors import (
     UnknownProposalError,
 )
 from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegression
-from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.draw.audit import audited, replayed
 from orthobandit.experiment.ledger.entries import Asked
 from orthobandit.experiment.settings import Settings
@@ -598,7 +599,7 @@ def test_requests_that_wait_share_one_commit(make, monkeypatch):
         if not sizes:  # while the first is at work, five more come
             for thread in waiting:
                 thread.start()
-            while len(self._jobs) < 5:
+            while len(self.queue) < 5:
                 threading.Event().wait(0.001)
         sizes.append(len(jobs))
         commit(self, jobs)
@@ -634,6 +635,22 @@ def test_export_has_a_row_a_proposal(make, clock, tmp_path):
     assert "ann" in first
     assert second.endswith(",")
     assert [line.split(",")[7] for line in (first, second)] == ["True", "False"]
+
+
+def test_an_export_has_no_formulas_for_spreadsheets(clock, tmp_path):
+    arms = ArmSet.one_hot(4, ["=1+1", "-5 %", "@x", "+2"])
+    experiment = Experiment.memory(arms, rewards=(-1, 1), objective="+gain", clock=clock)
+    shown = [experiment.ask(unit=unit) for unit in ("=cmd|' /C calc'!A0", "\tx", "ann")]
+    experiment.tell(shown[0].id, -0.5)
+    experiment.export(tmp_path / "log.csv")
+    experiment.export(tmp_path / "raw.csv", raw=True)
+    header, *rows = csv.reader((tmp_path / "log.csv").read_text().splitlines())
+    raw_header, *raw_rows = csv.reader((tmp_path / "raw.csv").read_text().splitlines())
+    assert (header[-1], raw_header[-1]) == ("'+gain", "+gain")
+    assert [row[2] for row in rows] == ["'=cmd|' /C calc'!A0", "'\tx", "ann"]
+    assert [row[2] for row in raw_rows] == ["=cmd|' /C calc'!A0", "\tx", "ann"]
+    assert all(row[3] == f"'{raw[3]}" for row, raw in zip(rows, raw_rows, strict=True))
+    assert [row[-1] for row in rows] == ["-0.5", "", ""]  # numbers are no formulas
 
 
 def test_an_export_says_that_a_window_has_settled_what_was_silent(make, clock, tmp_path):

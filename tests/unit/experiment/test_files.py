@@ -21,7 +21,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.estimate import OnlineRegression
-from orthobandit.experiment.commit import shared_ledger as module
+from orthobandit.experiment.commit import group_commit as module
 from orthobandit.experiment.ledger.entries import Noted
 
 from .conftest import played
@@ -51,7 +51,7 @@ def test_an_experiment_goes_on_without_a_snapshot_as_with_one(path, clock, monke
     monkeypatch.setattr(module, "SNAPSHOT", 50)
     experiment = Experiment.create(path, ARMS, POLICY, window=30, clock=clock)
     played(experiment, clock, 150, [0.3, 0.4, 0.5], np.random.default_rng(2), delay=20.0)
-    experiment._shared._keeping.join()
+    experiment._shared.queue.call(lambda: experiment._shared._keeping).join()
     seq, _ = experiment._store.snapshot()
     assert seq >= 50
     state = experiment._now().to_json()
@@ -180,9 +180,11 @@ def test_another_policy_on_the_same_file_is_refused(path):
 
 
 def test_a_file_that_is_there_or_not_there_is_named(path):
-    with pytest.raises(UnknownExperimentError, match="has no experiment 'experiment'"):
+    with pytest.raises(UnknownExperimentError, match=r"signup\.db does not exist; make it with"):
         Experiment.open(path)
     Experiment.create(path, ARMS, POLICY).close()
+    with pytest.raises(UnknownExperimentError, match="has no experiment 'other'"):
+        Experiment.open(path, name="other")
     with pytest.raises(ExperimentExistsError, match="open it, or choose another name"):
         Experiment.create(path, ARMS, POLICY)
     Experiment.create(path, ARMS, POLICY, name="second").close()

@@ -70,3 +70,41 @@ def test_a_reward_whose_square_may_overflow_is_refused(make, reward):
 def test_a_window_that_leaves_no_time_is_refused(make, window):
     with pytest.raises(ParameterError, match="must be seconds, more than 0"):
         make(window=window)
+
+
+def test_a_unit_as_long_as_a_document_is_refused(make):
+    experiment = make()
+    with pytest.raises(ParameterError, match=r"unit='xxxxxxxxxxxxxxxxxxxx'… has 1,000,000 characters"):
+        experiment.ask(unit="x" * 1_000_000)
+    with pytest.raises(ParameterError, match="use a short name, or a hash of it"):
+        experiment.ask_many(units=["short", "x" * 1025])
+    assert experiment.ask(unit="x" * 1024).id == 1
+
+
+def test_what_silence_means_is_not_said_without_a_window(make):
+    with pytest.raises(ParameterError, match="silence='missing' has no effect without `window`"):
+        make(silence="missing")
+    make(silence="missing", window="1d")
+    make(silence="missing", metrics=[Metric("other")])  # which may be missing when the reward is told
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("none.db", "none.db does not exist; make it with Experiment.create, or check the path"),
+        ("mysql://somewhere/else", "kept in a file or in PostgreSQL, not in mysql"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_with_its_remedy(tmp_path, monkeypatch, where, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ExperimentError, ParameterError), match=message):
+        Experiment.open(where)
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_clock_of_whole_numbers_can_be_replayed():
+    seconds = iter(range(100, 1000))
+    experiment = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1), clock=lambda: next(seconds))
+    for _ in range(5):
+        experiment.tell(experiment.ask().id, 1.0)
+    assert experiment.replay().is_equal

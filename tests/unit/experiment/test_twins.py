@@ -3,12 +3,13 @@
 import asyncio
 import inspect
 
+import numpy as np
 import pytest
 
 from blocking import Maker
 from experiment_samples import Clock
 from orthobandit import ArmSet, Experiment, Metric
-from orthobandit.errors import ClosedError, ConflictError, ParameterError, UnknownProposalError
+from orthobandit.errors import ClosedError, ConflictError, ParameterError, RewardError, UnknownProposalError
 from orthobandit.experiment import AsyncExperiment
 
 ARMS = ArmSet.one_hot(3, ["a", "b", "c"])
@@ -48,6 +49,27 @@ def test_proposals_are_asked_for_one_by_one_or_together(live):
     assert [two.id for two in live.ask_many(2)] == [2, 3]
     assert [two.id for two in live.ask_many(units=["ann", "bob"])] == [1, 4]
     assert live.ask(available=["b"]).label == "b"
+
+
+@pytest.mark.parametrize("ids", [[], (), np.zeros(0), np.zeros(0, dtype=np.int64)], ids=repr)
+@pytest.mark.parametrize("rewards", [[], {"x": []}, {"reward": np.zeros(0), "x": []}], ids=repr)
+def test_an_empty_batch_of_rewards_changes_nothing(live, ids, rewards):
+    live.ask_many(2)
+    before = live.report()
+    assert live.tell_many(ids, rewards) is None
+    assert live.report() == before
+
+
+def test_an_empty_batch_is_checked_like_any_other(live):
+    live.ask()
+    with pytest.raises(RewardError, match="'y' is not a metric"):
+        live.tell_many([], {"y": []})
+    with pytest.raises(RewardError, match="1 values for 0 proposals"):
+        live.tell_many([], [1.0])
+    with pytest.raises(RewardError, match="0 values for 1 proposals"):
+        live.tell_many([1], [])
+    with pytest.raises(ParameterError, match="must be numbers of proposals"):
+        live.tell_many([[]], [])
 
 
 def test_rewards_are_told_and_reported(live):

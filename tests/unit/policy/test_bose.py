@@ -1,6 +1,7 @@
 """BOSE: filter, distribution and constants against a slow and obvious computation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,7 +122,34 @@ def test_a_sole_survivor_is_played_and_nothing_is_learnt_from_it(tell):
 def test_claims_only_with_the_theoretical_constants():
     tuned, theory = BOSE(horizon=10), BOSE(horizon=10, constants="theory", delta=0.2)
     assert tuned.decide(tuned.start(ARMS)).certainty == 0.0
-    assert theory.decide(theory.start(ARMS)).certainty == 0.8
+    # The constants are for ‖x‖, ‖θ‖, |ν| ≤ 1, which no data shows.
+    undeclared = theory.decide(theory.start(ARMS))
+    assert (undeclared.certainty, undeclared.mode) == (
+        0.0,
+        "none (bounds of θ and the shift are not declared)",
+    )
+    declared = replace(theory, theta_bound=1.0, shift_bound=2.0, noise=0.5)
+    claimed = declared.decide(declared.start(ARMS))
+    assert claimed.certainty == 0.8
+    assert "‖θ‖ ≤ 1, |ν| ≤ 2, noise 0.5-sub-Gaussian" in claimed.mode
+    bounded_but_tuned = replace(tuned, theta_bound=1.0, shift_bound=2.0)
+    assert bounded_but_tuned.decide(bounded_but_tuned.start(ARMS)).certainty == 0.0
+
+
+def test_nothing_is_claimed_beyond_the_horizon_of_the_constants(tell):
+    policy = BOSE(horizon=1, constants="theory", theta_bound=1.0, shift_bound=1.0)
+    state = tell(policy, policy.start(ArmSet.one_hot(2)), 1, 0.5)
+    assert policy.decide(state).certainty == 0.95
+    decision = policy.decide(tell(policy, state, 0, 0.5))
+    assert (decision.certainty, decision.mode) == (0.0, "none (played beyond the horizon of the constants)")
+
+
+def test_declared_bounds_put_the_constants_into_the_units_of_the_data():
+    plain, arms = BOSE(horizon=100, delta=0.1), ArmSet([[3.0, 4.0], [0.0, 1.0]])
+    declared = replace(plain, theta_bound=2.0, shift_bound=7.0, noise=3.0)
+    # The longest feature is 5; rewards are divided by the largest of 5·2, 7 and 3.
+    assert declared.regression_ridge(arms) == pytest.approx(25.0 * plain.regression_ridge(arms))
+    assert declared.filter_width(arms) == pytest.approx(10.0 * plain.filter_width(arms))
 
 
 def test_a_shift_of_the_features_changes_nothing(played):
@@ -154,6 +182,8 @@ def test_an_unsolved_plan_is_an_error():
         ({"horizon": 10, "ridge": -1.0}, "ridge=-1.0"),
         ({"horizon": 10, "constants": "theroy"}, "did you mean 'theory'"),
         ({"horizon": 10, "constants": "theory", "scale": 2.0}, "scale=2"),
+        ({"horizon": 10, "theta_bound": 1.0}, "declare both bounds or neither"),
+        ({"horizon": 10, "noise": 2.0}, "noise=2 has no effect without"),
         ({"horizon": 10, "distribution": "unifrom"}, "did you mean 'uniform'"),
     ],
 )

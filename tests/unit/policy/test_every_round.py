@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 
@@ -37,7 +36,6 @@ POLICIES = {
 }
 
 
-@numba.njit
 def drive(plan_into, observe, settings, packed, positions, noise, plans):
     """Play all rounds of all replications, one replication after another."""
     for i in range(packed.rounds.size):

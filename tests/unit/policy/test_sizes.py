@@ -18,7 +18,7 @@ from orthobandit.policy import (
     StratifiedMeans,
     UniformAllocation,
 )
-from orthobandit.policy._design_rules import pairs_of
+from orthobandit.policy._phases import pairs_of
 
 ARMS = ArmSet(np.linspace(0.0, 1.0, 1_000_000)[:, np.newaxis])
 SQUARES = {

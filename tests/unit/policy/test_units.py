@@ -7,6 +7,7 @@ import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Environment, FixedBudget, SubGaussian, simulate
 from orthobandit.estimate import AutoRegression, ExponentialMean, NoBaseline, RunningMean, SeasonalRegression
+from orthobandit.policy import BOSE, POLICIES, named_policy, policy_settings
 from orthobandit.simulation import Constant, Gaussian, Sine
 from orthobandit.simulation.instances import near_degenerate
 from orthobandit.simulation.noise import Clipped
@@ -92,3 +93,68 @@ def test_a_range_asks_for_the_exact_mode():
     assert AnytimeElimination(rewards=(0, 1)).confidence == Bounded(0.0, 1.0)
     assert AnytimeElimination().confidence.name == "asymptotic"
     assert AnytimeElimination(rewards=(0, 1), confidence=Bounded(0.0, 1.0)).confidence == Bounded(0.0, 1.0)
+
+
+# Every policy of the catalogue as a function of the units of features and rewards, which are told to those
+# that ask. A name that is missing here fails the test below.
+CLAIMING = ("anytime", "sbe", "explore", "bose", "farthest-pair", "stratified")
+SETTINGS = {
+    "explore": {"rounds": 300},
+    "fixed-budget": {"budget": 600},
+    "bose": {"horizon": 600, "constants": "theory"},
+    "farthest-pair": {"horizon": 600, "constants": "theory"},
+    "semiparametric-ts": {"horizon": 600},
+    "one-shot": {"gap": 0.4},
+    "stratified": {"epoch": 100},
+    "p1-rage": {"budget": 600},
+    "sbe": {"schedule": "theory", "C2": 96.0},
+}
+
+
+def claims_in_units(name, feature, reward, **settings):
+    """Return certainty, and the claims if there is any, of a world in other units played with one seed."""
+    policy = named_policy(name, **SETTINGS.get(name, {}) | settings)
+    arms = ArmSet(feature * np.array([[1.0], [-1.0], [0.9]]))
+    world = Environment(arms, [reward / feature], Sine(reward, reward), Gaussian(0.25 * reward))
+    result = simulate(policy, world, horizon=600, replications=4, seed=8, checkpoints=[600])
+    decision = result.decision
+    if decision.certainty == 0.0:
+        assert np.all(np.isinf(decision.epsilon)), "an ε is a claim"
+        return 0.0, None
+    epsilon = (decision.epsilon / reward).tolist()
+    return decision.certainty, (decision.active.tolist(), decision.declared.tolist(), epsilon)
+
+
+@pytest.mark.parametrize(("feature", "reward"), [(2.0**-5, 1.0), (2.0**5, 2.0**6)])
+@pytest.mark.parametrize("name", POLICIES)
+def test_units_change_no_claim_of_any_policy_or_it_asks(name, feature, reward):
+    told = ("theta_bound", "shift_bound", "noise")
+    asks = set(told) <= set(policy_settings(name))
+    # Without units: a policy that asks claims nothing, the others claim the same.
+    plain = claims_in_units(name, 1.0, 1.0)
+    assert claims_in_units(name, feature, reward) == plain
+    if asks:
+        assert plain == (0.0, None)
+        one = claims_in_units(name, 1.0, 1.0, theta_bound=1.0, shift_bound=2.0, noise=0.25)
+        bounds = {"theta_bound": reward / feature, "shift_bound": 2.0 * reward, "noise": 0.25 * reward}
+        assert claims_in_units(name, feature, reward, **bounds) == one
+        plain = one
+    assert (plain[0] > 0) == (name in CLAIMING)
+
+
+def test_declared_units_let_bose_drop_an_arm_at_the_same_round():
+    found = []
+    for feature, reward in ((1.0, 1.0), (2.0**-5, 1.0), (2.0**5, 2.0**6)):
+        policy = BOSE(
+            horizon=6000,
+            constants="theory",
+            theta_bound=reward / feature,
+            shift_bound=reward,
+            noise=0.25 * reward,
+        )
+        arms = ArmSet(feature * np.array([[1.0], [-1.0]]))
+        world = Environment(arms, [reward / feature], Sine(0.0, reward), Gaussian(0.25 * reward))
+        result = simulate(policy, world, horizon=6000, replications=2, seed=8, checkpoints=[6000])
+        found.append((result.stop_times.tolist(), result.decision.declared.tolist()))
+    assert found[0][1] == [0, 0]
+    assert found[1] == found[2] == found[0]

@@ -115,6 +115,7 @@ def test_errors_of_means_are_over_arm_sets_and_not_over_runs():
     assert (again[2:4], again[-1]) == (["1,000", "100"], "4")
 
 
+@pytest.mark.slow
 def test_small_forms_are_built_and_derived_again(tmp_path):
     modes = {"asymptotic": COVERAGE.modes["asymptotic"]}
     sections = [

@@ -69,5 +69,5 @@ def _folders(base):
 
 def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'orthobandit\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
         blank_figure()

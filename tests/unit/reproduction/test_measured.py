@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from orthobandit.reproduction.sections import Measured, Verdict, tally
-from orthobandit.reproduction.sections.measured import LEVEL, Fit
+from orthobandit.reproduction.sections.base import LEVEL, Fit
 
 
 def kind(measured, relation="≤", bound=1.0):

@@ -72,6 +72,7 @@ def report(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_whatever_the_jobs(report, tmp_path):
     build([Small()], tmp_path, Scope(seed=3), jobs=2)
     assert contents(report) == contents(tmp_path)
@@ -180,6 +181,7 @@ def test_redo_commands_write_to_folders_of_their_own(report):
     )
 
 
+@pytest.mark.slow
 def test_a_part_does_not_replace_the_whole(tmp_path):
     both = [Small(), replace(Small(), name="other")]
     build(both, tmp_path, Scope(seed=3))

@@ -8,13 +8,12 @@ import pytest
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.sections import Scope
 from orthobandit.reproduction.sections import survivors as survivors_section
-from orthobandit.reproduction.sections.measured import PARTS, schedule_exponent, schedule_worst
-from orthobandit.reproduction.sections.scaling import MARGIN
+from orthobandit.reproduction.sections.scaling import MARGIN, PARTS, schedule_exponent, schedule_worst
+from orthobandit.reproduction.tasks import track_floor, track_moments, track_survivors
 from orthobandit.simulation import exact_gap
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import run_cells
 from orthobandit.study.tables import join
-from orthobandit.study.tasks import track_floor, track_moments, track_survivors
 from orthobandit.theory import theory_phase_rounds
 
 GAPS, MANY, SURVIVORS, PRECISION, SCALING = (
@@ -93,7 +92,7 @@ def test_survivors_keep_within_what_is_claimed():
 
 def test_survivors_that_are_too_bad_are_noticed(monkeypatch):
     # A policy that drops nothing keeps an arm that is worse by 1 through all phases.
-    monkeypatch.setattr("orthobandit.study.tasks.SBE", keep_all)
+    monkeypatch.setattr("orthobandit.reproduction.tasks.SBE", keep_all)
     found = play([0.0, 1.0])
     assert min(found["excess"]) == pytest.approx(2.0 ** found["phases"][0] / 2)
 

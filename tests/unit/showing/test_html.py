@@ -51,7 +51,7 @@ def test_a_name_that_a_template_lacks_is_an_error():
 
 def test_without_jinja_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingExtraError, match=r"a page needs jinja2.*pip install 'orthobandit\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"a page needs jinja2.*pip install '\.\[plots\]'"):
         make_environment("orthobandit.showing")
 
 

@@ -69,6 +69,8 @@ def test_description_is_plain():
         ((ArmSet([[1e150], [0.0]]), [1e200]), "not finite"),
         ((ArmSet.one_hot(2), [0.0, 1.0], "sine"), "shift='sine'"),
         ((ArmSet.one_hot(2), [0.0, 1.0], Sine(), 1.0), "noise=1.0"),
+        ((ArmSet.one_hot(2), [0.2, 1.5], None, Bernoulli()), r"a mean in \[0, 1\]; that of arm 1 is 1.5"),
+        ((ArmSet.one_hot(2), [0.2, 0.5], Constant(-0.3), Bernoulli()), "that of arm 0 is -0.1"),
     ],
 )
 def test_bad_environments_are_refused(arguments, message):

@@ -11,6 +11,7 @@ GOALS = ("identify", "earn")
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
 
+@pytest.mark.slow
 def test_twice_the_noise_takes_about_four_times_the_rounds():
     easy = np.median(rounds_to_plan(ARMS, epsilon=0.4, runs=12))
     assert 2.5 < np.median(rounds_to_plan(ARMS, epsilon=0.4, sigma=2.0, runs=12)) / easy < 6.5
@@ -22,6 +23,7 @@ def test_half_the_error_takes_as_many_rounds_as_twice_the_noise():
     assert half.tolist() == twice.tolist()
 
 
+@pytest.mark.slow
 def test_more_arms_take_more_rounds():
     few, many = (np.median(rounds_to_plan(ArmSet.one_hot(k), epsilon=0.5, runs=8)) for k in (2, 8))
     assert many > 2 * few

@@ -82,7 +82,7 @@ def test_a_damaged_part_is_computed_again_and_said_so(tmp_path, damage):
     assert run(resume=tmp_path).equals(run())  # and now without a warning
 
 
-@pytest.mark.parametrize("shift", [Sine(), PushLeader()], ids=repr)
+@pytest.mark.parametrize("shift", [Sine(), pytest.param(PushLeader(), marks=pytest.mark.slow)], ids=repr)
 def test_processes_change_nothing(shift):
     run = partial(simulate, DropWorst(), ENVIRONMENT.moved(shift), replications=5, **SETTINGS)
     assert run(jobs=2).equals(run())
@@ -188,6 +188,7 @@ def _wait_for_the_end_of(group):
     return not _has_members(group)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
 def test_workers_end_with_their_parent_however_it_ends(tmp_path, end):
@@ -198,6 +199,7 @@ def test_workers_end_with_their_parent_however_it_ends(tmp_path, end):
     assert _wait_for_the_end_of(process.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_ends_the_workers_and_leaves_the_parts(tmp_path):
     process = _started(tmp_path)

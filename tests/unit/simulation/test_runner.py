@@ -224,3 +224,8 @@ def test_many_arms_with_small_support_stay_cheap():
     result = simulate(FixedPolicy(chosen), environment, checkpoints=[500], **SETTINGS)
     low, high = sorted(environment.gaps[[7, 400]] * 500)
     assert np.all((result.regret >= low - 1e-9) & (result.regret <= high + 1e-9))
+
+
+def test_a_class_is_not_taken_for_a_policy():
+    with pytest.raises(ParameterError, match=r"policy=FixedPolicy is a class; pass an object of it"):
+        simulate(FixedPolicy, one_hot([0.0, 1.0]), horizon=4, replications=1, seed=0)

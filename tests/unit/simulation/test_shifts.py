@@ -18,7 +18,7 @@ from orthobandit.simulation import (
     Trend,
     named_shift,
 )
-from orthobandit.simulation.paths import CHUNK
+from orthobandit.simulation.shifts import CHUNK
 
 OBLIVIOUS = [shift for shift in (make() for make in SHIFTS.values()) if isinstance(shift, Oblivious)]
 

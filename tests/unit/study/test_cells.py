@@ -74,10 +74,10 @@ def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: sources.append(path) or read(path))
     package_code.cache_clear()
-    package_code("orthobandit.study.tasks")
+    package_code("orthobandit.reproduction.tasks")
     names = {path.relative_to(ROOT).as_posix() for path in sources}
     assert {
-        "study/tasks.py",
+        "reproduction/tasks.py",
         "study/spec.py",
         "simulation/runner.py",
         "policy/sbe.py",
@@ -104,6 +104,6 @@ def test_an_error_names_the_cell():
         "shift": {"kind": "sine", "settings": {}},
         "noise": {"kind": "gaussian", "settings": {}},
     }
-    cell = Cell("orthobandit.study.tasks:run_policy", settings, {"policy": "mine", "shift": "sine"})
+    cell = Cell("orthobandit.study.spec:run_policy", settings, {"policy": "mine", "shift": "sine"})
     with pytest.raises(ParameterError, match=r"cell policy mine, shift sine: delta=2"):
         compute(cell)

@@ -6,7 +6,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.sweep import run_cells
 
-pytest.importorskip("ray", reason="Ray is an extra: pip install 'orthobandit[ray]'")
+pytest.importorskip("ray", reason="Ray is an extra: pip install '.[ray]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
@@ -20,6 +20,6 @@ def test_a_killed_worker_is_retried_and_nothing_counted_twice(toy_cells, tmp_pat
 
 
 def test_an_error_on_ray_is_the_error_here(tmp_path):
-    bad = Cell("orthobandit.study.tasks:run_policy", {"policy": {"kind": "sbe", "settings": {"delta": 2}}})
+    bad = Cell("orthobandit.study.spec:run_policy", {"policy": {"kind": "sbe", "settings": {"delta": 2}}})
     with pytest.raises((ParameterError, KeyError)):
         run_cells([bad, Cell(bad.task, {})], Cache(tmp_path), jobs=1, backend="ray")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.sections.measured import Fit
+from orthobandit.reproduction.sections.base import Fit
 from orthobandit.study.cells import Cell
 from orthobandit.study.tables import (
     compared,

@@ -1,7 +1,8 @@
 """Evidence on contrasts: weighted sums of unbiased estimates, and how much a single round weighs in them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
+from functools import cached_property
 from math import log
 from typing import Any, Protocol
 
@@ -147,7 +148,7 @@ def least_draws(alpha: ArrayLike) -> float:
 
 
 def hardly_drawn(probabilities: Array, expected: Array, drawn: Array, least: float = DRAWN) -> Mask:
-    """Tell of which arms (..., K) that can be drawn too little will be known; see DRAWN.
+    """Mark arms (..., K) that can be drawn but are expected to be drawn too rarely; see DRAWN.
 
     Parameters
     ----------
@@ -377,3 +378,98 @@ def weights_of(factor: Array, reach: Array, tuning: Tuning, mode: Limits) -> Arr
     if mode.is_exact:
         weight = np.minimum(weight, tuning.scale / (mode.limit * np.maximum(reach, 1e-300)))
     return np.asarray(weight)
+
+
+def step_numbers(first: Whole, count: int) -> Whole:
+    """Return the step number of each of the first `count` rows, given the first row of each step."""
+    return np.repeat(np.arange(len(first)), np.diff(np.append(first, count)))
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """G plans with their tallies, in S steps; the plans of one step were in force at the same time.
+
+    Attributes
+    ----------
+    probabilities : (G, K) array
+    rounds : (G,) array of int
+        How long each plan is in force.
+    tally : Tally
+        Of residuals (G, K).
+    values : (S, K) array
+        What was taken from the rewards of each arm, the same for all plans of a step.
+    first : (S,) array of int
+        The first plan of each step, ascending from 0; every step has one. One step by default.
+    """
+
+    probabilities: Array
+    rounds: Whole
+    tally: Tally
+    values: Array
+    first: Whole = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+    @cached_property
+    def step(self) -> Whole:
+        """The step number of each plan (G,)."""
+        return step_numbers(self.first, len(self.probabilities))
+
+    @cached_property
+    def whole(self) -> Tally:
+        """The tally (S, K) of each step."""
+        return self.tally.gathered(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Residuals so far: their sizes, how often each arm was drawn, and how much each scattered.
+
+    Attributes
+    ----------
+    sizes : Sizes
+        How large residuals were.
+    drawn, relative : (K,) arrays
+        Rounds of each arm, and its squared residuals in units of the others'; see
+        :func:`~orthobandit.estimate.confidence.evidence.relative_squares`. All have a leading axis (S,)
+        for S moments.
+    """
+
+    sizes: Sizes
+    drawn: Array
+    relative: Array
+
+    @classmethod
+    def start(cls, count: int) -> "Seen":
+        """Return the state of `count` arms before the first round."""
+        return cls(Sizes(), np.zeros(count), np.zeros(count))
+
+    def along(self, tallies: Tally) -> "Seen":
+        """Return the state (S,) after each of S tallies (S, K)."""
+        return Seen(
+            self.sizes.along(tallies),
+            self.drawn + np.cumsum(tallies.counts, axis=0),
+            self.relative + np.cumsum(relative_squares(tallies), axis=0),
+        )
+
+    def at(self, place: int) -> "Seen":
+        """Return the state at one of several moments."""
+        rounds, *sizes = (part[place] for part in astuple(self.sizes))
+        return Seen(Sizes(int(rounds), *map(float, sizes)), self.drawn[place], self.relative[place])
+
+    def with_arms(self, count: int) -> "Seen":
+        """Return the state with `count` more arms, none of them drawn yet."""
+        return Seen(self.sizes, np.pad(self.drawn, (0, count)), np.pad(self.relative, (0, count)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists that survive ``json.dumps`` exactly."""
+        return {
+            "sizes": [int(self.sizes.rounds), *map(float, astuple(self.sizes)[1:])],
+            "drawn": self.drawn.tolist(),
+            "relative": self.relative.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Seen":
+        """Invert :meth:`to_json`."""
+        rounds, *sizes = data["sizes"]
+        drawn, relative = (np.array(data[name], dtype=np.float64) for name in ("drawn", "relative"))
+        return cls(Sizes(int(rounds), *map(float, sizes)), drawn, relative)

@@ -18,13 +18,14 @@ from orthobandit.estimate.confidence.evidence import (
     HIDDEN,
     Batch,
     Evidence,
+    Seen,
+    Steps,
     Tuning,
     expected_shares,
     hardly_drawn,
     least_draws,
 )
 from orthobandit.estimate.confidence.modes import Asymptotic, Confidence
-from orthobandit.estimate.confidence.steps import Seen, Steps
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 

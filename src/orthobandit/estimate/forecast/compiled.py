@@ -74,6 +74,7 @@ def forecast(recipe: Recipe, memory: Array, clock: int, regressors: Array) -> fl
     for k in range(past):
         regressors[1 + k] = memory[base + k]
     for k in range(recipe.periods.size):
+        # The fraction of a period first: sines of large numbers lose their digits.
         angle = 2.0 * np.pi * ((clock / recipe.periods[k]) % 1.0)
         regressors[1 + past + 2 * k] = np.sin(angle)
         regressors[2 + past + 2 * k] = np.cos(angle)
@@ -92,6 +93,7 @@ def regressed(memory: Array, regressors: Array, past: int) -> float:
     value = 0.0
     for k in range(regressors.size):
         value += memory[HEAD + k] * _in_units(memory, regressors[k], 1 <= k <= past)
+    # Kept to the range of what was seen, so that one bad fit cannot blow up a residual.
     value = memory[ORIGIN] + memory[UNIT] * value
     return float(min(max(value, memory[LOWEST]), memory[HIGHEST]))
 
@@ -162,7 +164,8 @@ def _note(memory: Array, residual: float) -> None:
     change = residual - memory[LEVEL]
     memory[LEVEL] += change / memory[SEEN]
     memory[SCATTER] += change * (residual - memory[LEVEL])
-    memory[LOWEST], memory[HIGHEST] = min(memory[LOWEST], residual), max(memory[HIGHEST], residual)
+    memory[LOWEST] = min(memory[LOWEST], residual)
+    memory[HIGHEST] = max(memory[HIGHEST], residual)
 
 
 @compiled

@@ -113,6 +113,7 @@ class NumberedForecaster(Forecaster):
                 f"forecast number {forecast.number} of round {forecast.round} was learnt from before;"
                 " a round has one residual"
             )
+        # Last: what was refused above has changed nothing.
         self._open.remove(forecast.number)
 
     def _numbers(self) -> dict[str, Any]:

@@ -172,6 +172,7 @@ class Constancy:
             splits=tuple(replace(split, largest=max(split.largest, most)) for split in self.splits),
         )
         now = replace(now, found=self.found or now._drift())
+        # Splits that double keep their number, and what they cost of α, logarithmic in the rounds.
         enough = 2 * now.splits[-1].rounds if now.splits else FIRST
         return now._with_split() if now.rounds >= enough else now
 

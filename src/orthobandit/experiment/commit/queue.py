@@ -1,43 +1,68 @@
-"""Requests that wait for the next commit: threads and coroutines share it, and one of them leads."""
+"""The queue of requests: threads and coroutines put them in, and one thread of its own commits them.
+
+Whoever calls :meth:`CommitQueue.do` only puts a job into the queue and waits. All that must not be left half
+done (transactions, locks, the ledger) is done by the queue's own thread, which Ctrl-C never interrupts:
+Python raises KeyboardInterrupt in the main thread alone. An interrupt at any instruction of a caller costs
+that caller its answer, and nobody anything else. For the same reason callers take no locks here: the queue's
+state changes by single calls into C (`deque.append`, `SimpleQueue.put`), which are done or not done.
+
+The thread begins with the first request and ends when nothing came for a moment, so that an experiment which
+nobody uses holds nothing.
+"""
 
 import asyncio
+import logging
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Condition, Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from orthobandit._foundation.forks import Forkable, register_forkable
+from orthobandit.errors import ConflictError
 from orthobandit.experiment.commit.transaction import Request
 
-SLOW = 0.0005  # seconds of a commit from which on it is worth waiting for others
-POOL = ThreadPoolExecutor(32, "orthobandit")  # does requests that coroutines wait for
-QUIET = 2  # turns of a loop without a new request after which it is not waited for more
+SLOW_SECONDS = 0.0005  # of a commit, from which on it is worth waiting for others
+IDLE_SECONDS = 0.1  # without a request, after which the thread ends
+CHECK_SECONDS = 1.0  # after which a caller that waits looks whether the thread is there
+QUIET_TURNS = 2  # of an event loop without a new request, after which it is not waited for more
 ENOUGH = 128  # requests of a commit with which it begins at once
+
+LOG = logging.getLogger("orthobandit.experiment")
+
+
+def _locked() -> Any:
+    lock = Lock()
+    lock.acquire()
+    return lock
 
 
 @dataclass(eq=False)
 class Job:
-    """A request, done together with those of others in one commit.
+    """A request and what came of it.
 
     Attributes
     ----------
-    request : Request
-    lock : Lock
-        Held until the thread that waits for it is to go on: the request is done, or the thread is to lead.
+    request : Request or function
+    is_call : bool
+        Whether the request is a function of nothing that is called between two commits.
     future : asyncio.Future or None
-        What a coroutine waits for instead.
-    leads : bool
-        Whether the thread is to do all requests that wait, its own among them.
+        What a coroutine waits for.
+    done : Lock
+        What a thread waits for: locked until the job is done.
+    is_given_up : bool
+        Whether the caller was interrupted; a job that has not begun by then is never begun.
     """
 
-    request: Request
-    lock: Any = field(default_factory=Lock)
+    request: Any
+    is_call: bool = False
     future: "asyncio.Future[Any] | None" = None
-    leads: bool = False
-    is_done: bool = False
+    done: Any = field(default_factory=_locked)
+    is_given_up: bool = False
     value: Any = None
     error: BaseException | None = None
 
@@ -55,13 +80,13 @@ class _Commit(NamedTuple):
     seconds: float
 
 
-class Jobs:
-    """Those who wait while another commits are in the next commit together.
+class CommitQueue(Forkable):
+    """Requests that come while a commit is under way are in the next commit together.
 
     Parameters
     ----------
     commit : function
-        Does jobs, marks each as done, and may raise what was in its way.
+        Does jobs in one commit: fills in the value or the error of each.
     rest : function
         Called after each commit, when those who waited for it go on, and before the next begins.
     """
@@ -69,32 +94,47 @@ class Jobs:
     def __init__(self, commit: Callable[[list[Job]], None], rest: Callable[[], None]) -> None:
         self._commit = commit
         self._rest = rest
+        self._begin_anew()
+        register_forkable(self)
+
+    def _begin_anew(self) -> None:
         self._waiting = deque[Job]()
-        self._changed = Condition(Lock())
+        self._bell = SimpleQueue[None]()  # wakes the thread
+        self._thread_lives = Lock()  # held by the thread for as long as it lives
+        self._at_work = Lock()  # held by the thread during a commit, and by whoever forks
+        self._worker: int | None = None
         self._is_busy = False
-        self._is_gathering = False
+        self._forking: int | None = None  # the thread that forks
         self._last = _Commit(0, 0.0)
+        # Loops that gather requests; each is put in and taken out in its own thread.
         self._gathering = set[asyncio.AbstractEventLoop]()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def do(self, request: Request) -> Any:
-        """Do a request, in one commit with those of others that wait; return what it returns.
+    # What callers do
 
-        Whoever finds nobody at work leads: does all requests that wait, wakes those who wait for them, and
-        lets one that came meanwhile lead the next commit.
-        """
-        job = Job(request)
-        job.lock.acquire()
+    def do(self, request: Request) -> Any:
+        """Do a request in one commit with others that wait; return what it returns."""
+        return self._wait_for(Job(request))
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function in the queue's thread between two commits; return what it returns."""
+        return self._wait_for(Job(function, is_call=True))
+
+    def _wait_for(self, job: Job) -> Any:
+        if get_ident() == self._worker:
+            raise ConflictError(
+                "a clock, policy or function that an experiment calls cannot use the same experiment: it"
+                " would wait for itself; use it after the call"
+            )
         try:
-            if not self._leads(job):
-                job.lock.acquire()
-                if job.is_done:
-                    return job.result()
-            self._lead()
+            self._waiting.append(job)
+            self._ring()
+            while not job.done.acquire(timeout=CHECK_SECONDS):
+                self._ring()
         except BaseException:
-            self._give_up(job)
+            job.is_given_up = True
             raise
         return job.result()
 
@@ -102,15 +142,16 @@ class Jobs:
         """Do a request as :meth:`do` does, while a coroutine waits for what it returns."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        with self._changed:
-            self._waiting.append(Job(request, future=future))
-            is_first = not self._is_busy and loop not in self._gathering
-            if is_first:
-                self._gathering.add(loop)
-            self._notify()
-        if is_first:
-            self._gather(loop)
+        self._waiting.append(Job(request, future=future))
+        # During a commit nothing needs to be begun: the thread looks at the queue after it.
+        if not self._is_busy:
+            self._begin_gathering(loop)
         return future
+
+    def _begin_gathering(self, loop: asyncio.AbstractEventLoop) -> None:
+        if loop not in self._gathering:
+            self._gathering.add(loop)
+            self._gather(loop)
 
     def _gather(self, loop: asyncio.AbstractEventLoop, seen: int = 0, quiet: int = 0) -> None:
         """Begin a commit once the loop has nothing else to do that may bring another request.
@@ -120,116 +161,140 @@ class Jobs:
         """
         count = len(self._waiting)
         quiet = quiet + 1 if count == seen else 0
-        if quiet < QUIET and count < ENOUGH:
+        if quiet < QUIET_TURNS and count < ENOUGH:
             loop.call_soon(self._gather, loop, count, quiet)
             return
-        with self._changed:
-            self._gathering.discard(loop)
-            if self._is_busy or not self._waiting:  # another has begun meanwhile
-                return
-            self._is_busy = True
-        POOL.submit(self._lead_for_loops)
+        self._gathering.discard(loop)
+        if not self._is_busy and self._waiting:
+            self._ring()
 
-    def _leads(self, job: Job) -> bool:
-        """Put the request of a thread into the queue; tell whether nobody is at work."""
-        with self._changed:
-            self._waiting.append(job)
-            if not self._is_busy:
-                self._is_busy = job.leads = True
-                return True
-            self._notify()
+    def _ring(self) -> None:
+        """Wake the thread, or begin one.
+
+        No request is overlooked: it is in the queue before the bell rings. If the thread lives by then, it
+        looks at the bell once more after it has let go of its lock; if not, another begins here.
+        """
+        self._bell.put(None)
+        if self._thread_lives.locked():
+            return
+        try:
+            start_new_thread(self._work, (IDLE_SECONDS,))
+        except RuntimeError:  # the interpreter ends, or the system has no more threads: then in this one
+            self._work(0.0)
+
+    # What the thread does
+
+    def _work(self, idle_seconds: float) -> None:
+        """Commit what waits, again and again, until nothing came for so many seconds."""
+        while not self._bell.empty() and self._thread_lives.acquire(blocking=False):
+            self._worker = get_ident()
+            try:
+                while self._has_rung(idle_seconds):
+                    self._commit_waiting()
+            finally:
+                self._worker = None
+                self._thread_lives.release()
+
+    def _has_rung(self, seconds: float) -> bool:
+        try:
+            self._bell.get(timeout=seconds)
+        except Empty:
             return False
+        return True
 
-    def _notify(self) -> None:
-        if self._is_gathering and len(self._waiting) >= self._last.size:
-            self._changed.notify()
-
-    def _lead(self) -> None:
-        """Do the requests that wait in one commit, and let another go on with those that come meanwhile."""
-        jobs: list[Job] = []
+    def _commit_waiting(self) -> None:
+        """Do all that waits in one commit; see to it that what came meanwhile is next."""
+        self._is_busy = True
         try:
-            jobs = self._gathered()
-            self._committed(jobs)
+            self._let_others_come()
+            jobs = self._take()
+            with self._at_work:
+                self._do_jobs(jobs)
         finally:
-            self._end(jobs)
-
-    def _lead_for_loops(self) -> None:
-        """Do as :meth:`_lead`, in a thread that nobody waits for."""
-        jobs = self._taken()
-        try:
-            with suppress(Exception):  # those who wait are told, and the next commit may be well
-                self._committed(jobs)
-        finally:
-            self._end(jobs)
-
-    def _end(self, jobs: list[Job]) -> None:
-        _wake(jobs)
-        try:
-            self._rest()
-        finally:
-            self._hand_over()
-
-    def _committed(self, jobs: list[Job]) -> None:
-        start = perf_counter()
-        self._commit(jobs)
-        self._last = _Commit(len(jobs), perf_counter() - start)
-
-    def _hand_over(self) -> None:
-        """Let a thread that waits lead; if none does, loops that have requests gather."""
-        with self._changed:
-            thread = next((job for job in self._waiting if job.future is None), None)
-            loops = set[asyncio.AbstractEventLoop]()
-            if thread is not None:
-                thread.leads = True
-            else:
-                self._is_busy = False
-                loops = {job.future.get_loop() for job in self._waiting if job.future is not None}
-                loops -= self._gathering
-                self._gathering |= loops
-        if thread is not None:
-            thread.lock.release()
-        for loop in loops:
+            self._is_busy = False
+        # Looked at after it is said that nobody is busy: who came before that relies on this.
+        left = list(self._waiting)
+        if any(job.future is None for job in left):
+            self._bell.put(None)
+            return
+        for loop in {job.future.get_loop() for job in left if job.future is not None}:
             with suppress(RuntimeError):  # it was closed: nobody waits there any more
-                loop.call_soon_threadsafe(self._gather, loop)
+                loop.call_soon_threadsafe(self._begin_gathering, loop)
 
-    def _give_up(self, job: Job) -> None:
-        """Take back a request that nobody waits for any more: its thread was interrupted."""
-        with self._changed:
-            if job not in self._waiting:
-                return
-            self._waiting.remove(job)
-        if job.leads:
-            self._hand_over()
-
-    def _gathered(self) -> list[Job]:
-        """Return the requests that wait, once those who were in the last commit had time to come again.
+    def _let_others_come(self) -> None:
+        """Give the threads that were in the last commit time to come again.
 
         Otherwise the first of them would commit alone while the others wait, every other time. An eighth of
-        the time that the disk takes is less than what that costs.
+        the time that the disk takes is less than what that costs. Loops have gathered their requests.
         """
         size, seconds = self._last
-        with self._changed:
-            if size > 1 and seconds > SLOW:
-                self._is_gathering = True
-                try:
-                    self._changed.wait_for(lambda: len(self._waiting) >= size, seconds / 8)
-                finally:
-                    self._is_gathering = False
-        return self._taken()
+        if size < 2 or seconds < SLOW_SECONDS or any(job.future is not None for job in list(self._waiting)):
+            return
+        until = perf_counter() + seconds / 8
+        while len(self._waiting) < size and (left := until - perf_counter()) > 0:
+            self._has_rung(left)
 
-    def _taken(self) -> list[Job]:
-        with self._changed:
-            jobs = list(self._waiting)
-            self._waiting.clear()
+    def _take(self) -> list[Job]:
+        # The bell first: who rings after this has put in a job that may be taken here or be left for later.
+        while not self._bell.empty():
+            self._bell.get()
+        jobs = []
+        while self._waiting:
+            job = self._waiting.popleft()
+            if not job.is_given_up:
+                jobs.append(job)
         return jobs
+
+    def _do_jobs(self, jobs: list[Job]) -> None:
+        requests = [job for job in jobs if not job.is_call]
+        try:
+            if requests:
+                start = perf_counter()
+                self._commit(requests)
+                self._last = _Commit(len(requests), perf_counter() - start)
+        except BaseException as error:
+            for job in requests:
+                job.error = error
+        finally:
+            _wake(requests)
+        for job in jobs:
+            if job.is_call:
+                try:
+                    job.value = job.request()
+                except BaseException as error:
+                    job.error = error
+                finally:
+                    _wake([job])
+        try:
+            self._rest()
+        except Exception as error:  # those who waited have their answers, and the next commit may be well
+            LOG.error("an experiment could not do its housekeeping after a commit", exc_info=error)
+
+    # Forks: see :mod:`orthobandit._foundation.forks`
+
+    def before_fork(self, seconds: float) -> None:
+        """Wait for the commit that is under way, and let none begin."""
+        me = get_ident()
+        if me != self._worker and self._at_work.acquire(timeout=seconds):
+            self._forking = me
+
+    def after_fork_in_parent(self) -> None:
+        """Let commits begin."""
+        if self._forking == get_ident():
+            self._forking = None
+            self._at_work.release()
+
+    def after_fork_in_child(self) -> None:
+        """Forget the thread and the callers, which are not in this process."""
+        self._begin_anew()
 
 
 def _wake(jobs: list[Job]) -> None:
-    """Let those go on who wait for requests that are done; a loop of coroutines is called once."""
+    """Let those go on who wait for jobs that are done; a loop of coroutines is called once."""
     loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         if job.future is None:
-            job.lock.release()
+            job.done.release()
         else:
             loops.setdefault(job.future.get_loop(), []).append(job)
     for loop, some in loops.items():

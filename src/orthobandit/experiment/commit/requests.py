@@ -1,135 +1,335 @@
-"""What asking and telling mean where units come again and rewards are told twice."""
+"""Requests: what the methods of an experiment ask of a commit, with their arguments checked.
 
-from collections.abc import Mapping, Sequence
+:class:`Experiment` waits for a request in its thread, :class:`AsyncExperiment` in a coroutine. What a method
+means is said here, once for both.
+
+Requests that wait for the same commit came before any of them was answered, so that no order among them is
+the right one: rewards are taken in first, and those who ask last get what follows from all others. Requests
+of one kind are drawn, sealed and summed at once, and are one entry of the log.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import ConflictError
-from orthobandit.estimate import Plan
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment.commit.transaction import Turn
-from orthobandit.experiment.ledger.entries import Asked
+from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of
+from orthobandit.experiment.certificate import certify_book, head_of
+from orthobandit.experiment.commit import transaction
+from orthobandit.experiment.commit.transaction import Request, Turn, drawn_before
+from orthobandit.experiment.draw.edge_plan import EdgePlan
+from orthobandit.experiment.draw.exposures import Exposed, Known, batch_of, expose, named
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.report.overview import Glance, glance_of
+from orthobandit.experiment.report.report import Report, report_of
+from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import Store
-from orthobandit.experiment.store.contract import Row
+
+Rewards = float | Mapping[str, float]
+ManyRewards = ArrayLike | Mapping[str, ArrayLike]
+MAX_PROPOSAL = 2**63 - 1  # number that a proposal can have
+MAX_SHARED_ROWS = 64  # of a request; longer ones gain nothing by company
+MAX_KEY_LENGTH = 200  # characters
 
 
-def ask(
-    turn: Turn,
-    store: Store,
-    names: Sequence[str | None],
-    available: Sequence[int] | None,
-    covariates: Sequence[Covariates] | None,
-) -> list[Proposal]:
-    """Return a proposal for each name (n,): a new one, or the first of a unit that has come before."""
-    ledger = turn.ledger
-    is_sticky = turn.ledger.settings.sticky
-    found: dict[str | int, Proposal] = {}
-    if is_sticky:
-        found.update(known_units(turn, store, names))
-    # Whom a proposal is for: the unit, or the place in this request.
-    whom = [place if name is None or not is_sticky else name for place, name in enumerate(names)]
-    fresh = {key: place for place, key in reversed(list(enumerate(whom))) if key not in found}
-    rows = sorted(fresh.values())
-    if rows:
-        units = [names[place] for place in rows]
-        given = None if covariates is None else [covariates[place] for place in rows]
-        entry = ledger.ask(ledger.at, units, len(rows), available, given)
-        probabilities = ledger.book.plans[entry.distribution].probabilities
-        drawn = _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
-        new = {whom[place]: one for place, one in zip(rows, drawn, strict=True)}
-        turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
-        found.update(new)
-    return [found[key] for key in whom]
+# Requests that can be done together
 
 
-def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
-    """Return the first proposals of the units that have one."""
-    units = [name for name in dict.fromkeys(names) if name is not None]
-    found = {name: turn.units[name] for name in units if name in turn.units}
-    for places, entry, probabilities in turn.entered:
-        for name in units:
-            if name in places:
-                place = slice(places[name], places[name] + 1)
-                [found[name]] = _proposals(entry, place, turn.ledger.arms.labels, probabilities)
-    left = [name for name in units if name not in found]
-    stored = turn.known(left) if left else {}
-    if stored:
-        rows = store.proposals(list(stored.values()))
-        found.update((name, _again(turn, store, row)) for name, row in zip(stored, rows, strict=True))
-    return found
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """A request for proposals.
+
+    Attributes
+    ----------
+    do : function
+        Does it in a turn, given all that follows.
+    names : sequence of str or None, (n,)
+    available : sequence of int or str, optional
+    covariates : list of mappings (n,), optional
+    """
+
+    do: Callable[..., list[Proposal]]
+    names: Sequence[str | None]
+    available: Sequence[int | str] | None = None
+    covariates: list[Covariates] | None = None
+
+    def __call__(self, turn: Turn) -> list[Proposal]:
+        """Draw the proposals."""
+        return self.do(turn, self.names, self.available, self.covariates)
+
+    @property
+    def kind(self) -> tuple[str, ...] | None:
+        """What requests have in common that can be done together; None if this one cannot."""
+        if self.available is not None or len(self.names) > MAX_SHARED_ROWS:
+            return None
+        return () if self.covariates is None else ("covariates",)
+
+    @staticmethod
+    def together(turn: Turn, requests: Sequence["Asking"]) -> list[list[Proposal]]:
+        """Do requests of one kind; return what each would have returned."""
+        names = [name for one in requests for name in one.names]
+        given = [row for one in requests for row in one.covariates or ()]
+        found = requests[0].do(turn, names, None, given or None)
+        out = []
+        done = 0
+        for one in requests:
+            out.append(found[done : done + len(one.names)])
+            done += len(one.names)
+        return out
 
 
-def known(turn: Turn, store: Store, unit: str) -> Proposal | None:
-    """Return the first proposal of a unit, if it has one."""
-    return known_units(turn, store, [unit]).get(unit)
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """A request to take in rewards.
+
+    Attributes
+    ----------
+    do : function
+        Does it in a turn, given all that follows.
+    numbers : sequence of int, (n,)
+    values : mapping of str to sequence of float (n,)
+        By metric.
+    """
+
+    do: Callable[..., None]
+    numbers: Sequence[int] | Whole
+    values: Mapping[str, Sequence[float] | Array]
+
+    def __call__(self, turn: Turn) -> None:
+        """Take them in."""
+        self.together(turn, [self])
+
+    @property
+    def kind(self) -> tuple[str, ...] | None:
+        """What requests have in common that can be done together; None if this one cannot."""
+        return None if len(self.numbers) > MAX_SHARED_ROWS else tuple(self.values)
+
+    @staticmethod
+    def together(turn: Turn, requests: Sequence["Telling"]) -> list[None]:
+        """Do requests of one kind; return what each would have returned."""
+        first = requests[0]
+        numbers = _joined([one.numbers for one in requests], np.int64)
+        values = {name: _joined([one.values[name] for one in requests], np.float64) for name in first.values}
+        first.do(turn, numbers, values)
+        return [None] * len(requests)
 
 
-def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Proposal]:
-    """Return proposals that are in the store by number."""
-    return [_again(turn, store, row) for row in store.proposals(numbers)]
+def _joined(parts: Sequence[Sequence[float] | Whole | Array], dtype: type) -> Any:
+    """Return several sequences of numbers, one after the other, as one array."""
+    if len(parts) == 1:
+        return np.asarray(parts[0], dtype=dtype)
+    return np.array([number for part in parts for number in part], dtype=dtype)
 
 
-def _again(turn: Turn, store: Store, row: Row) -> Proposal:
-    plan = turn.ledger.book.plans.get(row.distribution)
-    if plan is None:
-        plan = Plan.from_json(store.distribution(row.distribution)["plan"])
-    label = turn.ledger.arms.labels[row.arm]
-    return Proposal(row.number, row.arm, label, row.plan, plan.probabilities, row.forecasts[0], row.held)
+def groups(requests: Iterable[Request]) -> list[list[int]]:
+    """Return places of requests that can be done together: rewards, what stands alone, then who asks."""
+    asking: dict[tuple[str, ...], list[int]] = {}
+    telling: dict[tuple[str, ...], list[int]] = {}
+    alone: list[list[int]] = []
+    for place, request in enumerate(requests):
+        kind = request.kind if isinstance(request, Asking | Telling) else None
+        if kind is None:
+            alone.append([place])
+        else:
+            kinds = asking if isinstance(request, Asking) else telling
+            kinds.setdefault(kind, []).append(place)
+    return [*telling.values(), *alone, *asking.values()]
 
 
-def _proposals(entry: Asked, rows: slice, labels: Sequence[str], probabilities: Array) -> list[Proposal]:
-    """Return proposals that were just drawn."""
-    columns = (entry.arms[rows].tolist(), entry.held[rows].tolist(), entry.forecasts[0, rows].tolist())
-    return [
-        Proposal(number, arm, labels[arm], entry.plan, probabilities, forecast, held)
-        for number, (arm, held, forecast) in enumerate(zip(*columns, strict=True), entry.first + rows.start)
-    ]
+# What an experiment's methods ask for
 
 
-def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) -> None:
-    """Take in values (n,) of each metric of some proposals (n,); all or none."""
-    ledger = turn.ledger
-    new = {}
-    # The objective last: it may settle a proposal, and then nothing more can be told of it.
-    for name in sorted(values, key=lambda name: name == ledger.settings.names[0]):
-        left = _is_open(turn, store, name, numbers, values[name])
-        is_new = ledger.check_told(name, numbers[left], values[name][left])
-        new[name] = (numbers[left][is_new], values[name][left][is_new])
-    for name, (told, given) in new.items():
-        if len(told):
-            turn.told.append(ledger.tell_checked(name, told, given))
+class Methods:
+    """Makes requests of one experiment; arguments as those of :class:`~orthobandit.Experiment`."""
+
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+
+    def ask(
+        self,
+        names: Sequence[str | None],
+        available: Sequence[int | str] | None = None,
+        covariates: Covariates | Sequence[Covariates] | None = None,
+    ) -> Asking:
+        """Return what draws a proposal for each name."""
+        return Asking(self._ask, names, available, covariates_of(covariates, len(names)))
+
+    def _ask(
+        self,
+        turn: Turn,
+        names: Sequence[str | None],
+        available: Sequence[int | str] | None,
+        covariates: Sequence[Covariates] | None,
+    ) -> list[Proposal]:
+        turn.ledger.settle(self._clock())
+        shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
+        return transaction.ask(turn, self._store, names, shown, covariates)
+
+    def tell(self, number: int, reward: Rewards) -> Telling:
+        """Return what tells the reward of one proposal."""
+        if type(number) is int and type(reward) is float and 0 < number <= MAX_PROPOSAL:
+            return Telling(self._tell, [number], {self._settings.names[0]: [reward]})
+        many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
+        return self.tell_many([number], {name: [value] for name, value in many.items()})
+
+    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Telling:
+        """Return what tells rewards of several proposals."""
+        many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
+        numbers = numbers_of(ids)
+        values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
+        return Telling(self._tell, numbers, values)
+
+    def _tell(self, turn: Turn, numbers: Whole, values: Mapping[str, Array]) -> None:
+        turn.ledger.settle(self._clock())
+        transaction.tell(turn, self._store, numbers, values)
+
+    def expose(
+        self,
+        plan: int,
+        units: Sequence[str],
+        arms: Sequence[int] | Whole,
+        rewards: Known | Mapping[str, Known] | None = None,
+        covariates: Sequence[Covariates] | None = None,
+    ) -> Callable[[Turn], Exposed]:
+        """Return what takes in draws of others."""
+        batch = batch_of(plan, units, arms, named(rewards, self._settings.names[0]), covariates)
+
+        def request(turn: Turn) -> Exposed:
+            turn.ledger.settle(self._clock())
+            return expose(turn, self._store, batch)
+
+        return request
+
+    def begin(self, turn: Turn) -> None:
+        """Log what binds the experiment, and with it the first plan, unless that was done before."""
+        if not turn.seq:
+            turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
+
+    def note(self, kind: str, reason: str | None = None) -> Callable[[Turn], None]:
+        """Return what logs a tick, a pause, a resumption, or a stop with its reason."""
+        data = {} if reason is None else {"reason": reason}
+        return lambda turn: turn.ledger.note(self._clock(), kind, **data)
+
+    def retire(self, arm: int | str) -> Callable[[Turn], None]:
+        """Return what takes an arm out."""
+
+        def request(turn: Turn) -> None:
+            turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm))
+
+        return request
+
+    def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> Callable[[Turn], None]:
+        """Return what adds arms."""
+
+        def request(turn: Turn) -> None:
+            new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
+            turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
+
+        return request
+
+    def known(self, unit: str) -> Callable[[Turn], Proposal | None]:
+        """Return what looks up the first proposal of a unit."""
+        return lambda turn: transaction.known(turn, self._store, unit)
+
+    def arms(self, turn: Turn) -> ArmSet:
+        """Return the arms by now."""
+        return turn.ledger.arms
+
+    def edge_plan(self, turn: Turn) -> EdgePlan:
+        """Return the plan in force for those who draw without asking."""
+        return EdgePlan.of(turn.ledger)
+
+    def report(self, turn: Turn) -> Report:
+        """Return what is known now, after settling what the clock has settled."""
+        self.settle(turn)
+        return report_of(turn.ledger)
+
+    def settle(self, turn: Turn) -> int:
+        """Settle what the clock has settled; return how many proposals, the first ones, are settled."""
+        now = self._clock()
+        if turn.ledger.is_due(now):
+            turn.ledger.settle(now)
+        return turn.ledger.waiting.first - 1
+
+    def glance(self, turn: Turn) -> Glance:
+        """Return what can be seen without writing anything."""
+        return glance_of(turn.ledger)
+
+    def certificate(self, turn: Turn) -> Certificate:
+        """Return what the decision rests on."""
+        return certify_book(turn.ledger.book)
+
+    def head(self, turn: Turn) -> str:
+        """Return the number of entries and the hash over all of them, to publish."""
+        return head_of(turn.ledger.book)
 
 
-def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
-    """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
-    settings = turn.ledger.settings
-    first = turn.ledger.waiting.first
-    every = slice(None)
-    if numbers.min() >= first or name not in settings.names:
-        return every
-    is_open = (numbers >= first) | (numbers < 1)
-    adds_up = settings.metrics[settings.names.index(name)].add
-    for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
-        told = _just_told(turn, number, name)
-        if told is None:
-            told = store.outcomes([number])[0].rewards.get(name)
-        if told is None or adds_up:
-            return every  # the ledger's check says what is wrong
-        if told != value:
-            raise ConflictError(
-                f"proposal {number} was told {told:g} for {name!r} before, now {value:g}; the first value is"
-                " final"
-            )
-    return np.asarray(is_open)
+# Requests with a key: done once, and answered alike however often they are repeated
 
 
-def _just_told(turn: Turn, number: int, name: str) -> float | None:
-    """Return what this commit has brought of a metric of a proposal."""
-    for entry in turn.told:
-        if entry.metric == name:
-            rows = np.flatnonzero(entry.proposals == number)
-            if len(rows):
-                return float(entry.values[rows[0]])
-    return None
+def check_key(key: str) -> str:
+    """Return a key that can be kept."""
+    if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_LENGTH or not key.isprintable():
+        raise ParameterError(f"key={key!r} must be printable text of 1 to {MAX_KEY_LENGTH} characters")
+    return key
+
+
+def once(store: Store, key: str, words: str, request: Request) -> Request:
+    """Return a request that is done unless one with its key was done before.
+
+    That it was done is remembered in the same commit as what it did. One that was refused is not remembered.
+
+    Parameters
+    ----------
+    store : Store
+    key : str
+    words : str
+        What is requested; the same key with other words is refused.
+    request : Request
+        Returns proposals, what came of exposures, or nothing.
+    """
+
+    def done(turn: Turn) -> Any:
+        found = _before(turn, store, key)
+        if found is not None:
+            if found[0] != words:
+                raise ConflictError(f"the key {key!r} was used for another request before; use a new one")
+            return found[1]
+        value = request(turn)
+        turn.done[key] = (words, value)
+        if turn.writer is not None:
+            turn.writer.remember(key, turn.ledger.at, json.dumps({"words": words, **_kept(value)}))
+        return value
+
+    return done
+
+
+def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
+    """Return what is remembered of a value."""
+    if isinstance(value, Exposed):
+        return {"exposed": value.to_json()}
+    return {"proposals": None if value is None else [one.id for one in value]}
+
+
+def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | Exposed | None] | None:
+    """Return the words and the value of the request with this key, if there was one."""
+    if key in turn.done:
+        return turn.done[key]
+    kept = None if turn.writer is None else turn.writer.recall(key)
+    if kept is None:
+        return None
+    data = json.loads(kept)
+    if "exposed" in data:
+        return data["words"], Exposed.from_json(data["exposed"])
+    numbers = data["proposals"]
+    return data["words"], None if numbers is None else drawn_before(turn, store, numbers)

@@ -1,27 +1,51 @@
-"""What a request may work with while nobody else writes."""
+"""A turn: what one commit's requests work with, and what asking and telling mean in it.
 
-from collections.abc import Callable, Sequence
+Units come again and rewards are told twice. What was committed before is looked up in the store; what this
+very commit has brought is in the turn, because the store cannot tell it before the commit ends.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from orthobandit._foundation.types import Array
-from orthobandit.experiment.ledger.entries import Asked, Told
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.errors import ConflictError
+from orthobandit.estimate import Plan
+from orthobandit.estimate.forecast.contract import Covariates
+from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.proposal import Proposal
-from orthobandit.experiment.store import Writer
+from orthobandit.experiment.store import Store
+from orthobandit.experiment.store.contract import Row
+
+
+class Lookup(Protocol):
+    """What requests read from the store, and remember there: a part of :class:`Writer`."""
+
+    def known(self, units: Sequence[str]) -> dict[str, int]:
+        """Return the number of the first proposal of each unit that has one."""
+        ...
+
+    def recall(self, key: str) -> str | None:
+        """Return what was remembered of the request with this key."""
+        ...
+
+    def remember(self, key: str, at: float, text: str) -> None:
+        """Remember a text of the request with this key."""
+        ...
 
 
 @dataclass
 class Turn:
-    """What a request may work with while nobody else writes.
+    """What requests may work with, one after the other.
 
     Attributes
     ----------
     ledger : Ledger
         With all that anybody has written.
-    writer : Writer
+    writer : Lookup
     units, done : dict
         Proposals of units, and values of requests by key, that this commit has brought: the store cannot tell
         them before its end.
@@ -39,7 +63,7 @@ class Turn:
     """
 
     ledger: Ledger
-    writer: Writer | None = None
+    writer: Lookup | None = None
     units: dict[str, Proposal] = field(default_factory=dict)
     done: dict[str, tuple[str, Any]] = field(default_factory=dict)
     looked_up: dict[str, int | None] = field(default_factory=dict)
@@ -64,8 +88,16 @@ class Turn:
                 found[unit] = number
         return found
 
+    def take_in(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        """Bring the ledger up to date with entries that are in the store."""
+        for seq, entry in entries:
+            self.ledger.apply(entry)
+            self.seq = seq
+            self.logged_at = entry.at
+
     def forget(self) -> None:
         """Forget what the commit has brought: the store can tell it now."""
+        self.writer = None
         self.units.clear()
         self.looked_up.clear()
         self.done.clear()
@@ -74,3 +106,123 @@ class Turn:
 
 
 Request = Callable[[Turn], Any]
+
+
+def ask(
+    turn: Turn,
+    store: Store,
+    names: Sequence[str | None],
+    available: Sequence[int] | None,
+    covariates: Sequence[Covariates] | None,
+) -> list[Proposal]:
+    """Return a proposal for each name (n,): a new one, or the first of a unit that has come before."""
+    ledger = turn.ledger
+    is_sticky = turn.ledger.settings.sticky
+    found: dict[str | int, Proposal] = {}
+    if is_sticky:
+        found.update(known_units(turn, store, names))
+    # Whom a proposal is for: the unit, or the place in this request.
+    whom = [place if name is None or not is_sticky else name for place, name in enumerate(names)]
+    fresh = {key: place for place, key in reversed(list(enumerate(whom))) if key not in found}
+    rows = sorted(fresh.values())
+    if rows:
+        units = [names[place] for place in rows]
+        given = None if covariates is None else [covariates[place] for place in rows]
+        entry = ledger.ask(ledger.at, units, len(rows), available, given)
+        probabilities = ledger.book.plans[entry.distribution].probabilities
+        drawn = _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
+        new = {whom[place]: one for place, one in zip(rows, drawn, strict=True)}
+        turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
+        found.update(new)
+    return [found[key] for key in whom]
+
+
+def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:
+    """Return the first proposals of the units that have one."""
+    units = [name for name in dict.fromkeys(names) if name is not None]
+    found = {name: turn.units[name] for name in units if name in turn.units}
+    for places, entry, probabilities in turn.entered:
+        for name in units:
+            if name in places:
+                place = slice(places[name], places[name] + 1)
+                [found[name]] = _proposals(entry, place, turn.ledger.arms.labels, probabilities)
+    left = [name for name in units if name not in found]
+    stored = turn.known(left) if left else {}
+    if stored:
+        rows = store.proposals(list(stored.values()))
+        found.update((name, _again(turn, store, row)) for name, row in zip(stored, rows, strict=True))
+    return found
+
+
+def known(turn: Turn, store: Store, unit: str) -> Proposal | None:
+    """Return the first proposal of a unit, if it has one."""
+    return known_units(turn, store, [unit]).get(unit)
+
+
+def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Proposal]:
+    """Return proposals that are in the store by number."""
+    return [_again(turn, store, row) for row in store.proposals(numbers)]
+
+
+def _again(turn: Turn, store: Store, row: Row) -> Proposal:
+    plan = turn.ledger.book.plans.get(row.distribution)
+    if plan is None:
+        plan = Plan.from_json(store.distribution(row.distribution)["plan"])
+    label = turn.ledger.arms.labels[row.arm]
+    return Proposal(row.number, row.arm, label, row.plan, plan.probabilities, row.forecasts[0], row.held)
+
+
+def _proposals(entry: Asked, rows: slice, labels: Sequence[str], probabilities: Array) -> list[Proposal]:
+    """Return proposals that were just drawn."""
+    columns = (entry.arms[rows].tolist(), entry.held[rows].tolist(), entry.forecasts[0, rows].tolist())
+    return [
+        Proposal(number, arm, labels[arm], entry.plan, probabilities, forecast, held)
+        for number, (arm, held, forecast) in enumerate(zip(*columns, strict=True), entry.first + rows.start)
+    ]
+
+
+def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) -> None:
+    """Take in values (n,) of each metric of some proposals (n,); all or none."""
+    ledger = turn.ledger
+    new = {}
+    # The objective last: it may settle a proposal, and then nothing more can be told of it.
+    for name in sorted(values, key=lambda name: name == ledger.settings.names[0]):
+        left = _is_open(turn, store, name, numbers, values[name])
+        is_new = ledger.check_told(name, numbers[left], values[name][left])
+        new[name] = (numbers[left][is_new], values[name][left][is_new])
+    for name, (told, given) in new.items():
+        if len(told):
+            turn.told.append(ledger.tell_checked(name, told, given))
+
+
+def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
+    """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
+    settings = turn.ledger.settings
+    first = turn.ledger.waiting.first
+    every = slice(None)
+    if not numbers.size or numbers.min() >= first or name not in settings.names:
+        return every
+    is_open = (numbers >= first) | (numbers < 1)
+    adds_up = settings.metrics[settings.names.index(name)].add
+    for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
+        told = _just_told(turn, number, name)
+        if told is None:
+            told = store.outcomes([number])[0].rewards.get(name)
+        if told is None or adds_up:
+            return every  # the ledger's check says what is wrong
+        if told != value:
+            raise ConflictError(
+                f"proposal {number} was told {told:g} for {name!r} before, now {value:g}; the first value is"
+                " final"
+            )
+    return np.asarray(is_open)
+
+
+def _just_told(turn: Turn, number: int, name: str) -> float | None:
+    """Return what this commit has brought of a metric of a proposal."""
+    for entry in turn.told:
+        if entry.metric == name:
+            rows = np.flatnonzero(entry.proposals == number)
+            if len(rows):
+                return float(entry.values[rows[0]])
+    return None

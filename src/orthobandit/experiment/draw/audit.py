@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.random import cumulative_probabilities
+from orthobandit._foundation.release import __version__, without_stamp
 from orthobandit.errors import ConflictError
 from orthobandit.estimate import Plan
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted
 from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.recorded_plans import Differences
 from orthobandit.experiment.settings import Settings
 
 
@@ -82,26 +84,48 @@ class Replay:
     entries : int
     difference : str
         Where the rebuilt state differs first, in words; empty if nowhere.
+    planned_by : tuple of str
+        Releases that planned the experiment, or wrote a state that it went on from, and do not plan as this
+        one does. What they made cannot be rebuilt bit by bit, and all that does not rest on planning can.
+    contradiction : str
+        Where what does not rest on planning differs first, in words; empty if nowhere.
     """
 
     entries: int
     difference: str = ""
+    planned_by: tuple[str, ...] = ()
+    contradiction: str = ""
 
     @property
     def is_equal(self) -> bool:
         """Whether the rebuilt state is the one in use, bit by bit."""
         return not self.difference
 
+    @property
+    def passed(self) -> bool:
+        """Whether the state in use is right, as far as this release can tell."""
+        return self.is_equal or (bool(self.planned_by) and not self.contradiction)
+
     def __str__(self) -> str:
         if self.is_equal:
             return f"{self.entries:,} entries give the state in use, bit by bit"
-        return f"{self.entries:,} entries give another state: {self.difference}"
+        if self.passed:
+            makers = " and ".join(self.planned_by)
+            return (
+                f"planned by {makers}, which this release cannot re-derive; tallies, open proposals and"
+                f" claims of {self.entries:,} entries check"
+            )
+        return f"{self.entries:,} entries give another state: {self.contradiction or self.difference}"
 
 
 def replayed(
     settings: Settings, entries: Iterable[tuple[int, Entry]], seq: int, state: Mapping[str, Any]
 ) -> Replay:
-    """Fold a log up to entry `seq`, and compare with a state."""
+    """Fold a log up to entry `seq`, and compare with a state.
+
+    States that rest on the planning of another release are compared in what does not: who was drawn, what was
+    told and what is awaited, and that no claim of one contradicts a claim of the other.
+    """
     ledger = Ledger(settings)
     last = 0
     try:
@@ -112,7 +136,56 @@ def replayed(
             last = place
     except ConflictError as error:
         return Replay(last, str(error))
-    return Replay(last, _difference(ledger.to_json(), state, "state"))
+    rebuilt = ledger.to_json()
+    difference = _difference(_without_origin(rebuilt), _without_origin(state), "state")
+    found = ledger.book.differences
+    # A state that is rebuilt bit by bit may come from anywhere: then only plans can differ.
+    makers = _makers(found, state.get("lineage", ()) if difference else ())
+    if not difference or not makers:
+        return Replay(last, difference, makers)
+    contradiction = _difference(_facts(rebuilt), _facts(state), "state")
+    if not contradiction:
+        contradiction = _clash(ledger, Ledger.from_json(settings, state))
+    return Replay(last, difference, makers, contradiction)
+
+
+def _makers(found: Differences, lineage: Iterable[str]) -> tuple[str, ...]:
+    """Return the releases other than this one whose plans and states a state rests on."""
+    others = {*found.releases, *lineage} - {__version__}
+    # Two servers of one release may differ as well, where one of them was built by hand.
+    return tuple(sorted(others)) or ("another release",) * bool(found.count)
+
+
+def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state without what says where it comes from."""
+    return {name: value for name, value in without_stamp(state).items() if name != "lineage"}
+
+
+def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a state is on record, whoever planned it."""
+    names = ("at", "status", "arms", "waiting", "drawn", "silent", "holdout")
+    book = state["book"]
+    in_force = book["plans"][str(book["current"])]
+    return {name: state[name] for name in names} | {"distributions": book["numbers"], "plan": in_force}
+
+
+def _clash(one: Ledger, other: Ledger) -> str:
+    """Say which claims of two ledgers on the same rewards cannot both hold; empty if none."""
+    winners = [int(ledger.book.policy.decide(ledger.book.state).declared) for ledger in (one, other)]
+    if min(winners) >= 0 and winners[0] != winners[1]:
+        labels = [one.arms.labels[arm] for arm in winners]
+        return f"the winner is {labels[0]!r} by the log, and {labels[1]!r} by the state in use"
+    for metric, mine, theirs in zip(one.settings.names, one.tracks, other.tracks, strict=True):
+        _, low, high = mine.intervals(one.book.plans)
+        _, other_low, other_high = theirs.intervals(other.book.plans)
+        apart = (low > other_high) | (other_low > high)
+        if apart.any():
+            arm = int(np.argmax(apart))
+            return (
+                f"the gap of {one.arms.labels[arm]!r} in {metric!r} is in [{low[arm]:g}, {high[arm]:g}] by"
+                f" the log, and in [{other_low[arm]:g}, {other_high[arm]:g}] by the state in use"
+            )
+    return ""
 
 
 def _difference(one: Any, other: Any, where: str) -> str:

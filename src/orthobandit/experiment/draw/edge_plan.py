@@ -74,6 +74,7 @@ class EdgePlan:
             If draws do not go by units; :class:`ClosedError` if the experiment takes no more proposals now.
         """
         settings = ledger.settings
+        ledger.settle(ledger.at)  # a plan that is handed out must be on record
         plan = ledger.book.plan
         check_edge(ledger)
         ledger.check_open()

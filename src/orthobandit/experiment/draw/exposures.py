@@ -29,7 +29,7 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import Plan
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment.commit import requests
+from orthobandit.experiment.commit import transaction
 from orthobandit.experiment.commit.transaction import Turn
 from orthobandit.experiment.draw.edge_plan import check_edge
 from orthobandit.experiment.draw.hashing import ORDER, name_of, positions
@@ -207,7 +207,7 @@ def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
 def _numbers(turn: Turn, store: Store, batch: Batch, is_good: Mask, out: Exposed) -> Whole:
     """Return the proposals (n,) of units that have one, 0 elsewhere; refuse those that have another arm."""
     ids = np.zeros(len(batch.units), dtype=np.int64)
-    found = requests.known_units(turn, store, batch.units)
+    found = transaction.known_units(turn, store, batch.units)
     if not found:
         return ids
     for row in np.flatnonzero(is_good).tolist():
@@ -266,7 +266,7 @@ def _tell_rows(turn: Turn, store: Store, told: tuple[str, Whole, Array], rows: W
         return
     name, ids, values = told
     try:
-        requests.tell(turn, store, ids[rows], {name: values[rows]})
+        transaction.tell(turn, store, ids[rows], {name: values[rows]})
         out.told += len(rows)
     except (ClosedError, ConflictError, InputError) as error:
         if len(rows) == 1:

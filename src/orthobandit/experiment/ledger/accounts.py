@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._foundation.release import release_of
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Confidence, Plan, Tally
+from orthobandit.estimate.follow.guardrails import Judged, judge
+from orthobandit.estimate.follow.rounds import GapIntervals, Sums
 from orthobandit.estimate.forecast.baselines import Baseline
-from orthobandit.experiment.ledger.forecasts import Level
-from orthobandit.experiment.ledger.guardrails import Judged, judge
+from orthobandit.estimate.forecast.rounds import RoundForecasts
 from orthobandit.experiment.ledger.health import Watch
-from orthobandit.experiment.ledger.intervals import Sums, Track
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.proposal import Settled, Waiting
@@ -52,7 +53,7 @@ class Accounts:
         self.arms = settings.arms
         self.waiting = Waiting(len(settings.metrics))
         self.book = Book(settings.policy, self.arms, self._guarded_by)
-        self.levels = [Level(self._baseline(place)) for place in range(len(settings.metrics))]
+        self.levels = [RoundForecasts(self._baseline(place)) for place in range(len(settings.metrics))]
         self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
         self.watch = Watch(self.arms, settings.reference, self.mode(0))
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
@@ -64,11 +65,12 @@ class Accounts:
         """The arm that guardrails compare with, if there are any."""
         return self.settings.reference if self.settings.guardrails else None
 
-    def _new_track(self, place: int) -> Track:
+    def _new_track(self, place: int) -> GapIntervals:
         # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
         delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
         metric = self.settings.metrics[place]
-        return Track(metric, self.mode(place), self.arms, self.settings.reference, delta)
+        own = metric.delta if delta is None else delta
+        return GapIntervals(self.mode(place), self.arms, self.settings.reference, own)
 
     def _baseline(self, place: int) -> Baseline:
         own = self.settings.policy.baseline if place == 0 else None
@@ -133,7 +135,7 @@ class Accounts:
         self.watch.add(number, run.arms, silent)
 
     def _track(
-        self, track: Track, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
+        self, track: GapIntervals, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
     ) -> None:
         """Add rounds to a metric's intervals; in the asymptotic mode, once its level is known."""
         arms, values, forecasts = rounds
@@ -220,14 +222,16 @@ class Accounts:
         """Go on from what :meth:`to_json` returned."""
         settings = self.settings
         self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        self.book = Book.from_json(settings.policy, self.arms, data["book"], self._guarded_by)
+        self.book = Book.from_json(
+            settings.policy, self.arms, data["book"], self._guarded_by, release_of(data)
+        )
         self.watch = Watch(self.arms, settings.reference, self.mode(0))
         self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place in range(len(settings.metrics)):
-            self.levels[place] = Level(self._baseline(place), data["levels"][place])
+            self.levels[place] = RoundForecasts(self._baseline(place), data["levels"][place])
             self.tracks[place] = self._new_track(place)
-            self.tracks[place].load(data["tracks"][place])
+            self.tracks[place].load(data["tracks"][place], settings.metrics[place].delta)
             self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
         self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         self.drawn, self.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))

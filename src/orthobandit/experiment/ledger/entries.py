@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orthobandit._foundation.json_arrays import json_copy
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import ParameterError, RewardError
 
@@ -166,8 +167,8 @@ class Noted:
         if not _storable(self.kind) or self.kind in ("", "asked", "told"):
             raise ParameterError(f"kind={self.kind!r} must be a name other than 'asked' and 'told'")
         try:
-            data = json.loads(json.dumps(self.data, allow_nan=False))
-        except (TypeError, ValueError) as error:
+            data = json_copy(self.data, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
             raise ParameterError(f"data of kind {self.kind!r} cannot be kept as JSON: {error}") from None
         if not isinstance(data, dict):
             raise ParameterError(f"data={self.data!r} must be a dict")

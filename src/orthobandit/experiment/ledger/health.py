@@ -8,9 +8,10 @@ import numpy as np
 from orthobandit._foundation.types import Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, Plan, Tally
-from orthobandit.estimate.health.balance import Missing, SampleRatio
+from orthobandit.estimate.follow.rounds import MOST_ARMS
 from orthobandit.estimate.health.constancy import Constancy, Drift
-from orthobandit.experiment.ledger.intervals import MOST_ARMS
+from orthobandit.estimate.health.missing import Missing
+from orthobandit.estimate.health.sample_ratio import SampleRatio
 
 ALPHA = 1e-3  # chance that drifting gaps are ever reported although no gap drifts
 # settled proposals of a bucket: at least so many, and this share of all so far

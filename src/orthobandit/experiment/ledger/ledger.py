@@ -7,6 +7,7 @@ are martingales, and a boundary that is uniform in time covers every prefix, how
 The policy is fed the longest settled prefix, and nothing else.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orthobandit._foundation.release import __version__, check_format, release_of, stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
@@ -22,14 +24,17 @@ from orthobandit.errors import (
     OrthobanditError,
     RewardError,
     UnknownProposalError,
+    VersionError,
 )
 from orthobandit.estimate import Plan
+from orthobandit.estimate.forecast.rounds import Given
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.accounts import Accounts
 from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, check_asked
-from orthobandit.experiment.ledger.forecasts import Given
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
+
+LOG = logging.getLogger("orthobandit.experiment")
 
 OPEN = "open"
 PAUSED = "paused"
@@ -56,12 +61,15 @@ class Ledger(Accounts):
     at : float
         Time of the newest entry.
     status : {"open", "paused", "stopped"}
+    lineage : tuple of str
+        Other releases that have written states which this one goes on from.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.at = -np.inf
         self.status = OPEN
+        self.lineage: tuple[str, ...] = ()
         self._is_stirred = True
         self.outbox: list[Entry] = []
         self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
@@ -69,8 +77,19 @@ class Ledger(Accounts):
     # What is done to it
 
     def apply(self, entry: Entry) -> None:
-        """Take in the next entry of the log, to which nothing is to be added."""
-        self.settle(entry.at)
+        """Take in the next entry of the log, to which nothing is to be added.
+
+        Plans on record are taken as they are: where the policy would have made another one, or one at another
+        time, the log is right.
+        """
+        book = self.book
+        book.is_reading = True
+        is_plan = isinstance(entry, Noted) and entry.kind == "plan"
+        if not is_plan:
+            book.drop_drafts()  # plans are logged with what they follow from, before anything else
+        self._settle(entry.at)
+        if not is_plan:
+            book.drop_drafts()
         if isinstance(entry, Asked):
             self._forecast(entry.count, entry.covariates)
             self._register(entry)
@@ -160,6 +179,12 @@ class Ledger(Accounts):
 
     def settle(self, at: float) -> None:
         """Move the clock on, and take in every proposal that is settled by then, in the order of draws."""
+        if self.book.is_reading:
+            self.book.write_on()
+            self._is_stirred = self._is_stirred or bool(self.book.news)
+        self._settle(at)
+
+    def _settle(self, at: float) -> None:
         if at <= self.at and not self._is_stirred:
             return
         self.at = max(self.at, at)
@@ -209,9 +234,10 @@ class Ledger(Accounts):
                 self.waiting.tell(place, one, np.where(np.isnan(before), 0.0, before) + value)
         else:
             self.waiting.tell(place, entry.proposals, entry.values)
-        self.settle(entry.at)
+        self._settle(entry.at)
 
     def _note(self, entry: Noted) -> None:
+        check_format(f"a {entry.kind!r} of the log", entry.data)
         if entry.kind == "begin":
             self.book.commit(entry.data.get("commitment"))
         elif entry.kind == "pause":
@@ -228,7 +254,8 @@ class Ledger(Accounts):
         elif entry.kind == "extend":
             self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
-            self.book.adopt(entry.kind, entry.data)
+            for arm in self.book.adopt(entry.kind, entry.data):
+                self.retirements.append((arm, f"by release {release_of(entry.data)}, as the log says"))
         elif entry.kind == "recall":
             self.book.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
         self._tell_outbox(entry.at)
@@ -305,16 +332,48 @@ class Ledger(Accounts):
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
         """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
         at = None if np.isinf(self.at) else self.at
-        return {"at": at, "status": self.status, **super().to_json(pack)}
+        about = {**stamp(), "lineage": list(self.lineage)}
+        return {**about, "at": at, "status": self.status, **super().to_json(pack)}
 
     @classmethod
     def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
-        """Invert :meth:`to_json`."""
+        """Invert :meth:`to_json`.
+
+        Raises
+        ------
+        VersionError
+            If a newer release wrote it in a format that this one does not know.
+        """
+        check_format("the state of the experiment", data)
         out = cls(settings)
         out.load(data)
+        out.lineage = tuple(sorted({*data.get("lineage", ()), release_of(data)} - {__version__}))
         out.at = -np.inf if data["at"] is None else data["at"]
         out.status = data["status"]
         return out
+
+
+def resume(settings: Settings, seq: int, state: Mapping[str, Any]) -> tuple[int, Ledger]:
+    """Return the ledger that a snapshot holds, and the entry of the log that it stands at.
+
+    A state of another release that this one cannot read is left, and the ledger begins before the first
+    entry: all that the state rested on is in the log.
+
+    Raises
+    ------
+    VersionError
+        If a newer release wrote the state in a format that this one does not know.
+    """
+    try:
+        return seq, Ledger.from_json(settings, state)
+    except VersionError:
+        raise
+    except (OrthobanditError, LookupError, TypeError, ValueError, AttributeError) as error:
+        release = release_of(state)
+        if release == __version__:
+            raise
+        LOG.warning("a state of release %s cannot be read (%s); it is rebuilt from the log", release, error)
+        return 0, Ledger(settings)
 
 
 def _ends(array: Whole | Array) -> tuple[float, float]:

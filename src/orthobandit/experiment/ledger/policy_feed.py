@@ -1,21 +1,33 @@
 """The policy's side of an experiment: the plan in force, distributions, and what it is fed when."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from orthobandit._foundation.checks import check_fits
 from orthobandit._foundation.random import cumulative_probabilities
+from orthobandit._foundation.release import UNSTAMPED_RELEASE, __version__, release_of, stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.certificate import Chain
+from orthobandit.estimate.follow.rounds import Sums, dump_pending, load_pending
 from orthobandit.estimate.plan import Centre
-from orthobandit.experiment.ledger.intervals import Sums, dump_pending, load_pending
 from orthobandit.experiment.ledger.record import Record
+from orthobandit.experiment.ledger.recorded_plans import (
+    Differences,
+    Draft,
+    are_alike,
+    declared_by,
+    retired_by,
+)
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
+
+LOG = logging.getLogger("orthobandit.experiment")
 
 # Share of the reference arm while guardrails have not cleared every arm in play, and once the objective has
 # nothing left to learn: then all that is open is the comparison of two arms.
@@ -35,6 +47,12 @@ class Book:
     while an arm in play is not cleared, plans are put into force with a share of the reference arm mixed in.
     Like restrictions they are fixed and recorded before their rounds are drawn, and such rounds count by the
     method ``late``, for the distribution that they were drawn from: tests stay exact.
+
+    A plan of the log is in force whoever made it. While a log is read, plans of the policy are drafts, which
+    the log confirms. Where it holds another plan, that one is in force, and the policy, which would have
+    planned differently, counts its rounds by the method ``late`` as well: plan, forecasts and rivals were
+    fixed before the draws, and the policy's own tuning rests on earlier rounds alone. The policy plans again
+    when its next batch is complete. Policies that cannot count such rounds leave them out.
 
     Parameters
     ----------
@@ -62,6 +80,10 @@ class Book:
         Rounds that the policy could not take.
     news : list
         Notes for the log: kind and data.
+    is_reading : bool
+        Whether entries of a log are taken in, so that plans are drafts until :meth:`write_on`.
+    differences : Differences
+        Plans of the log that the policy would not have made.
     """
 
     def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
@@ -82,6 +104,13 @@ class Book:
         self._sums: tuple[int, Array] = (0, np.zeros(0))
         self._numbers = 0
         self._restricted = dict[tuple[int, ...], int]()
+        self.current = 0
+        self.is_reading = True
+        self.differences = Differences()
+        self._drafts: list[Draft] = []
+        self._maker = __version__  # release that made the plan in force
+        self._is_foreign = False
+        self._offset = 0
         self._begin(policy.plan(self.state))
 
     def commit(self, settings: Mapping[str, Any] | None) -> None:
@@ -92,17 +121,45 @@ class Book:
         settings : mapping or None
             What :func:`~orthobandit.experiment.ledger.record.commitment_of` returned.
         """
+        if self.differences.count:
+            return  # a record of plans that the policy has not made could not be verified
         if settings is not None and isinstance(self.policy, AnytimeElimination):
             self.record = Record(Chain(settings))
             self._record_plan()
 
-    def _begin(self, plan: Plan) -> None:
-        """Put a plan into force."""
-        self._mixed = self._needed_share(plan)
-        self.plan = self._with_reference(plan)
+    def _begin(self, own: Plan) -> None:
+        """Put a plan of the policy into force."""
+        self._mixed = self._needed_share(own)
+        self._is_foreign = False
+        self.plan = self._with_reference(self._by_log_number(own))
+        number = self._numbers + 1
+        decision = {"declared": self._declared, "retired": np.flatnonzero(self.retired).tolist()}
+        data = {"number": number, "plan": self.plan.to_json(), **stamp(), "decision": decision}
+        if self.is_reading:
+            before = (self.current, dict(self.plans), self._restricted, self._maker)
+            self._drafts.append(Draft(number, data, *before))
+        else:
+            self.news.append(("plan", data))
+        self._maker = __version__
+        self._numbers = number
+        self.plans[number] = self.plan
+        self.current = number
         self._restricted = {}
-        self.current = self._add(self.plan, "plan")
         self._record_plan()
+
+    @property
+    def _declared(self) -> int | None:
+        """The arm that the policy has declared, if any."""
+        declared = int(self.policy.decide(self.state).declared)
+        return declared if declared >= 0 else None
+
+    def _by_log_number(self, own: Plan) -> Plan:
+        """Return a plan of the policy with the number that it has in the log."""
+        return own if not self._offset else _with_number(own, int(own.number) + self._offset)
+
+    def _by_own_number(self, plan: Plan) -> Plan:
+        """Return a plan of the log with the number that it has for the policy."""
+        return plan if not self._offset else _with_number(plan, max(int(plan.number) - self._offset, 0))
 
     def _record_plan(self) -> None:
         """Record the plan in force, before its first draw, with the probabilities that it is drawn with."""
@@ -143,7 +200,8 @@ class Book:
         """Note arms (K,) that all guardrails have cleared; an arm that was cleared once stays so."""
         self.cleared = self.cleared | arms
         declared = int(self.policy.decide(self.state).declared)
-        if self._mixed and declared >= 0 and self.cleared[declared]:
+        is_compared = self._mixed > 0 or self._is_foreign
+        if is_compared and declared >= 0 and self.cleared[declared]:
             # No batch will end any more: the declared arm is played alone from now on, by a plan of its own.
             self._feed()
             if self.record is not None:
@@ -161,12 +219,6 @@ class Book:
     def is_compared(self) -> bool:
         """Whether the reference arm is mixed into the plan in force, so that guardrails can compare."""
         return self._mixed > 0
-
-    def _add(self, plan: Plan, kind: str, **more: Any) -> int:
-        self._numbers += 1
-        self.plans[self._numbers] = plan
-        self.news.append((kind, {"number": self._numbers, "plan": plan.to_json(), **more}))
-        return self._numbers
 
     def distribution(self, available: Sequence[int] | None) -> int:
         """Return the number of the plan in force, restricted to the arms that are available and renormalised.
@@ -186,7 +238,11 @@ class Book:
             if not chosen.any():
                 chosen[max(key, key=lambda arm: self.plan.values[arm])] = 1.0
             limited = _with_probabilities(self.plan, chosen)
-            self._restricted[key] = self._add(limited, "distribution", available=list(key))
+            self._numbers += 1
+            self.plans[self._numbers] = limited
+            self._restricted[key] = self._numbers
+            data = {"number": self._numbers, "plan": limited.to_json(), "available": list(key)}
+            self.news.append(("distribution", data))
             if self.record is not None:
                 self.record.restrict(limited)
         return self._restricted[key]
@@ -197,20 +253,155 @@ class Book:
             self._sums = (number, cumulative_probabilities(self.plans[number].probabilities))
         return self._sums[1]
 
-    def adopt(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Take in a note of the log: a plan, which must be as it follows from the log, or a distribution."""
+    # Reading a log
+
+    def adopt(self, kind: str, data: Mapping[str, Any]) -> list[int]:
+        """Take in a note of the log: a plan or a distribution, as it was drawn from.
+
+        Returns
+        -------
+        list of int
+            Arms that whoever made the plan had taken out, and the policy had not.
+
+        Raises
+        ------
+        ConflictError
+            If the log contradicts itself.
+        """
         number = int(data["number"])
-        if number in self.plans and self.plans[number].to_json() != Plan.from_json(data["plan"]).to_json():
-            raise ConflictError(f"{kind} {number} of the log is not what follows from its entries")
+        plan = Plan.from_json(data["plan"])
+        if self._drafts and self._drafts[0].is_confirmed_by(number, plan):
+            self._drafts.pop(0)
+            if self._drafts:
+                self._drafts[0] = replace(self._drafts[0], maker=release_of(data))
+            else:
+                self._maker = release_of(data)
+            return []
+        self._drop_drafts(to_first=True)
+        if number in self.plans and self.plans[number].to_json() != plan.to_json():
+            raise ConflictError(
+                f"{kind} {number} of the log is there twice, and not the same; restore a copy"
+            )
         if number <= self._numbers:
-            return
-        if kind != "distribution" or number != self._numbers + 1:
-            raise ConflictError(f"{kind} {number} of the log does not follow from its entries")
+            return []
+        if number != self._numbers + 1:
+            raise ConflictError(
+                f"{kind} {number} of the log comes after number {self._numbers}; restore a copy"
+            )
+        if kind == "plan":
+            return self._follow(number, plan, data)
         self._numbers = number
-        self.plans[number] = Plan.from_json(data["plan"])
+        self.plans[number] = plan
         self._restricted[tuple(data["available"])] = number
         if self.record is not None:
-            self.record.restrict(self.plans[number])
+            self.record.restrict(plan)
+        return []
+
+    def drop_drafts(self) -> None:
+        """Go back to the plan in force on record: whoever wrote the next entry made no other."""
+        if self._drafts:
+            self._drop_drafts()
+
+    def _drop_drafts(self, *, to_first: bool = False) -> None:
+        if not self._drafts:
+            return
+        first = self._drafts[0]
+        if not first.current and not to_first:
+            # A log that does not begin with a plan: nothing else can have been in force.
+            self._drafts.pop(0)
+            self._drop_drafts()
+            return
+        numbers = {draft.number for draft in self._drafts}
+        since = {number: plan for number, plan in self.plans.items() if number not in numbers}
+        self.plans = first.plans | since
+        self.current = first.current
+        self._restricted = first.restricted
+        self._maker = first.maker
+        self._numbers = first.number - 1
+        self._sums = (0, np.zeros(0))
+        self._drafts = []
+        if self.current:
+            self._put_in_force()
+            self._note_difference()
+
+    def _follow(self, number: int, plan: Plan, data: Mapping[str, Any]) -> list[int]:
+        """Put a plan into force that the policy would not have made; return arms that are out by it."""
+        self._feed()  # what is pending was drawn before
+        self._numbers = number
+        self.plans[number] = plan
+        self.current = number
+        self._restricted = {}
+        out = [arm for arm in retired_by(data) if not self.retired[arm]]
+        for arm in out:
+            self.state = self.policy.retire(self.state, arm)  # type: ignore[attr-defined]
+            self.retired = self.retired | (np.arange(len(self.arms)) == arm)
+        declared = declared_by(data, plan)
+        if declared is not None and declared != self._declared and hasattr(self.policy, "conclude"):
+            self.state = self.policy.conclude(self.state, declared)
+        self._put_in_force()
+        self._maker = release_of(data)
+        self._note_difference()
+        return out
+
+    def _put_in_force(self) -> None:
+        """Make the distribution `current` the plan in force, whether the policy would make it or not."""
+        recorded = self.plans[self.current]
+        number = int(recorded.number)
+        if number != int(self.policy.plan(self.state).number) + self._offset:
+            if self._can_follow:
+                self.state = self.policy.renumber(self.state, number)  # type: ignore[attr-defined]
+            else:
+                self._offset = number - int(self.policy.plan(self.state).number)
+        own = self._by_log_number(self.policy.plan(self.state))
+        self._is_foreign = True
+        for share in (self._mixed, 0.0, self._needed_share(own)):
+            self._mixed = share
+            plan = self._with_reference(own)
+            if are_alike(plan, recorded):
+                self._is_foreign = False
+                self.plan = plan
+                return
+        self._mixed = 0.0
+        self.plan = _with_rounds(recorded, int(own.rounds))
+
+    @property
+    def _can_follow(self) -> bool:
+        """Whether the policy can count rounds of plans that it has not made."""
+        return hasattr(self.policy, "late") and hasattr(self.policy, "renumber")
+
+    def _note_difference(self) -> None:
+        """Note that the plan in force is not what the policy has now; claims cannot be certified any more."""
+        self.differences = self.differences.and_one(int(self.plan.number), self._maker)
+        if self.differences.count == 1:
+            LOG.info("%s; the experiment goes on from the plans on record", self.differences)
+        self.record = None
+
+    def write_on(self) -> None:
+        """End reading: drafts that the log could not hold yet come into force, and are news."""
+        self.is_reading = False
+        self.news.extend(("plan", draft.data) for draft in self._drafts)
+        self._drafts = []
+        if self._is_foreign and not self._can_go_on():
+            in_force = int(self.plan.number)
+            if self._can_follow:
+                self.state = self.policy.renumber(self.state, in_force + 1)  # type: ignore[attr-defined]
+            else:
+                self._offset = in_force + 1 - int(self.policy.plan(self.state).number)
+            self._begin(self.policy.plan(self.state))
+
+    def _can_go_on(self) -> bool:
+        """Tell whether the plan of somebody else may stay until the policy has its next one."""
+        shown = self.plan.probabilities > 0
+        if not self._can_follow or np.any(shown & self.retired):
+            return False
+        if self._left < FOREVER:
+            # Rounds that are no evidence would never complete the policy's batch.
+            return _is_evidence(self.plan)
+        own = self.policy.plan(self.state)
+        wanted = own.probabilities > 0
+        if self._needed_share(own):
+            wanted = wanted | (np.arange(len(wanted)) == self._reference)
+        return np.array_equal(shown, wanted)
 
     def recall(self, number: int, plan: Plan) -> None:
         """Remember a distribution again, for proposals that were drawn from it after all."""
@@ -233,10 +424,12 @@ class Book:
         """Take in settled rounds (n,) of one distribution, up to the end of the batch; return how many."""
         plan = self.plans[number]
         is_late = number != self.current
-        if is_late and (not hasattr(self.policy, "late") or self._left >= FOREVER):
+        is_foreign = number == self.current and self._is_foreign
+        is_lost = is_late and (not hasattr(self.policy, "late") or self._left >= FOREVER)
+        if is_lost or (is_foreign and not self._can_follow):
             self.unused += len(arms)
             return len(arms)
-        counts = not is_late or _is_evidence(plan)
+        counts = not (is_late or is_foreign) or _is_evidence(plan)
         taken = min(len(arms), self._left - self._total) if counts else len(arms)
         if number not in self._pending:
             self._pending[number] = Sums(len(self.arms))
@@ -272,19 +465,22 @@ class Book:
 
     def _is_whole(self, number: int) -> bool:
         """Tell whether a distribution is the plan in force as the policy made it."""
-        return number == self.current and not self._mixed
+        return number == self.current and not self._mixed and not self._is_foreign
 
     def _fed(self, state: Any, number: int, tally: Tally) -> Any:
         if self._is_whole(number):
-            return self.policy.observe(state, self.plan, tally)
-        return self.policy.late(state, self.plans[number], tally)  # type: ignore[attr-defined]
+            return self.policy.observe(state, self._by_own_number(self.plan), tally)
+        plan = self._by_own_number(self.plans[number])
+        return self.policy.late(state, plan, tally)  # type: ignore[attr-defined]
 
     def _replan(self) -> None:
-        plan = self.policy.plan(self.state)
-        if int(plan.number) != int(self.plan.number):
-            self._begin(plan)
+        own = self.policy.plan(self.state)
+        if int(own.number) + self._offset != int(self.plan.number):
+            self._begin(own)
+        elif self._is_foreign:
+            self.plan = _with_rounds(self.plan, int(own.rounds))
         else:
-            self.plan = self._with_reference(plan)
+            self.plan = self._with_reference(self._by_log_number(own))
 
     def now(self) -> Any:
         """Return the policy's state with what is pending; nothing is changed."""
@@ -326,7 +522,11 @@ class Book:
         self._begin(self.policy.plan(changed))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists and numbers."""
+        """Return plain lists and numbers.
+
+        Drafts are dropped before: whoever reads the state must find every plan in the log as well.
+        """
+        self.drop_drafts()
         return {
             "state": self.policy.dump(self.state),
             "plans": {str(number): plan.to_json() for number, plan in self.plans.items()},
@@ -340,13 +540,20 @@ class Book:
             "unused": self.unused,
             "mixed": self._mixed,
             "cleared": self.cleared.tolist(),
+            "maker": self._maker,
+            "differences": self.differences.to_json(),
         }
 
     @classmethod
     def from_json(
-        cls, policy: Policy[Any], arms: ArmSet, data: Mapping[str, Any], reference: int | None = None
+        cls,
+        policy: Policy[Any],
+        arms: ArmSet,
+        data: Mapping[str, Any],
+        reference: int | None = None,
+        release: str = UNSTAMPED_RELEASE,
     ) -> "Book":
-        """Invert :meth:`to_json`."""
+        """Invert :meth:`to_json`, of what a release has written."""
         out = cls.__new__(cls)
         out.policy = policy
         out.arms = arms
@@ -363,8 +570,10 @@ class Book:
             out.cleared = np.array(data["cleared"], dtype=np.bool_)
         elif int(policy.decide(out.state).declared) >= 0:
             out.cleared[:] = True  # releases up to 0.2 declared arms whatever guardrails knew
-        out.plan = out._with_reference(policy.plan(out.state))
         out.news = []
+        out.is_reading = True
+        out._drafts = []
+        out._offset = 0
         out._pending = load_pending(data["pending"], len(arms))
         out._total = data["total"]
         out.unused = data["unused"]
@@ -372,6 +581,11 @@ class Book:
         kept = data.get("record")
         out.record = None if kept is None else Record.from_json(kept)
         out.retired = np.array(data["retired"], dtype=np.bool_)
+        out._maker = str(data.get("maker", release))
+        out.differences = Differences.from_json(data.get("differences"))
+        out._put_in_force()
+        if out._is_foreign and not out.differences.count:
+            out._note_difference()
         return out
 
 
@@ -399,6 +613,14 @@ def _cleared_at_first(count: int, reference: int | None) -> Mask:
 def _is_evidence(plan: Plan) -> bool:
     """Tell whether rounds of a plan that come late move its policy towards its next."""
     return plan.rivals is None or bool(np.all(plan.rivals >= 0))
+
+
+def _with_number(plan: Plan, number: int) -> Plan:
+    return Plan(plan.probabilities, plan.rounds, plan.centre, number, plan.rivals)
+
+
+def _with_rounds(plan: Plan, rounds: int) -> Plan:
+    return Plan(plan.probabilities, rounds, plan.centre, plan.number, plan.rivals)
 
 
 def _with_probabilities(plan: Plan, weights: Array) -> Plan:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._foundation.json_arrays import json_text
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.certificate import Chain, describe_mode
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.anytime.plans import wide_plan
-from orthobandit.verify import STAGES, canonical
+from orthobandit.verify import STAGES
 
 
 def commitment_of(
@@ -40,8 +41,13 @@ def commitment_of(
         "growth": policy.growth,
         "pilot": policy.pilot,
         "key": _hashed(f"key of draws\n{key}") if key else None,
-        "experiment": _hashed(canonical(settings)) if settings is not None else None,
+        "experiment": None if settings is None else _hashed(_canonical(settings)),
     }
+
+
+def _canonical(settings: Any) -> str:
+    """Return what :func:`~orthobandit.verify.canonical` returns; tables of many arms in pieces."""
+    return json_text(settings, sort_keys=True, separators=(",", ":"))
 
 
 def _hashed(text: str) -> str:

@@ -1,1 +1,1 @@
-"""What an experiment says to people and programs: reports, pages, frames and exports."""
+"""What an experiment says to people and programs: ``report`` gathers it, ``advice`` puts it in sentences."""

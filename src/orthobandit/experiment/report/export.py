@@ -14,9 +14,13 @@ from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store.contract import Store
 
 ROWS = 10_000  # that are written at a time
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of text that spreadsheets take for a formula
+TEXT = (2, 3)  # places of columns that hold words of visitors and of whoever made the experiment: unit, arm
 
 
-def write_export(path: str | Path, settings: Settings, store: Store, settled: int) -> None:
+def write_export(
+    path: str | Path, settings: Settings, store: Store, settled: int, *, raw: bool = False
+) -> None:
     """Write all proposals as CSV or Parquet, whole or not at all, in bounded memory.
 
     Columns: proposal, at, unit, arm, plan, distribution, holdout, settled, ``p:<label>`` of every arm, then
@@ -30,6 +34,9 @@ def write_export(path: str | Path, settings: Settings, store: Store, settled: in
     settled : int
         How many proposals, the first ones, are settled: their values are final. What was told of later ones
         was told early, and is not like what is still to come.
+    raw : bool
+        Whether text in CSV is written as it is. Otherwise text that a spreadsheet would compute has a ``'``
+        before it; numbers are always written as they are.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
@@ -41,10 +48,27 @@ def write_export(path: str | Path, settings: Settings, store: Store, settled: in
         if kind == ".csv":
             with unfinished.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
-                writer.writerow(names)
-                writer.writerows(rows)
+                writer.writerow(names if raw else [neutralise(name) for name in names])
+                writer.writerows(rows if raw else map(_neutralise_row, rows))
             return
         _write_parquet(unfinished, names, rows)
+
+
+def neutralise(text: str | None) -> str | None:
+    """Return text that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> neutralise("=HYPERLINK(1)"), neutralise("-5 %"), neutralise("5 %")
+    ("'=HYPERLINK(1)", "'-5 %", '5 %')
+    """
+    return f"'{text}" if text is not None and text.startswith(FORMULA) else text
+
+
+def _neutralise_row(row: list[Any]) -> list[Any]:
+    for place in TEXT:
+        row[place] = neutralise(row[place])
+    return row
 
 
 def columns(settings: Settings, labels: tuple[str, ...]) -> list[str]:
@@ -58,6 +82,7 @@ def columns(settings: Settings, labels: tuple[str, ...]) -> list[str]:
 
 def _labels(settings: Settings, store: Store) -> tuple[str, ...]:
     """Return the labels of all arms that there have ever been."""
+    # Settings hold the arms of the beginning; later ones are in the log.
     labels = settings.arms.labels
     for _, entry in store.entries():
         if isinstance(entry, Noted) and entry.kind == "extend":
@@ -71,6 +96,7 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
     for _, entry in store.entries():
         if isinstance(entry, Noted) and entry.kind in NUMBERED:
             p = list(entry.data["plan"]["probabilities"])
+            # Arms that came later could not be drawn from earlier distributions.
             laws[int(entry.data["number"])] = p + [0.0] * (len(labels) - len(p))
     for row, rewards, _ in store.table():
         out: list[Any] = [

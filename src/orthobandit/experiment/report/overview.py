@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit.experiment.ledger.guardrails import rail_words
+from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.report.report import Report, report_of
 
@@ -67,6 +67,8 @@ def glance_of(ledger: Ledger) -> Glance:
 
 
 def _provisional(ledger: Ledger) -> tuple[tuple[int, float | None], ...]:
+    # Plain means of what came early: rewards that come early are not like the others, so they have no
+    # interval.
     arms, values = ledger.waiting.provisional(0)
     counts = np.bincount(arms, minlength=len(ledger.arms)).tolist()
     sums = np.bincount(arms, weights=values, minlength=len(ledger.arms)).tolist()

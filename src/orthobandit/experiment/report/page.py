@@ -69,6 +69,7 @@ def page_of(report: Report) -> str:
         "report.html",
         title=report.advice,
         counts=counts_words(report),
+        # The page has a place of its own for alarms, above everything else.
         alarms=[text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
         metrics=[_metric(report, metric) for metric in report.metrics],
         level=report.level_words,

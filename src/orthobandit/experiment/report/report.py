@@ -9,19 +9,23 @@ import numpy as np
 from orthobandit._foundation.frames import Library, frame_of, write_columns
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
-from orthobandit.experiment.ledger.guardrails import Judged, rail_words
-from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
+from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.report.advice import (
+    advise,
+    guardrail_words,
+    is_early,
+    level_words,
+    list_warnings,
+    name_alarms,
+)
 from orthobandit.experiment.report.data import ReportData
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import certainty_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from orthobandit._foundation.frames import Frame
-
-FEW = 100  # settled proposals below which nothing is said yet of shares
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,11 @@ class Report:
     head: str | None = None
 
     @property
+    def is_early(self) -> bool:
+        """Whether so little is settled, and no arm dropped, that which arm looks best is luck."""
+        return is_early(self.settled, [arm.is_active or arm.is_retired for arm in self.arms])
+
+    @property
     def level_words(self) -> str:
         """At which level statements about the objective hold, each kind and all together."""
         return level_words(self.certainty, self.joint, self.metrics[0].name)
@@ -208,6 +217,7 @@ def report_of(ledger: Ledger) -> Report:
     leader = int(decision.leader)
     declared = int(decision.declared)
     estimates, low, high = ledger.tracks[0].intervals(book.plans)
+    # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
     shown = (coherent.clip(estimates), coherent.low, coherent.high)
     if coherent.is_empty:
@@ -229,16 +239,18 @@ def report_of(ledger: Ledger) -> Report:
             probability=float(book.plan.probabilities[arm]),
             is_active=bool(decision.active[arm]),
             is_retired=bool(book.retired[arm]),
+            # An arm without a settled proposal has an estimate of 0 that nobody made.
             gap=gaps[arm][0] if ledger.drawn[arm] else None,
             low=gaps[arm][1],
             high=gaps[arm][2],
         )
         for arm, label in enumerate(labels)
     )
+    # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
     is_held = declared >= 0 and not book.cleared[declared]
     judged = ledger.judged()
     return Report(
-        advice=_advice(ledger, decision, coherent, judged if is_held else []),
+        advice=advise(ledger, decision, coherent, judged if is_held else []),
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
@@ -254,11 +266,11 @@ def report_of(ledger: Ledger) -> Report:
         metrics=metrics,
         holdout=_holdout(ledger),
         unused=book.unused,
-        warnings=tuple(_warnings(ledger, is_contradicted=coherent.is_empty)),
-        alarms=("contradiction",) * coherent.is_empty + _named_alarms(ledger),
+        warnings=tuple(list_warnings(ledger, is_contradicted=coherent.is_empty)),
+        alarms=("contradiction",) * coherent.is_empty + name_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
         held=labels[declared] if is_held else None,
-        guardrails=_guardrail_words(ledger, decision, judged),
+        guardrails=guardrail_words(ledger, decision, judged),
         head=None if book.record is None else book.record.head,
     )
 
@@ -303,51 +315,6 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
     )
 
 
-def level_words(certainty: float, joint: float, metric: str) -> str:
-    """Say at which level statements about the objective hold.
-
-    Examples
-    --------
-    >>> level_words(0.95, 0.95, "sales").partition("; ")[2]
-    "with the intervals of 'sales', all of it holds together in at least 95 %."
-    """
-    if not certainty:
-        share = certainty_percent(joint)
-        return f"All intervals of {metric!r} hold together in at least {share} of experiments."
-    return (
-        f"False winners in at most {certainty_percent(1.0 - certainty)} of experiments; with the intervals of"
-        f" {metric!r}, all of it holds together in at least {certainty_percent(joint)}."
-    )
-
-
-def _guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -> tuple[str, ...]:
-    """Say what each guardrail does and which arms it has not cleared, and at which level all of them act."""
-    out = []
-    in_play = np.asarray(decision.active) & ~ledger.book.retired
-    in_play[ledger.settings.reference] = False
-    for one in judged:
-        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared).tolist()
-        waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
-        state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
-        out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")
-    if judged:
-        guarded = {ledger.metric(rail.metric) for rail in ledger.settings.guardrails}
-        wrong = sum(ledger.tracks[place].delta for place in guarded)
-        out.append(
-            "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
-            f" its limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
-        )
-    return tuple(out)
-
-
-def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
-    label = ledger.arms.labels[arm]
-    most = float(one.most[arm])
-    if not np.isfinite(most):
-        return f"{label!r} (nothing is known of it)"
-    return f"{label!r} (may be worse by {most:.3g}, cleared below {one.limit:.3g})"
-
-
 def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
     if not ledger.settings.holdout:
         return ()
@@ -356,138 +323,6 @@ def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
         count = int(sums.counts.sum())
         out.append((name, count, float(sums.sums.sum()) / count if count else None))
     return tuple(out)
-
-
-def _advice(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged]) -> str:
-    """Say what to do now, in one sentence."""
-    labels = ledger.arms.labels
-    declared = int(decision.declared)
-    leader = labels[int(decision.leader)]
-    if coherent.is_empty:
-        return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
-    if declared >= 0 and decision.certainty > 0:
-        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
-        best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
-        best += " of the arms that are left" if ledger.retirements else ""
-        if held_by:
-            return _held_advice(ledger, declared, best, held_by)
-        wrong = certainty_percent(1.0 - decision.certainty)
-        return (
-            f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
-            " experiments)."
-        )
-    left = [label for label, is_possible in zip(labels, coherent.possible, strict=True) if is_possible]
-    if ledger.status == PAUSED:
-        return "Call resume() to go on; rewards are still taken."
-    if ledger.status != OPEN:
-        return (
-            f"The experiment was stopped by hand before it could declare an arm; {leader!r} looks best, and"
-            f" {len(left)} of {len(labels)} arms may be."
-        )
-    if not ledger.drawn.any():
-        return f"Go on: nothing is settled yet; the rewards of {len(ledger.waiting):,} proposals are awaited."
-    if decision.certainty == 0:
-        return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
-    if left == [leader]:
-        return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
-    if len(left) < len(labels):
-        return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
-    return f"Go on: {leader!r} looks best so far, and no arm can be dropped yet."
-
-
-def _held_advice(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:
-    """Say why an arm that has won on the objective is not declared."""
-    label = ledger.arms.labels[declared]
-    settings = ledger.settings
-    open_rails = [one for one in held_by if not one.cleared[declared]] or held_by
-    names = " and ".join(dict.fromkeys(repr(one.rail.metric) for one in open_rails))
-    known = f"it may be worse by {float(open_rails[0].most[declared]):.3g}"
-    if not np.isfinite(open_rails[0].most[declared]):
-        known = "nothing is known of it there"
-    if ledger.book.retired[settings.reference]:
-        todo = "the reference arm is retired, so no more will be known: look at that metric yourself"
-    else:
-        todo = f"it is declared once more than {open_rails[0].limit:.3g} is ruled out"
-    return (
-        f"Go on: {label!r} is {best} by {settings.names[0]!r}, but the guardrail on {names} has not cleared"
-        f" it ({known}); {todo}."
-    )
-
-
-def _warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
-    settings = ledger.settings
-    settled = int(ledger.drawn.sum())
-    out = _alarms(ledger)
-    if is_contradicted:
-        out.insert(
-            0,
-            f"ALARM: no gaps of {settings.names[0]!r} fit both its intervals and the arms that were dropped,"
-            " which a sound experiment shows in at most as many cases as claims may fail: look for gaps that"
-            " drift, rewards out of order or outside their range; no interval is shown",
-        )
-    if settings.silence == "missing" and ledger.silent.any():
-        out.append(
-            f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"
-            " only if silence does not depend on the arm or the reward"
-        )
-    # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
-    if ledger.book.unused and not hasattr(settings.policy, "late"):
-        out.append(
-            f"{ledger.book.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
-            " could not use them; AnytimeElimination can"
-        )
-    for arm, reason in ledger.retirements:
-        out.append(
-            f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
-            " are left, and hold as said if the choice did not depend on the objective"
-        )
-    for name, level in zip(settings.names, ledger.levels, strict=True):
-        if level.stood_in:
-            out.append(
-                f"{level.stood_in:,} forecasts of {name!r} were not finite; its mean stood in for them"
-            )
-    if not ledger.tracks[0].confidence.is_exact and settled >= FEW:
-        out.append(
-            "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
-        )
-    return out
-
-
-def _named_alarms(ledger: Ledger) -> tuple[str, ...]:
-    watch = ledger.watch
-    alarms = {
-        "sample-ratio": watch.ratio.alarm,
-        "missing": ledger.settings.silence == "missing" and watch.missing.alarm,
-        "drift": watch.drift is not None,
-    }
-    return tuple(name for name, is_raised in alarms.items() if is_raised)
-
-
-def _alarms(ledger: Ledger) -> list[str]:
-    """Say loudly what breaks the claims, if anything does."""
-    watch = ledger.watch
-    labels = ledger.arms.labels
-    out = []
-    if watch.ratio.alarm:
-        counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
-        seen = ", ".join(f"{label!r} {n:,} for {e:,.0f}" for label, n, e in counts)
-        out.append(
-            f"ALARM: arms were not drawn as the plans say ({seen}; p = {watch.ratio.p_value:.1g}): find out"
-            " who changes the assignment or loses proposals before you believe anything here"
-        )
-    if ledger.settings.silence == "missing" and watch.missing.alarm:
-        shares = zip(labels, watch.missing.shares, strict=False)
-        seen = ", ".join(f"{label!r} {share:.1%}" for label, share in shares)
-        out.append(
-            f"ALARM: rewards are missing more for some arms than for others ({seen}; p ="
-            f" {watch.missing.p_value:.1g}): what is left out would bias the gaps; count silence as zero"
-        )
-    if watch.drift is not None:
-        out.append(
-            f"ALARM: gaps drift: {watch.drift}; the best arm may change with time, so take claims as about an"
-            " average over the experiment, and look into what changed"
-        )
-    return out
 
 
 def _number(value: float) -> float | None:

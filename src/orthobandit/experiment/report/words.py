@@ -33,7 +33,7 @@ def arm_tags(report: Report, arm: ArmReport) -> list[str]:
     place = ""
     if arm.label == report.declared:
         place = WINNER
-    elif arm.label == report.leader and report.settled:
+    elif arm.label == report.leader and not report.is_early:
         place = LEADER
     reference = REFERENCE if arm.label == report.reference else ""
     state = arm_state(is_active=arm.is_active, is_retired=arm.is_retired)

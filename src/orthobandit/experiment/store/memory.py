@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -22,7 +23,7 @@ from orthobandit.experiment.store.log import BLOCK, Log
 from orthobandit.experiment.store.order import as_json, check_drawn, check_snapshot
 
 
-class MemoryStore:
+class MemoryStore(Forkable):
     """A :class:`~orthobandit.experiment.store.Store` that lasts as long as its process.
 
     Examples
@@ -45,6 +46,7 @@ class MemoryStore:
         self._requests: dict[str, tuple[float, str]] = {}
         self._writer: _MemoryWriter | None = None
         self._is_closed = False
+        register_forkable(self)
 
     def create(self, settings: Mapping[str, Any]) -> None:
         """Begin the experiment; see :meth:`Store.create`."""
@@ -130,6 +132,13 @@ class MemoryStore:
         with self._lock:
             self._is_closed = True
             self._log = Log()
+
+    def after_fork_in_child(self) -> None:
+        """Take back what another thread had begun, which is not in this process."""
+        self._lock = RLock()
+        if self._writer is not None:
+            self._writer = None
+            self._log.cut()
 
     @property
     def nbytes(self) -> int:

@@ -1,9 +1,9 @@
 """The order that every store keeps: of times, of numbers, and of rewards after what they belong to."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orthobandit._foundation.json_arrays import json_text
 from orthobandit.errors import ParameterError, UnknownProposalError
 from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 
@@ -71,6 +71,6 @@ def check_snapshot(seq: int, last: int) -> None:
 def as_json(what: str, data: Mapping[str, Any]) -> str:
     """Return settings or a state as JSON; infinities are allowed, states of policies have them."""
     try:
-        return json.dumps(data, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
+        return json_text(data, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
         raise ParameterError(f"{what} cannot be kept as JSON: {error}; give plain values") from None

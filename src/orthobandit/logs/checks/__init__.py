@@ -1,1 +1,1 @@
-"""Is a log what an analysis takes it for? ``diagnostics`` has all checks, in words."""
+"""Is a log what an analysis takes it for? ``diagnostics`` has all checks; ``drift`` looks for change."""

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from orthobandit._foundation.types import Array, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.confidence.coherence import close_differences
 from orthobandit.estimate.confidence.evidence import Evidence, Tuning
 from orthobandit.estimate.confidence.modes import EVENTS
-from orthobandit.logs.effects.one_look import Sides
-from orthobandit.logs.follow import Follower
+from orthobandit.estimate.confidence.one_look import Sides
+from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.logs.results import Effect, Interval
 
 FAR = 1e9  # times the rows so far: what takes longer is never
-STEPS = 60  # of bisection on a logarithmic scale
+STEPS = 30  # of bisection on a logarithmic scale: rows are then right to eight digits
 # Standard errors that an estimate may move while rows come in, so that a gap is decided within the range of
 # rows to go in 80 % of logs.
 SOONER = 1.645
@@ -203,7 +203,8 @@ def verdict_of(interval: Interval) -> str:
 
 def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
     """Return what gap/level may be for a gap and a positive level in their intervals; None if it may be 0."""
-    (low, high), (least, most) = gap, level
+    low, high = gap
+    least, most = level
     if not (least > 0 and np.isfinite([low, high]).all()):
         return NOTHING
     return (low / (most if low >= 0 else least), high / (least if high >= 0 else most))
@@ -242,60 +243,64 @@ def rows_to_go(
     fixed : bool
         Whether one look at the larger log is to decide.
     """
-    sequence = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
-    gaps = gaps_of(sequence)
-    size = abs(float(gaps.estimates[place]))
-    error = float(gaps.errors[place])
-    width = _ordinary_width(sequence, place, error) if fixed else _width(sequence, place)
+    evidence = sequence.evidence
+    if evidence.weights[place] <= 0:
+        return (float(np.inf),) * 3
+    size = abs(float(evidence.totals[place] / evidence.weights[place]))
+    error = float(np.sqrt(evidence.variances[place]) / evidence.weights[place])
+    alpha = share * float(sequence.tuning.alpha[place])
+    width = _ordinary_width(alpha, error) if fixed else _width(sequence, place, alpha)
+    # As estimated, and if the estimate moves by so many standard errors: three searches side by side.
+    moved = np.array([0.0, SOONER, -LATER])
 
-    def times(moved: float) -> float:
-        """Return how many times the rows it takes if the estimate moves by so many standard errors."""
+    def is_decided(multiples: Array) -> Mask:
+        return width(multiples) < size + moved * error * np.sqrt(1.0 - 1.0 / multiples)
 
-        def is_decided(multiple: float) -> bool:
-            return width(multiple) < size + moved * error * float(np.sqrt(1.0 - 1.0 / multiple))
-
-        return _first_multiple(is_decided)
-
-    as_estimated, least, most = (times(moved) for moved in (0.0, SOONER, -LATER))
-    return tuple(max(one - 1.0, 0.0) * rows for one in (as_estimated, least, most))  # type: ignore[return-value]
-
-
-def _ordinary_width(sequence: ContrastSequence, place: int, error: float) -> Callable[[float], float]:
-    """Return the width for one look at a multiple of the rows."""
-    z = -float(ndtri(sequence.tuning.alpha[place]))
-    return lambda times: z * error / float(np.sqrt(times))
+    as_estimated, least, most = np.maximum(_first_multiples(is_decided, len(moved)) - 1.0, 0.0) * rows
+    return float(as_estimated), float(least), float(most)
 
 
-def _width(sequence: ContrastSequence, place: int) -> Callable[[float], float]:
-    """Return the width at all times at a multiple of the evidence."""
+def _ordinary_width(alpha: float, error: float) -> Callable[[Array], Array]:
+    """Return the width for one look at multiples of the rows."""
+    z = -float(ndtri(alpha))
+    return lambda times: z * error / np.sqrt(times)
+
+
+def _width(sequence: ContrastSequence, place: int, alpha: float) -> Callable[[Array], Array]:
+    """Return the width at all times at multiples of the evidence."""
     e = sequence.evidence
-    one = slice(place, place + 1)
-    tuning = Tuning(sequence.tuning.alpha[one], sequence.tuning.rho[one], sequence.tuning.scale[one])
 
-    def width(times: float) -> float:
-        grown = Evidence(
-            totals=times * e.totals[one],
-            weights=times * e.weights[one],
-            variances=times * e.variances[one],
-            slack=times * e.slack[one],
-            pooled=times * e.pooled[one],
-            peaks=e.peaks[one],
-            events=times * e.events[one],
+    def width(times: Array) -> Array:
+        tuning = Tuning(
+            alpha=np.full(times.shape, alpha),
+            rho=np.full(times.shape, sequence.tuning.rho[place]),
+            scale=np.full(times.shape, sequence.tuning.scale[place]),
         )
-        return float(sequence.confidence.width(grown, tuning)[0])
+        grown = Evidence(
+            totals=times * e.totals[place],
+            weights=times * e.weights[place],
+            variances=times * e.variances[place],
+            slack=times * e.slack[place],
+            pooled=times * e.pooled[place],
+            peaks=np.full(times.shape, e.peaks[place]),
+            events=times * e.events[place],
+        )
+        return sequence.confidence.width(grown, tuning)
 
     return width
 
 
-def _first_multiple(is_decided: Callable[[float], bool]) -> float:
-    """Return the multiple from which on a gap is decided; infinite if that takes too long."""
-    if not is_decided(FAR):
-        return float(np.inf)
-    low, high = 0.0, float(np.log(FAR))
+def _first_multiples(is_decided: Callable[[Array], Mask], count: int) -> Array:
+    """Return from which multiples (n,) on gaps are decided; infinite where that takes too long."""
+    ever = is_decided(np.full(count, FAR))
+    low = np.zeros(count)
+    high = np.full(count, np.log(FAR))
     for _ in range(STEPS):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if is_decided(float(np.exp(middle))) else (middle, high)
-    return float(np.exp(high))
+        decided = is_decided(np.exp(middle))
+        low = np.where(decided, low, middle)
+        high = np.where(decided, middle, high)
+    return np.where(ever, np.exp(high), np.inf)
 
 
 def _signed(low: float, high: float, sign: float) -> Interval:

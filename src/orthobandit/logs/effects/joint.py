@@ -27,13 +27,12 @@ from scipy.special import stdtrit
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import Tally
 from orthobandit.estimate.confidence.boundaries import Grid, normal_exponent, tightest_rho
-from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws
+from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws, step_numbers
 from orthobandit.estimate.confidence.modes import EVENTS
-from orthobandit.estimate.confidence.steps import owners
-from orthobandit.logs.cells import Cells, totals_at
-from orthobandit.logs.follow import GUESSED_ROUNDS, Follower
-from orthobandit.logs.residuals import Series
-from orthobandit.logs.timeline import coefficients_of
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.cells import Cells, Series, totals_at
+from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS
+from orthobandit.estimate.follow.timeline import coefficients_of
 
 FEWEST = 5  # rows of an arm, below which an interval for one look says nothing
 # Square of a level over its variance, below which one look does not divide by it. Nine sales have that much;
@@ -158,7 +157,7 @@ class Joint:
         self.plans = keys % len(cells.plans)
         owner = keys // len(cells.plans) - begin
         self.first = np.searchsorted(owner, np.arange(len(self.buckets[: owner[-1] + 1])))
-        self.step = owners(self.first, len(keys))
+        self.step = step_numbers(self.first, len(keys))
         self._counts = n
         self._arm = some.arm
         self.rounds = self._total(n)

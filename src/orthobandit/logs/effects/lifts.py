@@ -8,7 +8,11 @@ it is the gap over the average level.
 import numpy as np
 
 from orthobandit._foundation.types import Array
-from orthobandit.estimate.confidence.steps import Seen, Steps
+from orthobandit.estimate.confidence.evidence import Seen, Steps
+from orthobandit.estimate.follow.averages import Aim, Score
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS
+from orthobandit.estimate.follow.timeline import Counted
 from orthobandit.logs.effects.effects import NOTHING, gaps_of, lift_of
 from orthobandit.logs.effects.joint import (
     Joint,
@@ -17,10 +21,7 @@ from orthobandit.logs.effects.joint import (
     region_for_one_look,
     series_of,
 )
-from orthobandit.logs.feeds import Counted
-from orthobandit.logs.follow import GUESSED_ROUNDS, Follower
 from orthobandit.logs.results import Interval
-from orthobandit.logs.scores import Aim, Score
 
 GAP = 0.8  # of δ, in exact modes: lifts depend on the gap more than on the level, which has the rest
 HALF = 0.5  # of δ for each side of a box where features tell of arms

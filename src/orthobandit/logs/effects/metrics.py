@@ -8,8 +8,10 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
-from orthobandit.experiment.settings import Guardrail
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.cells import Cells
+from orthobandit.estimate.follow.gaps import MOST_PAIRED
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.logs.effects.effects import (
     NOTHING,
     Gaps,
@@ -22,11 +24,8 @@ from orthobandit.logs.effects.effects import (
     unknown_effect,
 )
 from orthobandit.logs.effects.lifts import lifts_of
-from orthobandit.logs.follow import MOST_PAIRED, Follower
-from orthobandit.logs.measure import Measure
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
-from orthobandit.logs.scores import Aim
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ def confidence_of(
     some = cells.counts > 0
     least = float(cells.low[some, asked.column].min(initial=np.inf) + offset)
     most = float(cells.high[some, asked.column].max(initial=-np.inf) + offset)
+    # What rounding of value − offset may add.
     room = 1e-9 * (bounds[1] - bounds[0])
     if least < bounds[0] - room or most > bounds[1] + room:
         raise InputError(
@@ -80,13 +80,6 @@ def confidence_of(
             " declare a range that holds all of them, beforehand"
         )
     return Bounded(bounds[0] - offset, bounds[1] - offset)
-
-
-def followed(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
-    """Follow a measure through the buckets, or look at the log as a whole if it is all in one, once."""
-    follower = Follower(cells, measure, aims)
-    is_whole = len(cells.times) == 1 and not measure.is_sequential
-    return follower.run_once() if is_whole else follower.run()
 
 
 def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:
@@ -198,6 +191,7 @@ def _against_best(
     droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
     known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
     estimates = np.insert(known, follower.measure.reference, 0.0)
+    # Not an arm that another is proven better than, even if its estimate is the largest.
     best = int(np.argmax(np.where(np.isin(np.arange(count), list(worse)), -np.inf, estimates)))
     at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
     out: list[Effect] = []
@@ -225,8 +219,10 @@ def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
 
     rows = by_arm(cells.counts)
     seen = by_arm(all_rows)
+    # Of all rows, those without a value too: they were drawn as well.
     planned = np.bincount(cells.plan, all_rows, minlength=len(cells.plans)) @ cells.plans
     sums = by_arm(cells.sums[:, asked.column]) + rows * cells.offset[asked.column]
+    # The denominator of a mean is rows, that of a ratio is a sum.
     below = rows
     if asked.denominator is not None:
         below = by_arm(cells.sums[:, asked.denominator]) + rows * cells.offset[asked.denominator]

@@ -8,7 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from orthobandit._foundation.types import Array
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.cells import Cells, Measure
+from orthobandit.estimate.follow.gaps import MOST_PAIRED
 from orthobandit.logs.effects.effects import (
     NOTHING,
     below_another,
@@ -26,9 +28,7 @@ from orthobandit.logs.effects.joint import (
     region_for_one_look,
     series_of,
 )
-from orthobandit.logs.effects.metrics import Asked, followed, mode_in_words, summaries
-from orthobandit.logs.follow import MOST_PAIRED, Follower
-from orthobandit.logs.measure import Measure
+from orthobandit.logs.effects.metrics import Asked, mode_in_words, summaries
 from orthobandit.logs.results import Effect, Interval, MetricResult
 
 # Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
@@ -57,8 +57,8 @@ class RatioScores:
         if measure.denominator is None:
             raise AssertionError("a ratio has a denominator")
         alone = replace(measure, denominator=None)
-        above = followed(cells, alone)
-        below = followed(cells, replace(alone, column=measure.denominator))
+        above = follow_metric(cells, alone)
+        below = follow_metric(cells, replace(alone, column=measure.denominator))
         joint = None
         if above.centres and below.centres:
             joint = Joint(above.cells, [*series_of(above), *series_of(below)])
@@ -232,7 +232,10 @@ def _distances(region: Region, ratios: Array, others: Array) -> Array:
     rows[:, 1, OTHER_BELOW] = -others
     off = rows @ region.centre
     shape = rows @ region.shape @ np.swapaxes(rows, 1, 2)
-    (a, b), (_, c) = np.moveaxis(shape[:, 0], 1, 0), np.moveaxis(shape[:, 1], 1, 0)
+    # The symmetric 2 × 2 matrix [[a, b], [b, c]] of each pair of ratios is inverted by hand.
+    a = shape[:, 0, 0]
+    b = shape[:, 0, 1]
+    c = shape[:, 1, 1]
     x, y = off[:, 0], off[:, 1]
     return np.asarray((c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b))
 

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.buckets import follow_metric
+from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.logs.effects.effects import Gaps, gaps_of
-from orthobandit.logs.effects.metrics import Asked, followed, metric_result
-from orthobandit.logs.measure import Measure
+from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.results import Heterogeneity, Interval, SegmentResult
 
 LEVEL = 0.025  # to each side, of the intervals that Cochran's Q takes errors from
@@ -26,11 +26,12 @@ def by_segment(
     takes the error of a segment from its 95 % interval for one look, which is right for small counts;
     segments that have none yet are left out of it.
     """
+    # All segments hold together, so each has its part of δ.
     shared = replace(measure, delta=measure.delta / len(cells.segments))
     found: list[tuple[SegmentResult, Gaps | None]] = []
     for place, name in enumerate(cells.segments):
         part = cells.of_segment(place)
-        follower = followed(part, shared)
+        follower = follow_metric(part, shared)
         result = metric_result(asked, follower, once=once, history=False)
         gaps = None
         if follower.sequence is not None:

@@ -7,11 +7,10 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.errors import ProbabilityError
+from orthobandit.estimate.follow.averages import Aim, Score
+from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.plan import checked_probabilities
-from orthobandit.logs.cells import Cells
 from orthobandit.logs.results import Interval, Value
-from orthobandit.logs.scores import Aim, Score
-from orthobandit.logs.when import when
 
 
 def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
@@ -43,8 +42,10 @@ def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
             f"probabilities have shape {q.shape}; one an arm, ({len(cells.arms)},), or one row a plan,"
             f" {cells.plans.shape}, is needed"
         )
+    # Probabilities asked for may differ by plan; the same for all rows is one of these cases.
     q = np.array(np.broadcast_to(q, cells.plans.shape))
     blind = (q > 0) & (cells.plans == 0)
+    # Plans that no row has are no matter.
     here = np.asarray(blind.any(axis=1))[cells.plan] & (cells.counts > 0)
     if here.any():
         raise ProbabilityError(_no_overlap(cells, q, blind, here))
@@ -80,7 +81,7 @@ def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
     plan = int(plans[0])
     arm = int(np.argmax(blind[plans[0]]))
     names = ", ".join(str(one) for one in plans[:5]) + (", …" if len(plans) > 5 else "")
-    begin = when(cells, float(cells.times[buckets[0]]))
+    begin = cells.time_words(float(cells.times[buckets[0]]))
     return (
         f"probabilities give {cells.arms.labels[arm]!r} {wanted[plan, arm]:g}, but plan {plan} never draws"
         f" it: nothing is known of it there. So it is with {cells.counts[here].sum():,} of {cells.rows:,}"

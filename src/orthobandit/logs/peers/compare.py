@@ -1,6 +1,6 @@
 """What other methods say of the same log: estimates, intervals, and what each of them takes for granted."""
 
-from orthobandit.logs.cells import Cells
+from orthobandit.estimate.follow.cells import Cells
 from orthobandit.logs.peers.rivals import Found, Pair, apart, mixture, naive, stratified, together, weighted
 from orthobandit.logs.peers.strata import Strata
 from orthobandit.logs.question import Question
@@ -79,6 +79,7 @@ def compare(cells: Cells, question: Question, metric: int = 0) -> tuple[Rival, .
     labels = cells.arms.labels
     reference = 0 if question.reference is None else cells.arms.index(question.reference)
     others = [arm for arm in range(len(labels)) if arm != reference]
+    # The same joint level as ours: otherwise widths could not be compared.
     alpha = question.delta / max(len(others), 1)
     found = []
     for arm in others:

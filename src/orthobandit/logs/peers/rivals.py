@@ -99,13 +99,15 @@ def naive(pair: Pair, alpha: float) -> Found | None:
     error = sum(errors)
     if not error:
         return means[0] - means[1], 0.0
+    # Welch and Satterthwaite: the degrees of freedom of a sum of two scaled χ².
     freedom = error**2 / sum(e**2 / f for e, f in zip(errors, freedoms, strict=True))
     return means[0] - means[1], float(t.isf(alpha / 2.0, freedom)) * sqrt(error)
 
 
 def stratified(pair: Pair, alpha: float) -> Found | None:
     """Differences within strata, weighted by n·n′/(n + n′); each arm has one variance in all strata."""
-    (n, s, _), (k, u, _) = pair.arm, pair.over
+    n, s, _ = pair.arm
+    k, u, _ = pair.over
     some = (n > 0) & (k > 0)
     variances = [_within(part, some) for part in (pair.arm, pair.over)]
     if variances[0] is None or variances[1] is None:
@@ -171,6 +173,7 @@ def apart(pair: Pair, alpha: float) -> Found | None:
 def together(pair: Pair, alpha: float) -> Found | None:
     """AIPW scores of the gap with weights 1/√(1/p + 1/p′), which stabilise their variance (ibid.)."""
     both = pair.both().later()
+    # 1/p + 1/p′ is the variance of a score up to a constant, so that h² times it is the same in all rows.
     h = 1.0 / np.sqrt(1.0 / both.p_arm + 1.0 / both.p_over)
     total = float(h @ both.rows)
     if total == 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.logs.cells import Cells, totals_at
+from orthobandit.estimate.follow.cells import Cells, totals_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,7 @@ class Strata:
         """Return the strata of one column of the log."""
         kept = cells.only(cells.counts > 0)
         key = kept.bucket * len(kept.plans) + kept.plan
+        # Cells are sorted by bucket, so that strata ascend in time.
         _, first, stratum = np.unique(key, return_index=True, return_inverse=True)
         return cls(
             plans=kept.plans,

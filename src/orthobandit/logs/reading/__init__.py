@@ -1,6 +1,7 @@
-"""From any source to cells: reach the table (``source``), check the question (``arguments``), one GROUP BY.
+"""From any source to cells: reach the table, check the question, ask the engine for one GROUP BY.
 
-``buckets`` asks for it: ``rows`` names the columns, ``units`` gathers rows of one unit, ``clock`` cuts time,
-``moments`` has the aggregates, ``plans`` the distributions. ``readers``, ``vowpal`` and ``formats`` know logs
-that are no plain tables.
+``source`` opens files, frames, databases and live experiments, ``formats`` logs that are no plain tables, and
+``engine`` is how an opened log is asked. ``arguments`` refuses questions that a log cannot answer.
+``group_by`` asks: ``rows`` names the columns, ``units`` gathers the rows of a unit, ``clock`` cuts time into
+buckets, ``plans`` finds arms and distributions, and ``missing`` refuses values that are not there.
 """

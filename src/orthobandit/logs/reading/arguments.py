@@ -1,4 +1,4 @@
-"""Does a question fit a log? Columns, their kinds and what contradicts itself, before anything is counted."""
+"""Check that a question fits a log: columns, their types, and options that contradict each other."""
 
 import math
 import re
@@ -18,6 +18,7 @@ STATE = (
 
 def check_question(opened: Opened, question: Question) -> None:
     """Refuse a question that cannot be asked of this log; the message names the column and the remedy."""
+    # What needs no look at the log comes first: a slip should not wait for a large file to be opened.
     _check_settings(question)
     _check_stated(question)
     _check_combinations(question)
@@ -28,6 +29,7 @@ def check_question(opened: Opened, question: Question) -> None:
                 f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}"
             )
     _check_repeats(question)
+    # A header without rows has columns, so this comes after they were found.
     if not len(opened.sample):
         raise InputError(f"{opened.name} has no rows; one row a draw is needed")
     for role, name in _roles(question):
@@ -71,7 +73,7 @@ def _check_settings(question: Question) -> None:
 
 
 def _check_stated(question: Question) -> None:
-    """Refuse a question that states probabilities in no way, or in two."""
+    """Refuse a question that states no probabilities, or states them twice."""
     ways = {
         "probabilities": bool(question.probabilities),
         "plan and plans": question.plan is not None or question.plans is not None,
@@ -113,11 +115,13 @@ def _check_separator(opened: Opened) -> None:
 
 
 def _check_repeats(question: Question) -> None:
-    """Refuse a column that is two things; metrics may be named twice, and are counted once."""
+    """Refuse a column with two roles; a metric may be named twice, and is counted once."""
     seen: dict[str, str] = {}
     for role, name in _roles(question):
         before = seen.setdefault(name, role)
         both = {before, role}
+        # A metric may be reward, guardrail and part of a ratio at once. A covariate that is also the reward
+        # would explain it away.
         if before != role and not both <= {"reward", "metrics", "guardrails", "ratios"}:
             raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
     for role in ("probabilities", "covariates"):
@@ -139,6 +143,7 @@ def _check_number(opened: Opened, role: str, name: str) -> None:
     texts = [
         (row, value) for row, value in enumerate(opened.sample[name].to_pylist(), 1) if not _is_number(value)
     ]
+    # Only if all of them look so: in a column of text one such value proves nothing.
     if values and len(texts) == len(values) and all(DECIMAL_COMMA.fullmatch(value) for _, value in texts):
         raise InputError(
             f"{role}={name!r} holds numbers with a comma, such as {texts[0][1]!r}; write them with a point"

@@ -83,7 +83,7 @@ class Clock:
 
 
 def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
-    """Return an expression of times that can be ordered, NULL where there is none, and if it is a clock."""
+    """Return an expression of the time of each row (NULL if missing), and whether it is a timestamp."""
     column = opened.table[name]
     kind = opened.schema[name]
     if kind.is_timestamp():
@@ -116,7 +116,7 @@ def seconds_of(when: Any, *, is_clock: bool) -> Any:
 
 
 def clock_of(opened: Opened, question: Question) -> Clock:
-    """Return how the times of a log are cut; of numbers without a given width it asks for the first."""
+    """Return how times are cut into buckets; numbers without a given width need the first rows."""
     if question.time is None:
         return Clock(None)
     when, is_clock = when_of(opened, question.time)

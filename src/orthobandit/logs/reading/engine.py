@@ -1,4 +1,4 @@
-"""An opened log: a table in an engine, asked through Ibis, whose failures come back in words."""
+"""A log in its engine: ask it through Ibis, read keys back, and name rows in messages."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -8,14 +8,18 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
+from orthobandit._foundation.types import Whole
 from orthobandit.errors import OrthobanditError, SourceError
+from orthobandit.logs.question import Question
 
 SAMPLE = 10_000  # rows from which kinds of values and offsets are taken
 
 
 @contextmanager
 def engine(name: str, remedy: str = "") -> Iterator[None]:
-    """Turn what an engine raises into :class:`SourceError`; its deprecations are not our user's.
+    """Turn errors of an engine into :class:`SourceError`, and hide its deprecation warnings.
 
     Every engine has exceptions of its own, which cannot be listed: all of them mean that the log could not
     be read.
@@ -27,7 +31,7 @@ def engine(name: str, remedy: str = "") -> Iterator[None]:
         try:
             yield
         except OrthobanditError:
-            raise
+            raise  # ours already name the argument and the remedy
         except Exception as error:
             raise SourceError(f"{name} cannot be read: {_words(error)}{remedy}") from None
 
@@ -100,12 +104,13 @@ class Opened:
 
     def close(self) -> None:
         """Leave the engine, and remove what was written for it."""
+        # Last in, first out: a connection goes before the folder that it writes to.
         while self.closers:
             self.closers.pop()()
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Close if the block fails; what opens a source and goes on with it does so in this context."""
+        """Close the log if the block fails; use it between opening a source and returning it."""
         try:
             yield
         except BaseException:
@@ -119,3 +124,49 @@ class Opened:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of keys as numbers: `texts[codes]`, in the order of the values; −1 for NULL."""
+
+    codes: Whole
+    texts: tuple[str, ...]
+
+
+def encode_keys(column: Any) -> Coded:
+    """Return a pyarrow column as numbers of its distinct values."""
+    encoded = column.combine_chunks().dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    # By type first: numbers and text cannot be compared, and a column may hold both.
+    order = sorted(range(len(values)), key=lambda place: (str(type(values[place])), values[place]))
+    rank = np.empty(len(values) + 1, dtype=np.int64)
+    rank[np.asarray(order, dtype=np.int64)] = np.arange(len(values))
+    # Codes of NULL are −1, and index the last place.
+    rank[-1] = -1
+    return Coded(rank[codes], tuple(text_of(values[place]) for place in order))
+
+
+def text_of(value: Any) -> str:
+    """Return a value of a key as a label: 1.0 is "1", true is "true"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def first_row(opened: Opened, condition: Any) -> str:
+    """Return ", first in row 7" for a condition on the table, where rows have numbers."""
+    if not opened.is_ordered:
+        return ""
+    table = opened.table.mutate(orthobandit_bad=condition, orthobandit_row=ibis().row_number())
+    bad = table.filter(table.orthobandit_bad)
+    row = opened.fetch(bad.aggregate(row=bad.orthobandit_row.min()))["row"][0].as_py()
+    return "" if row is None else f", first in row {row + 1}"
+
+
+def how_many(question: Question, count: int) -> str:
+    """Return "1,200 rows", or units where these are counted."""
+    return f"{count:,} {'rows' if question.unit is None else 'units'}"

@@ -1,4 +1,4 @@
-"""Values that are missing or not finite: counted by arm, and refused unless the user has chosen."""
+"""Refuse values that are missing or not finite, with counts by arm, unless the user chose what to do."""
 
 from typing import Any
 
@@ -7,24 +7,24 @@ import numpy as np
 from orthobandit.errors import InputError, RewardError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import is_there
-from orthobandit.logs.reading.engine import Opened
-from orthobandit.logs.reading.keys import coded, first_row
-from orthobandit.logs.reading.rows import number
+from orthobandit.logs.reading.engine import Opened, encode_keys, first_row
+from orthobandit.logs.reading.rows import to_float
 
 
 def refuse_missing(opened: Opened, question: Question) -> None:
-    """Raise if what is missing may not be: metrics unless zero or drop is chosen, covariates unless drop."""
+    """Raise if metrics are missing (unless zero or drop was chosen) or covariates are (unless drop was)."""
     if question.missing == "drop":
         return
     refused = question.columns if question.missing == "refuse" else question.columns[len(question.measured) :]
     if not refused:
         return
     table = opened.table
-    absent = {name: ~is_there(number(table[name], opened.schema[name])) for name in refused}
+    absent = {name: ~is_there(to_float(table[name], opened.schema[name])) for name in refused}
     counted = {f"m{place}": one.cast("int32").sum() for place, one in enumerate(absent.values())}
     groups = opened.fetch(
         table.group_by(arm=table[question.arm].cast("string")).aggregate(n=table.count(), **counted)
     )
+    # Shares by arm are in the message: what is missing from one arm alone must not be dropped.
     for place, (name, condition) in enumerate(absent.items()):
         missing = groups[f"m{place}"].to_numpy().astype(np.int64)
         if missing.sum():
@@ -36,7 +36,7 @@ def refuse_missing(opened: Opened, question: Question) -> None:
 
 
 def _shares(groups: Any, missing: Any) -> str:
-    keys = coded(groups["arm"])
+    keys = encode_keys(groups["arm"])
     rows = groups["n"].to_numpy()
     shown = [
         f"{keys.texts[keys.codes[place]]} {missing[place] / rows[place]:.2%}"

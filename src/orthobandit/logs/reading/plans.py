@@ -1,28 +1,33 @@
-"""The distributions that arms were drawn from, out of the keys that the engine grouped by."""
+"""Which arms a log has, and the distributions that they were drawn from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from orthobandit._foundation.arm_tables import label_of, number_of, read_table
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import InputError, LabelError, ProbabilityError
+from orthobandit.errors import FileFormatError, InputError, LabelError, ProbabilityError
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.engine import Opened
-from orthobandit.logs.reading.keys import Coded, coded, first_row, how_many
-from orthobandit.logs.reading.labels import arm_numbers, arms_of, columns_of_arms, laws_of
+from orthobandit.logs.reading.engine import Coded, Opened, encode_keys, first_row, how_many, text_of
 from orthobandit.logs.reading.rows import key_of
 
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
 ROUNDING = 1e-9  # from how far on it is worth a note
+MOST_ARMS = 10_000
+# More arms than this with fewer rows each are no arms but times, users or prices: nothing could be estimated.
+FEW_ARMS = 100
+FEW_ROWS = 5
+PREFIXES = ("p:", "p_", "")
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What cells were drawn from: `arm` (G,) of `arms`, by the distribution `plan` (G,) of `plans` (P, K)."""
+    """The `arm` (G,) of every cell, and the `plan` (G,) it was drawn from: a row of `plans` (P, K)."""
 
     arms: ArmSet
     plans: Array
@@ -31,9 +36,9 @@ class Drawn:
     notes: tuple[str, ...] = ()
 
 
-def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Drawn:
+def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -> Drawn:
     """Return arms and distributions of groups (a pyarrow table of G rows), each of `counts` rows."""
-    keys = coded(groups["arm"])
+    keys = encode_keys(groups["arm"])
     if np.any(keys.codes < 0):
         own = key_of(opened.table[question.arm], opened.schema[question.arm])
         where = first_row(opened, own.isnull())
@@ -46,12 +51,14 @@ def drawn(opened: Opened, question: Question, groups: Any, counts: Whole) -> Dra
         plans = _split(question.split, arms)[np.newaxis]
         plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
-        plans, plan = _named_plans(question, arms, coded(groups["plan"]), laws, counts)
+        plans, plan = _named_plans(question, arms, encode_keys(groups["plan"]), laws, counts)
     elif len(question.probabilities) == 1:
         plans, plan = _one_column(question, arms, arm, groups["p0"].to_numpy())
     else:
         plans, plan = _columns(opened, question, arms, groups, counts)
     _check_played(opened, question, Drawn(arms, plans, arm, plan), counts)
+    # A mean over rows of different probabilities compares arms at different times, unless their order is
+    # known.
     if question.time is None and len(plans) > 1:
         raise InputError(
             f"probabilities differ between rows ({len(plans):,} distributions): the order of draws matters"
@@ -136,7 +143,7 @@ def _columns(
 
 
 def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple[Array, Whole]:
-    """Complete the probability of the arm that was drawn, where that can be done."""
+    """Work out whole distributions from the probability of the arm that was drawn, where possible."""
     name = question.probabilities[0]
     if not np.all((p >= 0) & (p <= 1)):
         wrong = p[~((p >= 0) & (p <= 1))][0]
@@ -179,3 +186,105 @@ def _check_played(opened: Opened, question: Question, found: Drawn, counts: Whol
         f"the arm {label!r} was played in {how_many(question, int(counts[zero].sum()))} where its stated"
         f" probability is 0{where}; the probabilities are not those that it was drawn with"
     )
+
+
+def arms_of(
+    question: Question, keys: Coded, laws: Mapping[str, Mapping[str, float]]
+) -> tuple[ArmSet, tuple[str, ...]]:
+    """Return the arms: of the file, else of what states probabilities, else those of the data."""
+    if question.arms is not None:
+        arms = ArmSet.read(question.arms)
+        if len(question.probabilities) > 1:
+            columns_of_arms(question.probabilities, arms.labels)
+        return arms, ()
+    # What states probabilities also names arms that were never drawn; the data cannot.
+    if isinstance(question.split, Mapping):
+        return _one_hot([str(label) for label in question.split]), ()
+    if laws:
+        return _one_hot(dict.fromkeys(label for law in laws.values() for label in law)), ()
+    names = question.probabilities
+    if len(names) > 1:
+        # The most explicit name first: an arm may itself be called p_something.
+        for prefix in PREFIXES:
+            labels = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+            if len(labels) == len(names) and set(keys.texts) <= set(labels):
+                return _one_hot(labels), ()
+        if len(names) == len(keys.texts):
+            pairs = ", ".join(f"{name} for {label}" for name, label in zip(names, keys.texts, strict=True))
+            return _one_hot(keys.texts), (
+                f"columns of probabilities are taken in the order of the arms: {pairs}",
+            )
+        raise InputError(
+            f"probabilities: {len(names)} columns ({', '.join(names)}) cannot be matched with the arms"
+            f" {', '.join(keys.texts[:8])}; call them p:<arm>, or name all of them"
+        )
+    return _one_hot(keys.texts), ()
+
+
+def _one_hot(labels: Iterable[str]) -> ArmSet:
+    names = list(labels)
+    if len(names) < 2:
+        raise InputError(f"the log has only the arm {names[0]!r}; there is nothing to compare it with")
+    if len(names) > MOST_ARMS:
+        raise InputError(f"{len(names):,} arms are more than {MOST_ARMS:,}; is this the column of the arms?")
+    return ArmSet.one_hot(len(names), names)
+
+
+def arm_numbers(opened: Opened, question: Question, arms: ArmSet, keys: Coded, counts: Whole) -> Whole:
+    """Return the arm number of each group (G,); refuse unknown arms by name."""
+    rows_in_all = int(counts.sum())
+    if len(keys.texts) > FEW_ARMS and rows_in_all < FEW_ROWS * len(keys.texts):
+        raise InputError(
+            f"arm={question.arm!r} holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
+            f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?"
+        )
+    places = {label: place for place, label in enumerate(arms.labels)}
+    numbers = np.array([places.get(text, -1) for text in keys.texts], dtype=np.int64)
+    unknown = [text for text, number in zip(keys.texts, numbers, strict=True) if number < 0]
+    if unknown:
+        rows = how_many(question, int(counts[numbers[keys.codes] < 0].sum()))
+        column = opened.table[question.arm]
+        where = first_row(opened, column.cast("string") == unknown[0])
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise LabelError(
+            f"arm={question.arm!r} holds {unknown[0]!r}{more}, not among the arms, in {rows}{where};"
+            f" {nearest(unknown[0], arms.labels)}"
+        )
+    if question.reference is not None and question.reference not in places:
+        raise LabelError(
+            f"reference={question.reference!r} is not an arm; {nearest(question.reference, places)}"
+        )
+    return numbers[keys.codes]
+
+
+def laws_of(question: Question) -> dict[str, dict[str, float]]:
+    """Return {plan: {arm: probability}} of a file or a mapping; {} without plans."""
+    if question.plans is None:
+        return {}
+    if isinstance(question.plans, Mapping):
+        return {
+            text_of(plan): {str(arm): float(p) for arm, p in law.items()}
+            for plan, law in question.plans.items()
+        }
+    path = Path(question.plans)
+    table = read_table(path)
+    name = "plan" if "plan" in table else next(iter(table))
+    arms = [column for column in table if column != name]
+    laws: dict[str, dict[str, float]] = {}
+    for row, value in enumerate(table[name]):
+        law = {arm.removeprefix("p:"): number_of(table[arm][row]) for arm in arms}
+        for arm, p in law.items():
+            if p is None:
+                raise FileFormatError(f"{path} row {row + 1}: the probability of {arm!r} is not a number")
+        laws[label_of(value)] = {arm: p for arm, p in law.items() if p is not None}
+    return laws
+
+
+def columns_of_arms(names: Sequence[str], labels: Sequence[str]) -> list[int]:
+    """Return the column number of each arm: matched by name, else in the order of the arms."""
+    if len(names) != len(labels):
+        raise InputError(f"probabilities: {len(names)} columns for {len(labels)} arms; name one an arm")
+    for prefix in PREFIXES:
+        if {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == set(labels):
+            return [list(names).index(prefix + label) for label in labels]
+    return list(range(len(names)))

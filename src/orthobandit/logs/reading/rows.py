@@ -1,4 +1,4 @@
-"""Rows of a log as an engine sees them: time, arm, what it was drawn from, and numbers, under our names."""
+"""Select the columns of a log under fixed names: time, arm, segment, plan, probabilities and numbers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,9 +51,10 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     if clock.column is not None:
         parts["when"] = when_of(opened, clock.column)[0]
     for place, name in enumerate(question.columns):
-        value = number(table[name], opened.schema[name])
+        value = to_float(table[name], opened.schema[name])
         if is_masked:
             parts[f"m{place}"] = (~is_there(value)).cast("int32")
+            # 0 keeps sums finite in every engine; the mask says what it stands for.
             value = ibis().ifelse(is_there(value), value, 0.0)
         parts[f"x{place}"] = value
     return Rows(
@@ -62,14 +63,15 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
 
 
 def key_of(column: Any, kind: Any) -> Any:
-    """Return a column as a key to group by; what is no number in a column of numbers is NULL."""
+    """Return a column as a key to group by; NaN and infinities become NULL."""
     if kind.is_floating():
+        # NaN is a group of its own in some engines and of NULL in others.
         return ibis().ifelse(is_there(column), column, None)
     is_plain = kind.is_string() or kind.is_numeric()
     return column if is_plain and not kind.is_boolean() else column.cast("string")
 
 
-def number(column: Any, kind: Any) -> Any:
+def to_float(column: Any, kind: Any) -> Any:
     """Return a column of numbers or of booleans as floats."""
     if kind.is_boolean():
         column = column.cast("int32")

@@ -2,19 +2,60 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.files import optional_package
+from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, ParameterError
-from orthobandit.estimate import Bounded
-from orthobandit.experiment import Experiment
+from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.reading.engine import Opened, engine, ibis
 
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
+
+
+class ExportedMetric(Protocol):
+    """A metric of a live experiment."""
+
+    @property
+    def confidence(self) -> Confidence:
+        """The mode of its intervals."""
+
+
+class ExportedSettings(Protocol):
+    """What an analysis takes over from the settings of a live experiment."""
+
+    @property
+    def arms(self) -> ArmSet: ...  # noqa: D102
+    @property
+    def policy(self) -> object: ...  # noqa: D102
+    @property
+    def reference(self) -> int: ...  # noqa: D102
+    @property
+    def silence(self) -> str: ...  # noqa: D102
+    @property
+    def names(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def metrics(self) -> Sequence[ExportedMetric]: ...  # noqa: D102
+
+
+class LiveExperiment(Protocol):
+    """A live experiment as a log: its draws in a file, and its settings.
+
+    :class:`~orthobandit.Experiment` is one. It is known by these two names, so that logs can be analysed
+    without the code, and the database, of live experiments.
+    """
+
+    @property
+    def settings(self) -> ExportedSettings:
+        """Arms, metrics and what silence means."""
+
+    def export(self, path: str | Path) -> None:
+        """Write every proposal with its probabilities and rewards to a Parquet file."""
 
 
 def open_source(source: Any, table: str | None = None) -> Opened:
@@ -43,7 +84,7 @@ def open_source(source: Any, table: str | None = None) -> Opened:
         raise ParameterError(f"table={table!r} is for databases; {_kind(source)} has only one table")
     if isinstance(source, str | Path):
         return _from_files(str(source))
-    if isinstance(source, Experiment):
+    if _is_live(source):
         return _from_experiment(source)
     if isinstance(source, Opened):
         return source
@@ -73,6 +114,7 @@ def _duckdb() -> tuple[Any, list[Callable[[], object]]]:
 def _from_files(path: str) -> Opened:
     files = _files_of(path)
     is_parquet = files[0].lower().endswith(PARQUET)
+    # An engine would name columns that are not there, and not say that the file is empty.
     for file in files:
         if Path(file).stat().st_size == 0:
             raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
@@ -154,6 +196,7 @@ def _from_spark(source: Any) -> Opened:
     zone = "spark.sql.session.timeZone"
     opened = Opened(None, "the Spark frame")
     with opened.kept(), engine(opened.name):
+        # The session is the caller's: it is left as it was found.
         before = session.conf.get(zone)
         opened.closers.append(lambda: session.conf.set(zone, before))  # which Ibis makes UTC
         backend = package.pyspark.connect(session)
@@ -196,7 +239,19 @@ def _without_password(url: str) -> str:
     return f"{scheme}://{user}{':***' if colon else ''}{at}{place}"
 
 
-def _from_experiment(experiment: Experiment) -> Opened:
+def _is_live(source: Any) -> TypeGuard[LiveExperiment]:
+    """Tell whether a source is a live experiment."""
+    # Asked of the class: a frame has its columns as attributes, and these may have any name.
+    kind = type(source)
+    return callable(getattr(kind, "export", None)) and hasattr(kind, "settings")
+
+
+def _from_experiment(experiment: LiveExperiment) -> Opened:
+    if iscoroutinefunction(experiment.export):
+        raise InputError(
+            f"an {type(experiment).__name__} writes its draws when it is awaited; say `await"
+            " experiment.export('draws.parquet')`, and analyse that file with format='export'"
+        )
     folder = tempfile.TemporaryDirectory(prefix="orthobandit-")
     try:
         path = Path(folder.name, "export.parquet")
@@ -205,6 +260,7 @@ def _from_experiment(experiment: Experiment) -> Opened:
     except BaseException:
         folder.cleanup()
         raise
+    # Removed last, when the engine no longer reads from it.
     opened.closers.insert(0, folder.cleanup)
     opened.name = "the experiment"
     out = of_export(opened)
@@ -212,10 +268,11 @@ def _from_experiment(experiment: Experiment) -> Opened:
     return out
 
 
-def _declared_by(experiment: Experiment) -> dict[str, Any]:
+def _declared_by(experiment: LiveExperiment) -> dict[str, Any]:
     """Return what the experiment was set up with: its reference, what silence means, ranges of metrics."""
     settings = experiment.settings
     modes = [metric.confidence for metric in settings.metrics]
+    # The policy's own mode is what the experiment's claims rest on.
     modes[0] = getattr(settings.policy, "confidence", None) or modes[0]
     ranges = {
         name: mode.reward_range
@@ -259,6 +316,7 @@ def _only_settled(opened: Opened) -> Opened:
             " export it again with this release, or leave out draws younger than the window",
         )
     opened.table = table.filter(kept)
+    # Rows were filtered: numbers would no longer be those of the file.
     opened.is_ordered = False
     opened.fields = {
         "arm": "arm",

@@ -28,7 +28,7 @@ class UnitCounts:
 
 
 def units_of(rows: Rows, window: float | None) -> Rows:
-    """Return one row a unit, whose columns are called like those of rows.
+    """Return a table with one row per unit, under the same column names.
 
     Its first row, in order of time and then of the arm, gives time, arm, plan, probabilities, segment and
     covariates. Metrics are sums over its rows within the window; one that is missing in any of these rows is
@@ -40,12 +40,15 @@ def units_of(rows: Rows, window: float | None) -> Rows:
     order += [f"x{place}" for place in range(rows.measured, rows.columns)]
     own = package.window(group_by="unit")
     first = package.row_number().over(package.window(group_by="unit", order_by=order))
+    # The number of the row within its unit; ties in time are broken by the attributes, the same in every
+    # engine.
     table = table.mutate(place=first)
     counted: Any = None
     if window is not None:
         table = table.mutate(begin=table.when.min().over(own))
         length = package.interval(seconds=int(window)) if rows.clock.is_clock else window
         counted = table.when <= table.begin + length
+    # max over the single first row is its value: no engine needs a special function for that.
     is_first = table.place == 0
     kept = {name: table[name].max(where=is_first) for name in _fixed(rows)}
     found = table.group_by("unit").aggregate(

@@ -30,7 +30,7 @@ from orthobandit.policy.anytime.stages import CALM, AnytimeState, over_pairs, ri
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
 
-PAIRS_AT_ONCE = 1_000_000  # that replications are advanced with together, to bound memory
+PAIRS_AT_ONCE = 1_000_000  # pairs of all replications that advance together: 8 MB an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,7 @@ class AllPairs(AnytimeState):
 
     def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
         """Yield places of replications of one kind, in groups whose arrays of pairs are of moderate size."""
+        # Replications are advanced together only where the same steps apply to all of them.
         kinds = 4 * self.stage + 2 * self.drawn.any(axis=-1) + (self.tally.rounds > 0)
         size = max(1, PAIRS_AT_ONCE // len(self.arms) ** 2)
         for kind in np.unique(kinds[done]):
@@ -214,7 +215,7 @@ class AllPairs(AnytimeState):
         return centred_sums(self.arms, self.probabilities, counts, sums)
 
     def differ_from(self, leader: Whole) -> Mask:
-        """Tell which arms (..., K) are not the leader (...) in all but name."""
+        """Tell which arms (..., K) differ from the leader (...) in some feature."""
         positions = self.arms.positions
         return np.asarray(np.any(positions != positions[leader][..., np.newaxis, :], axis=-1))
 

@@ -54,7 +54,8 @@ def add_arms(run: AllPairs, policy: "AnytimeElimination", arms: ArmSet) -> AllPa
     old = run.arms
     before = len(old)
     run = _close_plan(run, policy)
-    # Differences of positions in the old basis, mapped to the new one.
+    # Differences of positions in the old basis, mapped to the new one: what was learnt is kept, though the
+    # coordinates of the hull change when it gets larger.
     centre = arms.positions[:before].mean(axis=0)
     change = np.linalg.lstsq(
         old.positions - old.positions.mean(axis=0), arms.positions[:before] - centre, rcond=None

@@ -14,7 +14,9 @@ from orthobandit.estimate.confidence.modes import Confidence
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
 
-RESERVE = 0.02  # of δ that is kept for arms that come and go
+# Of δ, kept for arms that come and go. Widths depend on it by a logarithm: to keep so little costs next to
+# nothing while arms stay, and halving it at every change never uses it up.
+RESERVE = 0.02
 # Of δ, left for intervals that are shown beside the claims, so that all of it holds together with probability
 # 1 − δ. Their widths depend on it by a logarithm, as does the time to a decision on the share of the tests.
 SHOWN = 0.03
@@ -23,8 +25,10 @@ SHOWN = 0.03
 BOUNDS_THAT_STOP = 0.5
 BOUNDS_TO_READ = 0.02
 TINY = 1e-100  # stands in for a gap or a variance of zero
-SHARED = 0.2  # of δ that is split evenly, whatever the pilot says
-CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
+# Of δ, split evenly whatever the pilot says: a pair that it took for clearly apart can still be decided.
+SHARED = 0.2
+# Standard errors that gaps of the pilot are shrunk by: a gap that looks too large would get too little of δ.
+CAUTION = 0.5
 # Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
 # these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
 EARLY = 0.3
@@ -86,6 +90,7 @@ def split_delta(delta: float, gaps: Array, variance: Array, noise: ArrayLike) ->
     known = np.isfinite(variance) & ~np.eye(count, dtype=np.bool_)
     scatter = np.asarray(noise, dtype=np.float64)[..., np.newaxis, np.newaxis]
     rate = np.where(known, gaps**2 / (2.0 * np.where(known, variance, 1.0) * scatter), np.inf)
+    # log n, found by bisection: e^{−60} to e^{80} rounds hold any gap and variance, and 60 halvings suffice.
     low, high = np.full(gaps.shape[:-1], -60.0), np.full(gaps.shape[:-1], 80.0)
     for _ in range(60):
         middle = (low + high) / 2.0
@@ -129,5 +134,6 @@ def tuned(
     rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)
     scale = np.ones_like(rho)
     if confidence.is_exact:
+        # The largest step of a sum: what bets may stake depends on it.
         scale = confidence.limit * np.maximum(reach, 1e-12) / variance
     return Tuning(alpha, rho, scale, grid=WIDE)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._foundation.json_arrays import numbers_of, packed, plain, sparse, unpacked, unsparse
+from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
@@ -220,10 +221,10 @@ class Fields:
         return replace(self, arms=arms, tally=Tally.zeros(len(arms)), **arrays)
 
     def dump_fields(self) -> dict[str, Any]:
-        """Return all fields and the tally as plain lists and numbers."""
+        """Return all fields and the tally as plain lists and numbers, and the format that they have."""
         values = {name: getattr(self, name).tolist() for name in self.descriptions()}
         # JSON has no infinity: an epsilon that is not yet known is null.
-        return {**values, "epsilon": plain(self.epsilon), "tally": self.tally.to_json()}
+        return {**stamp(), **values, "epsilon": plain(self.epsilon), "tally": self.tally.to_json()}
 
     @classmethod
     def load_fields(cls, arms: ArmSet, data: dict[str, Any]) -> dict[str, Any]:

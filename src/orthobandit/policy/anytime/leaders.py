@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from orthobandit._foundation.checks import check_fits
 from orthobandit._foundation.json_arrays import packed, sparse, unpacked, unsparse
+from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 # Times longer batches are than with few arms: rounds count once the arms of a plan were drawn often enough.
 RARER = 6.0
 SHOWN = 5_000  # survivors up to which ε is worked out where it is for the reader alone, and can end nothing
-REMEMBERED = 4  # arms that have led, against which evidence is kept
+REMEMBERED = 4  # arms that have led, against which evidence is kept: an old leader may come back
 AT_A_TIME = 1 << 16  # arms whose boundaries are computed together, so that what is made on the way is small
 # Arms whose upper bounds are solved for one by one; the others need only be shown to be no higher.
 SOLVED = 64
@@ -114,15 +115,15 @@ class Against:
         return cls(arm, alpha, since, **sums, rho=tuning.rho, scale=tuning.scale)
 
     def copied(self, arm: int, alpha: float) -> "Against":
-        """Return the same sums, as long as they are the same, against an arm at a level of its own."""
+        """Return evidence against another arm, at a level of its own, that shares these sums."""
         return replace(self, arm=arm, alpha=alpha)
 
     def is_same_as(self, other: "Against") -> bool:
-        """Tell whether these are the very sums of another: they then need to be updated and kept once."""
+        """Tell whether both share one set of sums, which is then updated and stored once."""
         return self.totals is other.totals
 
     def with_sums_of(self, other: "Against") -> "Against":
-        """Return these with the sums of another that they are the same as."""
+        """Return this evidence with the updated sums of another that it shares them with."""
         return other.copied(self.arm, self.alpha)
 
     def and_of(self, batch: Batch, confidence: Confidence) -> "Against":
@@ -219,7 +220,7 @@ class Against:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A batch as any survivor against any arm sees it.
+    """A batch of rounds, ready to be counted for any survivor against any arm.
 
     Attributes
     ----------
@@ -471,6 +472,7 @@ class Leaders(AnytimeState):
         if self.declared >= 0 or any(one.arm == self.leader for one in self.led):
             return self
         count = self._evidence.leaders + 1
+        # Σ 1/(m(m + 1)) = 1: however many arms come to lead, their bounds spend no more than their share.
         alpha = shares(policy)[1] / (count * (count + 1))
         mine = self._begin_against(policy.confidence, int(self.leader), None, self.probabilities, alpha)
         return self._with_evidence(led=(*self.led, mine)[-REMEMBERED:], leaders=count)
@@ -579,7 +581,7 @@ class Leaders(AnytimeState):
             packs = {name: one.pack(getattr(run, name)) for name, one in self._plain_fields()}
             runs.append({**packs, **run._evidence.dump()})
             tallies.append({name: sparse(getattr(run.tally, name)) for name in TALLIED})
-        return {MARK: VERSION, "batch": list(self.batch), "runs": runs, "tallies": tallies}
+        return {**stamp(), MARK: VERSION, "batch": list(self.batch), "runs": runs, "tallies": tallies}
 
     @classmethod
     def load(cls, arms: ArmSet, data: Mapping[str, Any]) -> "Leaders":
@@ -609,6 +611,7 @@ class Leaders(AnytimeState):
 
 
 def rival_of_most(rivals: Whole) -> int:
-    """Return the leader, given the arm that each is tested against: that of most arms."""
+    """Return the leader, given the rival of each arm: the one that most arms are tested against."""
+    # Every arm but the leader has the leader for its rival, so two of any three arms name it.
     first = rivals[:3].tolist()
     return int(max(first, key=first.count))

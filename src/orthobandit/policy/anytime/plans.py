@@ -18,7 +18,7 @@ from orthobandit.design import Design, centred_design, contrast_design, contrast
 from orthobandit.design.leader import Request, leader_probabilities, playable_arms
 from orthobandit.policy.anytime.delta import TINY
 
-GAP = 0.01  # tolerance of designs: plans need not be optimal to the last digit
+GAP = 0.01  # tolerance of designs: a plan that is 1 % off optimal costs about 1 % more rounds
 # Least cost of a round, relative to the median gap. Where an arm is played rarely, regret per decision hardly
 # depends on how rarely, but the time to the decision does: this ends experiments several times sooner.
 LEADER_COST = 0.3
@@ -27,10 +27,11 @@ FAINT = 1e-5  # plans that earn leave out arms below this share of the largest p
 ROWS = 4096  # arms that are looked at at a time
 ERRORS = 3.0  # standard errors of the regression that an arm may lead the leader by, as far as plans care
 FEW = 100  # survivors up to which plans that earn are made for all of them at once
-# survivors that may be played where there are more: the best, for each dimension; any
+# Where there are more, those may be played that seem best, so many for each dimension …
 BEST = 5
-SAMPLE = 1000
-# share of what is spent, and tolerance, of the design that spans them
+SAMPLE = 1000  # … and about so many others, spread evenly over all
+# Share of a plan that goes to a design which spans all survivors, so that none is out of reach, and its
+# tolerance: for 2 % of the rounds a rough design will do.
 GUARD = 0.02
 ROUGH = 0.1
 
@@ -53,6 +54,7 @@ class Wanted:
         """
         known = np.where(np.isfinite(lead), lead, 0.0)
         target = np.maximum(gaps, np.maximum((known + gaps) / 2.0, known.max() / 2.0))
+        # A pair that is tied to rounding would otherwise outweigh all others without bound.
         target = np.maximum(target, 1e-3 * max(float(target.max()), TINY))
         pairs = np.column_stack([np.full(len(others), leader), others])
         return cls(pairs, (target.min() / target) ** 2, gaps)
@@ -123,6 +125,7 @@ def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge:
         p = earning_design(arms, wanted.pairs, wanted.weights, costs, **settings).probabilities
     else:
         p[left] = found
+    # Arms that would be drawn once in 10⁵ rounds teach nothing and make single residuals weigh enormously.
     p = np.where(p > FAINT * p.max(), p, 0.0)
     return np.asarray(p / p.sum())
 
@@ -135,6 +138,7 @@ def least_cost(gaps: Array, errors: Array) -> float:
     gaps, errors : (m,) arrays
         How much better than each the leader seems, and the standard errors of that.
     """
+    # E max(Z − gap, 0) of a normal Z with this standard error: error·φ(gap/error) − gap·Φ(−gap/error).
     ratio = gaps / errors
     density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
     lack = float(np.max(errors * density - gaps * scipy.special.ndtr(-ratio)))
@@ -164,7 +168,7 @@ def linear_values(arms: ArmSet, some: Whole, coefficients: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Race:
-    """What a plan for very many arms is made for.
+    """The comparison that a plan for very many arms is made for: the leader against all others.
 
     Attributes
     ----------
@@ -197,7 +201,7 @@ class Race:
 
     @property
     def weights(self) -> Array:
-        """How much each pair weighs (n,), as for few arms; what it may lead by is the regression's word."""
+        """Weights (n,) of the pairs, as for few arms, with the regression's estimate of possible leads."""
         return Wanted.of(self.leader, self.others, self.gaps, ERRORS * self.errors - self.gaps).weights
 
 

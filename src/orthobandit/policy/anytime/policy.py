@@ -14,6 +14,7 @@ from orthobandit._foundation.checks import (
     check_positive,
     check_whole,
 )
+from orthobandit._foundation.release import check_format
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
@@ -32,7 +33,7 @@ T = TypeVar("T")
 GOALS = ("identify", "earn")
 PAIRS = ("auto", "all", "leader")
 MOST_PAIRED = 1000  # arms up to which evidence on all pairs is kept unless something else is asked for
-PAIRED = 81  # bytes of a pair
+PAIRED = 81  # bytes of a pair: nine floats, a whole number and a flag
 
 
 def _mode(rewards: tuple[float, float] | None, confidence: Confidence | None) -> Confidence:
@@ -274,13 +275,31 @@ class AnytimeElimination:
         runs = [add_arms(state[place], self, arms) for place in np.ndindex(state.batch)]
         return AllPairs.stack(runs, state.batch)
 
-    def renumber(self, state: AnytimeState) -> AllPairs:
-        """Return the state with the plan in force under a new number.
+    def renumber(self, state: AnytimeState, number: int | None = None) -> AllPairs:
+        """Return the state with the plan in force under another number, the next by default.
 
-        For those who draw from it by number, and have drawn from it together with something else so far.
+        For those who draw from it by number, and have drawn from it together with something else so far, or
+        whose plans somebody else has made meanwhile.
         """
         state = _all_pairs_of(state, "renumber")
-        return replace(state, plans=np.asarray(state.plans + 1)).frozen()
+        plans = state.plans + 1 if number is None else np.full_like(state.plans, number)
+        return replace(state, plans=np.asarray(plans)).frozen()
+
+    def conclude(self, state: AnytimeState, arm: int) -> AllPairs:
+        """Return the state in which somebody else has declared an arm, whose claim stands.
+
+        For experiments that another release has decided: its claim held with probability 1 − δ when it was
+        made, whatever this release would make of the same rounds.
+        """
+        state = _all_pairs_of(state, "conclude")
+        check_whole("arm", arm, least=0, most=len(state.arms) - 1)
+        is_settled = np.ones(state.batch, dtype=np.bool_)
+        out = state.declare(np.full(state.batch, arm), is_settled)
+        active = out.active | (np.arange(len(state.arms)) == arm)
+        if not self.epsilon:
+            active = np.broadcast_to(np.arange(len(state.arms)) == arm, active.shape)
+        epsilon = np.minimum(out.epsilon, self.epsilon)
+        return replace(out, active=np.array(active), epsilon=np.asarray(epsilon)).frozen()
 
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
@@ -288,13 +307,14 @@ class AnytimeElimination:
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
+        check_format("the state of the policy", data)
         if MARK in data:
             return Leaders.load(arms, data)
         return AllPairs.load(arms, data, is_exact=self.confidence.is_exact)
 
 
 def _all_pairs_of(state: AnytimeState, method: str) -> AllPairs:
-    """Return a state with evidence on all pairs, or refuse what needs it."""
+    """Return the state if it has evidence on all pairs; raise an error that names the method otherwise."""
     if not isinstance(state, AllPairs):
         raise ParameterError(
             f"{method} needs evidence on all pairs, and that of {len(state.arms):,} arms is on pairs with"
@@ -360,7 +380,7 @@ def _make_confidence(name: str | None, **settings: float | None) -> Confidence:
 def _make(
     what: str, makers: Mapping[str, Callable[..., T]], name: str, settings: Mapping[str, float | None]
 ) -> T:
-    """Make the thing of this name; refuse settings that would go unused, and say which are missing."""
+    """Call the maker of this name; raise if a setting would go unused or is missing."""
     check_choice(what, name, makers)
     given = {setting: value for setting, value in settings.items() if value is not None}
     takes = inspect.signature(makers[name]).parameters

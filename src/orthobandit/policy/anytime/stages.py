@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
 PILOT = {"identify": 10, "earn": 5}
-INFORMED = 8.0  # events (see Sizes) that end the pilot, however many rounds it takes
+INFORMED = (
+    8.0  # events (see Sizes) that end the pilot, however many rounds they take: where rewards are rare, many
+)
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
-SHORTEST = 10  # rounds of a batch
+SHORTEST = 10  # rounds of a batch: early on a share of the rounds so far would be one or two
 CALM = 0.1  # share of the rounds so far that a batch adds while no arm is near its end
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
-RIDGE = 0.1  # of the regression, in units of one round's information
-# weights of the batches before and of the newest in the variance of a residual
+RIDGE = 0.1  # of the regression, in units of one round's information: it steadies the first plans, no more
+# Weights of the batches before and of the newest in the variance of a residual, which may change with time.
 EARLIER = 0.7
 NEWEST = 0.3
 
@@ -88,7 +90,7 @@ class AnytimeState(Fields, ABC):
 
     @abstractmethod
     def differ_from(self, leader: Whole) -> Mask:
-        """Tell which survivors (..., K) are not the leader (...) in all but name."""
+        """Tell which survivors (..., K) differ from the leader (...) in some feature."""
 
     @abstractmethod
     def batch_share(self, policy: "AnytimeElimination") -> Array:
@@ -154,6 +156,7 @@ class AnytimeState(Fields, ABC):
             if ready.any():
                 return run.with_runs([((ready,), run[ready]._end_pilot(policy))], run.tally)
             return run
+        # Drop first, then look for a leader among those left; the plan is made for the pairs still open.
         run = run.eliminate(policy.confidence).find_leader(policy)
         return run._plan_batch(policy, self).follow_leader(policy)
 
@@ -242,6 +245,8 @@ class AnytimeState(Fields, ABC):
 
     def absorb(self, confidence: Confidence, tally: Tally, rivals: Whole | None = None) -> Self:
         """Add rounds under the plan in force to the regression and, after the pilot, to the evidence."""
+        # In this order: evidence is weighed by the sizes seen up to now, and counted with estimates from
+        # before the batch; only then may the batch change the estimates.
         run = self._watch(tally)
         if self.phase == 2:
             against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
@@ -261,6 +266,7 @@ class AnytimeState(Fields, ABC):
             values=plan.values,
             length=np.zeros_like(self.length),
         )
+        # Rounds of the warm-up and of a declared arm are no evidence, however late they come.
         if plan.rivals is None or np.any(plan.rivals < 0):
             run = replace(then._regress(tally), noise=self.noise)
             count = 0

@@ -1,6 +1,6 @@
 """What every contextual policy is: a rule that gives each offer its distribution, and learns from its reward.
 
-Two compiled steps do the work, in a simulator's loop as behind the protocol:
+Three compiled steps do the work, in a simulator's loop as behind the protocol:
 
 ``plan_into(settings, memory, i, features, probabilities) -> int``
     Writes the distribution of replication `i` over the rows of ``features`` (K, d) to ``probabilities`` (K,)
@@ -10,7 +10,7 @@ Two compiled steps do the work, in a simulator's loop as behind the protocol:
     Updates the memory of replication `i` after one round; `forecast` is the level that was forecast before
     the arm was drawn, 0 where there is no forecast.
 ``score(settings, memory, i, feature) -> float``
-    Returns what the policy takes x ᵀθ for; forecasts learn from rewards less this.
+    Returns the policy's estimate of xᵀθ; forecasts learn from rewards less this.
 """
 
 from abc import ABC, abstractmethod
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline
@@ -181,7 +182,12 @@ class CompiledContextual(ABC):
     def dump(self, state: ContextualState) -> dict[str, Any]:
         """Return the state as plain lists and numbers."""
         memory = {name: array.tolist() for name, array in state.memory._asdict().items()}
-        return {"dimension": state.dimension, "rounds": state.rounds.tolist(), "memory": memory}
+        return {
+            **stamp(),
+            "dimension": state.dimension,
+            "rounds": state.rounds.tolist(),
+            "memory": memory,
+        }
 
     def load(self, data: dict[str, Any]) -> ContextualState:
         """Invert :meth:`dump`."""

@@ -10,14 +10,15 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.design.ball import ball_into
 from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
-from orthobandit.policy.contextual._centred import (
+from orthobandit.policy.contextual._regression import (
     CentredMemory,
     begin_centred,
     grow_ridge,
+    pair_widths_into,
     scale_into,
     score_centred,
+    scores_into,
 )
-from orthobandit.policy.contextual._moments import pair_widths_into, scores_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 from orthobandit.policy.contextual.information_directed import observe_directed
 

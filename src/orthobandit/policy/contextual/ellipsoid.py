@@ -17,15 +17,22 @@ import scipy
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.policy.contextual._centred import begin_centred, grow_ridge, learn_centred, scale_into
-from orthobandit.policy.contextual._moments import add_outer, dot, mean_into
+from orthobandit.policy.contextual._regression import (
+    add_outer,
+    begin_centred,
+    dot,
+    grow_ridge,
+    learn_centred,
+    mean_into,
+    scale_into,
+)
 
 # Where boundaries are tightest, in units of features' spread and of a round's noise, per feature. Any value
 # is valid; this serves from hundreds of rounds to hundreds of thousands.
 PRIOR = 10.0
 # Penalties that intervals are intersected over, in units of the largest eigenvalue of the problem.
 PENALTIES = np.logspace(-14.0, 3.0, 69)
-RANGE = 1e-10  # part of a contrast, or of an eigenvalue, that counts as rounding
+RANGE = 1e-10  # part of a contrast, or of an eigenvalue, that counts as rounding: some digits above 10⁻¹⁶
 
 
 class CertifiedSettings(NamedTuple):

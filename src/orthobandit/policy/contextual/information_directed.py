@@ -14,20 +14,18 @@ from orthobandit.estimate import Confidence
 from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.estimate.plan import Plan
-from orthobandit.policy.contextual._centred import (
+from orthobandit.policy.contextual._regression import (
     CentredMemory,
-    begin_centred,
-    grow_ridge,
-    learn_centred,
-    scale_into,
-    score_centred,
-)
-from orthobandit.policy.contextual._moments import (
     add_outer,
+    begin_centred,
     dot,
+    grow_ridge,
     invert,
+    learn_centred,
     mean_into,
     pair_widths_into,
+    scale_into,
+    score_centred,
     scores_into,
     times,
     update_inverse,
@@ -99,6 +97,7 @@ def choose_pair(scores: Array, squared: Array, radius: float, most: float, proba
                     least = ratio
                     first = a
                     second = b
+    # The arm that may lose more is played less: this share makes regret²/information least for the pair.
     together = losses[first] + losses[second]
     probabilities[first] = losses[second] / together
     probabilities[second] = losses[first] / together
@@ -292,7 +291,7 @@ def _refresh(memory: ExactMemory, i: int) -> None:
 
 @compiled
 def score_exact(_settings: Any, memory: ExactMemory, i: int, feature: Array) -> float:
-    """Return x ᵀθ̂."""
+    """Return xᵀθ̂."""
     return dot(feature, memory.theta[i])
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_positive
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.draws import fill_normals, starting_point
 from orthobandit._foundation.linalg import cholesky_into
+from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import Baseline
-from orthobandit.policy.contextual._moments import add_outer, dot, invert, times, update_inverse
+from orthobandit.policy.contextual._regression import add_outer, dot, invert, times, update_inverse
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 
 REFRESH = 1024  # rounds after which the inverse is computed afresh
@@ -80,6 +80,7 @@ def plan_sampled(
     drawn = memory.theta[i].copy()
     feature = np.empty(size)
     fill_normals(starting_point(memory.key[i], memory.rounds[i]), normals)
+    # V⁻¹ = LLᵀ, so L times standard normals has its covariance; the floor keeps a pivot from being 0.
     cholesky_into(memory.inverse[i], size, lower, 1e-300)
     spread = settings.radius * np.sqrt(memory.variance[i])
     for j in range(size):
@@ -128,7 +129,7 @@ def observe_linear(
 
 @compiled
 def score_linear(_settings: Any, memory: LinearMemory, i: int, feature: Array) -> float:
-    """Return x ᵀθ̂ without the level."""
+    """Return xᵀθ̂ without the level."""
     return dot(feature, memory.theta[i, : feature.size])
 
 

@@ -35,9 +35,8 @@ from orthobandit.policy.contextual.offers import Offer
 Choice = str | Mapping[str, float]
 Rule = str | Callable[[Offer], Choice]
 
-ROUNDING = (
-    1e-9  # how far probabilities of a rule may be from a sum of 1, and weights beyond what was declared
-)
+# How far probabilities of a rule may be from a sum of 1, and weights beyond what was declared.
+ROUNDING = 1e-9
 
 
 def spread_plan(plan: Plan, share: float) -> Plan:
@@ -120,7 +119,7 @@ class ResidualSizes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RuleComparison:
-    """A confidence sequence for the gain of each rule over a reference rule, whatever is played and shifts.
+    """A confidence sequence for the gain of each rule over a reference rule, under any plans and any shift.
 
     Begin with :meth:`start`, add every round, and look at :meth:`gains` as often as you like.
 
@@ -222,6 +221,7 @@ class RuleComparison:
             )
         if noise is None:
             low, high = mode.range
+            # A guess: half of the most that rewards in this range can scatter.
             noise = (high - low) / 4.0 if mode.is_exact else 1.0
         check_positive("noise", noise)
         zeros = np.zeros(len(named) - 1)

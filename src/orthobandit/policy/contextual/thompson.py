@@ -7,20 +7,27 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.draws import starting_point
 from orthobandit._foundation.linalg import cholesky_into
+from orthobandit._foundation.random import starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, RunningMean, check_baseline
-from orthobandit.policy.contextual._centred import (
+from orthobandit.policy.contextual._regression import (
     CentredMemory,
+    add_outer,
     begin_centred,
+    dot,
+    invert,
+    mean_into,
     scale_into,
     score_centred,
+    scores_into,
+    times,
 )
-from orthobandit.policy.contextual._moments import add_outer, dot, invert, mean_into, scores_into, times
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 from orthobandit.policy.contextual.information_directed import observe_directed
 from orthobandit.policy.thompson import count_wins
+
+FIRST = 10  # rounds whose residuals do not count for the scale
 
 
 class SampledSettings(NamedTuple):
@@ -51,6 +58,7 @@ def plan_frequencies(
     white = np.zeros((size, pairs), dtype=np.float32)
     means = np.full(pairs, -np.inf, dtype=np.float32)
     for a in range(count):
+        # Differences, since single precision would lose them in a common level.
         means[a] = np.float32(scores[a] - scores[0])
         for j in range(size):
             total = 0.0
@@ -82,9 +90,10 @@ def observe_published(
     theta = memory.theta[i]
     residual = reward - forecast - dot(scaled[arm], theta)
     memory.rounds[i] += 1
-    if memory.rounds[i] > 10:
+    # The first residuals hold what θ̂ did not know yet, not what rewards scatter.
+    if memory.rounds[i] > FIRST:
         memory.squares[i] += residual * residual
-        memory.variance[i] = memory.squares[i] / (memory.rounds[i] - 10)
+        memory.variance[i] = memory.squares[i] / (memory.rounds[i] - FIRST)
     if probabilities[arm] >= 1.0:
         return
     memory.taught[i] += 1

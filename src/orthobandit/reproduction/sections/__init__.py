@@ -1,6 +1,14 @@
 """Sections of a report: what is run, what it shows, and what that says of the claims."""
 
-from orthobandit.reproduction.sections.base import KINDS, Chart, Grid, Scope, Section, Verdict, tally
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import (
+    KINDS,
+    Chart,
+    Grid,
+    Measured,
+    Scope,
+    Section,
+    Verdict,
+    tally,
+)
 
 __all__ = ["KINDS", "Chart", "Grid", "Measured", "Scope", "Section", "Verdict", "tally"]

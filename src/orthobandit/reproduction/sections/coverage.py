@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 
 from orthobandit.reproduction.charts import share_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.simulation import SHIFTS
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
 
-TASK = "orthobandit.study.tasks:track_misses"
+TASK = "orthobandit.reproduction.tasks:track_misses"
 DELTA = 0.1
 LIMIT = 1.0  # of the shift
 ROUNDS = (3_000, 100_000)
 RUNS = (40, 1000)
 PIECE = 250  # runs of a cell
-GROWTH = 0.2  # of batches: half as many looks as by default, for the time they take
+GROWTH = 0.2  # of batches: fewer looks than by default, since every look is compared with the truth
+# One shift of each kind, and all adversaries: these are what might break a claim.
 QUICK = ("none", "sine", "log-alternating", "random-walk", "cancel-best", "push-leader", "react-to-last")
 SECONDS = 1e-6  # a round, with its share of plans
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Fit, Measured, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, where
@@ -19,8 +18,8 @@ POWERS = ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 7, 8))  # gaps are 2 to minus t
 COUNTS = (9, 17, 33, 65)  # arms of the one-hot instances whose number varies
 SETS = (14, 20)  # arm sets of the linear instances
 RUNS = (28, 40)  # a point: all of them on one-hot arms, two on each arm set
-EVERY_ROUND = 2000  # rounds of the policies that plan every round
-GIVEN_UP = 10**9
+EVERY_ROUND = 2000  # rounds of the policies that plan every round: enough to see whether plans grow with T
+GIVEN_UP = 10**9  # rounds; SBE declares long before at all gaps here, and a fault should not run for ever
 MARGIN = 0.15  # in an exponent, for logarithms
 FIXED = 1 / 16  # the gap at which K varies
 ABOVE = 0.1  # the schedule's exponent of K

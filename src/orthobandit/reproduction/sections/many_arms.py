@@ -7,9 +7,8 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
 from orthobandit.reproduction.sections.errors import Exploration
-from orthobandit.reproduction.sections.measured import Fit, Measured, signed
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, share_wrong, where
@@ -22,8 +21,8 @@ EXPLORED = 100_000
 EXPLORERS = (40, 100)
 SETS = (8, 20)
 RUNS = (6, 10)  # on each set
-GIVEN_UP = 10**9
-MARGIN = 0.1
+GIVEN_UP = 10**9  # rounds, long after SBE has declared at this gap
+MARGIN = 0.1  # of an exponent, and of a ratio: logarithms of lower order are not quite gone at these K
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})
 FEW = MANY[1]
 MOST = MANY[2]

@@ -7,21 +7,20 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
 from orthobandit.reproduction.sections.errors import DESIGNS, Exploration
-from orthobandit.reproduction.sections.measured import Fit, Measured, signed
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import distinct, grouped, where
 
-FLOOR, MOMENTS = (f"orthobandit.study.tasks:{name}" for name in ("track_floor", "track_moments"))
+FLOOR, MOMENTS = (f"orthobandit.reproduction.tasks:{name}" for name in ("track_floor", "track_moments"))
 DELTA = 0.05
 SIZE = (10, 20)
 SIZES = ((5, 10), (20, 30))  # of the second moments
 ROUNDS = (1_000_000, 10_000_000)
 EXPLORERS = (60, 150)
 FLAT = 0.1  # exponent of √t·eₜ that still counts as flat
-CLOSE = 0.1
+CLOSE = 0.1  # part of the squared error by which the lower bound may be missed
 EXPLORED = 100_000
 RUNS = (600, 2000)  # for the floor
 MOMENT_RUNS = (1500, 5000)
@@ -150,6 +149,7 @@ def _excess(data: Data) -> dict[str, Measured]:
 
 def _floors(data: Data) -> list[Verdict]:
     excess = _excess(data)["anchor"]
+    # Both sides are asked: an estimate that beats the bound would show a fault of the simulation.
     sides = (("reached", "reaches", "≤", 1 + CLOSE), ("not beaten", "does not beat", "≥", 1 - CLOSE))
     return [
         Verdict(

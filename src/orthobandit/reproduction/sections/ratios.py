@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit.reproduction.charts import dot_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
@@ -161,6 +160,7 @@ class RatioTable:
         """Return what is independent: the mean over the runs on each arm set, or the runs on a sole one."""
         columns = where(data["runs"], shift=shift, policy=label)
         columns = {**columns, "value": self._values(columns)}
+        # Runs on one arm set share its difficulty, so they are no independent draws of a ratio.
         _, values = grouped(columns, "instance", "value")
         return np.asarray(values[0] if len(values) == 1 else values.mean(axis=1))
 

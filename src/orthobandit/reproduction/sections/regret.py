@@ -12,15 +12,14 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Curve, regret_panels
-from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, grouped, where
 
 REFERENCE = "SBE"
 MARKS = 100  # points of a curve
-FLAT = 0.1
+FLAT = 0.1  # regret of the last tenth over that of the first, below which a curve counts as flat
 NARROW = (1.0, 2.0, 4.0, 8.0)  # the paper's grid for c
 WIDE = (1 / 16, 1 / 8, 1 / 4, 1 / 2, *NARROW)
 UNTUNED = 0.0  # stands for c where a policy has none
@@ -122,6 +121,7 @@ def cross_tuned(found: Sequence[Tuned]) -> Array:
     [5.0, 9.0, 9.0]
     """
     regret = np.array([one.by_set for one in found])
+    # With one set there are no others to tune on: the best in hindsight is all there is.
     if regret.shape[1] == 1:
         return np.asarray(regret.min(axis=0))
     others = regret.sum(axis=1, keepdims=True) - regret
@@ -307,7 +307,7 @@ class RegretFigure:
         )
 
     def verdicts(self, data: Data) -> list[Verdict]:
-        """Return what SBE is against its rivals on either grid, whether it becomes flat, and ours."""
+        """Return how SBE compares with its rivals on either grid, whether it becomes flat, and ours."""
         found = []
         for (size,) in distinct(data["runs"], "size"):
             runs = where(data["runs"], size=size)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit.reproduction.charts import dot_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, samples_of, share_wrong, where

@@ -1,23 +1,17 @@
 """How regret, plans and error grow, with fitted exponents next to the theorems'."""
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
+from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
 from orthobandit.reproduction.sections.errors import Exploration
-from orthobandit.reproduction.sections.measured import (
-    PARTS,
-    Measured,
-    fits,
-    points,
-    schedule_exponent,
-    signed,
-)
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import distinct, where
+from orthobandit.study.tables import Columns, distinct, grouped, where
 from orthobandit.theory import theory_phase_rounds
 
 DIMENSION = 5  # where T varies
@@ -38,6 +32,8 @@ BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})  # ν¹/2, which keeps
 # Fixed before these seeds were run for the first time; pilots had used others.
 MARGIN = 0.1  # in the exponent, above that of SBE's own schedule
 FRESH = 7_120_000  # added to the report's seed
+# The schedule, and what is left of it without the parts that make exponents in d larger than ½.
+PARTS = ("the whole schedule", "without its d^{3/2} term", "and with log(dK/δ) held fixed")
 
 
 @dataclass(frozen=True)
@@ -169,6 +165,87 @@ class ScalingChecks:
             Chart.of_panels("regret", f"Worst-case regret against T and d: {bars}.", scaling_panels, first),
             Chart.of_panels("plans", f"Plans against T, error against t: {bars}.", scaling_panels, second),
         ]
+
+
+# Power laws of the four checks, and the exponents that SBE's own schedule has at the same points.
+
+
+def fits(data: Data) -> dict[str, Fit]:
+    """Return the fitted power laws."""
+    return {key: Fit.of(*points(data, key)) for key in ("T", "d", "anchor", "centred")}
+
+
+def points(data: Data, key: str) -> tuple[Array, Array]:
+    """Return x (n,) and y (n, runs) of one check."""
+    if key in {"anchor", "centred"}:
+        rounds, errors = grouped(where(data["errors"], design=key), "round", "error")
+        return rounds.astype(float), errors
+    runs = where(data["runs"], check=key)
+    if key == "plans":
+        horizons, plans = grouped(runs, "horizon", "plans")
+        return horizons.astype(float), plans
+    if key == "T":
+        places = [horizon for (horizon,) in distinct(runs, "horizon")]
+        return np.array(places, dtype=float), np.array([_worst(where(runs, horizon=T)) for T in places])
+    places = [dimension for (dimension,) in distinct(runs, "dimension")]
+    return np.array(places, dtype=float), np.array([_per_root(where(runs, dimension=d)) for d in places])
+
+
+def schedule_worst(horizon: int, dimension: int, part: str = PARTS[0]) -> float:
+    """Return the worst ε_{ℓ−1}·min(T, t_ℓ) of SBE's schedule with δ = 1/T, C₂ = 1 and K = d + 1.
+
+    An arm that is worse by ε_{ℓ−1} may survive phase ℓ, which ends after t_ℓ = n_1 + … + n_ℓ rounds. The
+    lengths are those of :func:`~orthobandit.theory.theory_phase_rounds`, not rounded, or some of their parts.
+
+    Examples
+    --------
+    >>> schedule_worst(2**20, 8) / schedule_worst(2**18, 8)
+    2.0
+    """
+    d = dimension
+    end = 0.0
+    worst = 0.0
+    arms = log(8 * 9 * horizon) if part == PARTS[2] else log(d * (d + 1) * horizon)
+    for phase in range(1, 100):
+        epsilon = 2.0**-phase
+        share = log(phase * (phase + 1))
+        length = d / epsilon**2 * (arms + share - log(epsilon))
+        if part == PARTS[0]:
+            length += d**1.5 / epsilon * (arms + share)
+        end += 4 * length
+        worst = max(worst, 2 * epsilon * min(float(horizon), end))
+        if end >= horizon:
+            break
+    return worst
+
+
+def schedule_exponent(data: Data, key: str, part: str = PARTS[0]) -> float:
+    """Return the exponent of T or d that the schedule itself has at the points of a check."""
+    runs = where(data["runs"], check=key)
+    places = distinct(runs, "horizon" if key == "T" else "dimension")
+    values = []
+    for (place,) in places:
+        here = where(runs, **{"horizon" if key == "T" else "dimension": place})
+        # As the points are made: regret against T, or regret / √T averaged over T against d.
+        logs = [
+            log(schedule_worst(T, d, part)) - (log(T) / 2 if key == "d" else 0.0)
+            for T, d in distinct(here, "horizon", "dimension")
+        ]
+        values.append([float(np.exp(np.mean(logs)))])
+    return Fit.of(np.array(places, dtype=float)[:, 0], np.array(values)).exponent
+
+
+def _worst(runs: Columns) -> Array:
+    """Return the regret (runs,) at the gap where its mean is largest."""
+    _, regret = grouped(runs, "gap", "regret")
+    return np.asarray(regret[np.argmax(regret.mean(axis=1))])
+
+
+def _per_root(runs: Columns) -> Array:
+    """Return worst-case regret / √T (runs,), the geometric mean over horizons."""
+    horizons = [horizon for (horizon,) in distinct(runs, "horizon")]
+    ratios = [_worst(where(runs, horizon=T)) / np.sqrt(T) for T in horizons]
+    return np.asarray(np.exp(np.mean(np.log(ratios), axis=0)))
 
 
 def _pair(sizes: tuple[float, float], scope: Scope) -> float:

@@ -5,21 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit.reproduction.charts import share_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Scope, Verdict
-from orthobandit.reproduction.sections.measured import Measured
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
 
-TASK = "orthobandit.study.tasks:track_survivors"
+TASK = "orthobandit.reproduction.tasks:track_survivors"
 DELTA = 0.05
 ROUNDS = (2**19, 2**21)
 RUNS = (160, 1000)
 PIECE = 250  # runs of a cell
+# Both keep to |ν| ≤ 1, which the theorem assumes.
 SHIFTS = {
     "ν¹/2": Part("sine", {"offset": 0.5, "amplitude": 0.5}),
     "push-leader": Part("push-leader", {"limit": 1.0}),
 }
+# Gaps of powers of 2 put an arm near the limit of every phase: none is easy to keep within it.
 INSTANCES = {
     "one-hot": Part("one-hot", {"means": [-(2.0**-place) for place in range(6)] + [0.0]}),
     "linear": Part("exact-gap", {"dimension": 5, "count": 10, "gap": 0.1, "seed": 1}),
@@ -76,7 +77,7 @@ class Survivors:
         ]
 
     def verdicts(self, data: Data) -> list[Verdict]:
-        """Return what the worst of all says."""
+        """Return the verdict on the worst arms and shift."""
         shares = [_share(found, len(_parts(data))) for found in _parts(data).values()]
         return [
             Verdict(

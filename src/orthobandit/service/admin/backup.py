@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from orthobandit._foundation.files import whole_file
+from orthobandit._foundation.release import __version__
 from orthobandit.errors import DamagedStoreError, FileFormatError, ParameterError, StorageError, VersionError
 from orthobandit.experiment.store.sql.dialects import lock_tables, writing
 from orthobandit.experiment.store.sql.upgrade import NEWEST, is_ready
@@ -37,6 +37,7 @@ from orthobandit.service.admin.database import (
 )
 
 FORMAT = 1
+READABLE = ("0003", NEWEST)  # versions of tables whose rows fit those of today
 PRIVATE = 0o600  # file mode: a backup holds the secrets of webhooks
 PAGES = (".db", ".sqlite", ".sqlite3")  # suffixes of files that are copied page by page
 SQLITE = b"SQLite format 3\0"
@@ -111,7 +112,7 @@ def _write_lines(database: Database, path: Path) -> dict[str, int]:
 
 def _lines(connection: sa.Connection, rows: dict[str, int]) -> Iterator[bytes]:
     about = {"orthobandit": "backup", "format": FORMAT, "version": NEWEST}
-    yield _line(about | {"release": version("orthobandit"), "at": time.time()})
+    yield _line(about | {"release": __version__, "at": time.time()})
     for table in TABLES:
         yield _line({"table": table.name, "columns": [column.name for column in table.c]})
         rows[table.name] = 0
@@ -214,7 +215,7 @@ class Kept:
             release = ""
         if kind != "backup":
             raise FileFormatError(f"{self.path} is no backup; `orthobandit db backup` makes one")
-        if (form, version) != (FORMAT, NEWEST):
+        if form != FORMAT or version not in READABLE:
             raise VersionError(
                 f"{self.path} was written by release {release}; restore it with that one:"
                 f" `pip install 'orthobandit=={release}'`, and upgrade then"

@@ -32,7 +32,8 @@ def open_database(where: str | Path) -> Iterator[Database]:
     """Open a database; its errors are raised as this package's own."""
     url = address(where)
     file = file_of(url)
-    engine = connected(url, PATIENCE)
+    # Copies and checks of large databases take as long as they take.
+    engine = connected(url, PATIENCE, statement_seconds=None)
     name = str(file or url)
     try:
         with named_errors(name, engine.dialect.dbapi):

@@ -1,10 +1,12 @@
 """Assignments: ask which arm to show, and report the reward."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import to_json
 
 from orthobandit.experiment import Proposal
 from orthobandit.experiment.async_experiment import AsyncExperiment
@@ -23,8 +25,9 @@ from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 
-Values = Annotated[list[float], Field(min_length=1, max_length=MOST_TOLD)]
+Values = Annotated[list[float], Field(max_length=MOST_TOLD)]
 ROLE = "ask-tell"
+NO_PROBABILITIES = '"probabilities":[]'
 router = APIRouter(
     prefix="/v1/experiments/{key}",
     tags=["ask and tell"],
@@ -76,11 +79,14 @@ class TellBody(Body):
 
 
 class TellManyBody(Body):
-    """Rewards of several proposals, or lists of several metrics by name; all are taken or none."""
+    """Rewards of several proposals, or lists of several metrics by name; all are taken or none.
+
+    Empty lists are fine, and change nothing.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [1, 2], "rewards": [1.0, 0.0]}]})
 
-    ids: Annotated[list[Number], Field(min_length=1, max_length=MOST_TOLD)]
+    ids: Annotated[list[Number], Field(max_length=MOST_TOLD)]
     rewards: Values | Annotated[dict[Name, Values], Field(min_length=1, max_length=101)]
 
 
@@ -112,15 +118,15 @@ class ProposalAnswer(BaseModel):
     held: bool
 
     @classmethod
-    def of(cls, proposal: Proposal) -> "ProposalAnswer":
-        """Return a proposal as plain values."""
+    def of(cls, proposal: Proposal, probabilities: list[float] | None = None) -> "ProposalAnswer":
+        """Return a proposal as plain values, or with other probabilities."""
         # Not validated: the values are our own, and this is called thousands of times a second.
         return cls.model_construct(
             id=proposal.id,
             arm=proposal.arm,
             label=proposal.label,
             plan=proposal.plan,
-            probabilities=proposal.probabilities.tolist(),
+            probabilities=proposal.probabilities.tolist() if probabilities is None else probabilities,
             baseline=float(proposal.baseline),
             held=bool(proposal.held),
         )
@@ -136,6 +142,24 @@ class ToldAnswer(BaseModel):
     """The number of rewards recorded; those recorded before count too."""
 
     told: int
+
+
+def dump_proposals(proposals: Sequence[Proposal]) -> bytes:
+    """Return a :class:`ProposalsAnswer` as JSON.
+
+    Proposals of one plan share their probabilities, which are written once and put in: a thousand times a
+    thousand numbers would hold up all other requests for a second.
+    """
+    texts = dict[int, str]()
+    parts = []
+    for one in proposals:
+        shared = texts.get(id(one.probabilities))
+        if shared is None:
+            shared = f'"probabilities":{to_json(one.probabilities.tolist()).decode()}'
+            texts[id(one.probabilities)] = shared
+        # A label cannot hold this text: its quotes are written with a backslash.
+        parts.append(ProposalAnswer.of(one, []).model_dump_json().replace(NO_PROBABILITIES, shared, 1))
+    return f'{{"proposals":[{",".join(parts)}]}}'.encode()
 
 
 def send_json(content: bytes) -> Response:
@@ -155,8 +179,7 @@ async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> by
     found = await experiment.ask_many(
         body.count, units=body.units, available=body.available, covariates=body.covariates
     )
-    proposals = [ProposalAnswer.of(one) for one in found]
-    return ProposalsAnswer.model_construct(proposals=proposals).model_dump_json().encode()
+    return dump_proposals(found)
 
 
 async def _answer_tell(experiment: AsyncExperiment, body: TellBody) -> bytes:

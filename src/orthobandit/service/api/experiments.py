@@ -20,15 +20,16 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from orthobandit._foundation.release import without_stamp
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ExperimentExistsError, FeatureError
 from orthobandit.estimate import CovariateRegression
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.arguments import settings_of
 from orthobandit.experiment.settings import (
     REWARDS_REMEDY,
     UNKNOWN,
-    Guardrail,
     Metric,
     Options,
     RewardRange,
@@ -49,8 +50,9 @@ from orthobandit.service.api.shared import (
     experiment_of,
     registry_of,
     send_tagged,
+    token_of,
 )
-from orthobandit.service.http.auth import needs
+from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.registry import Registry
 
@@ -241,7 +243,7 @@ def begin_experiment(registry: Registry, body: CreateBody, *, is_repeatable: boo
         return registry.create(body.key, arms, policy, options)
     except ExperimentExistsError:
         # Whoever repeats a request, its first answer lost, must get the experiment and not a conflict.
-        found = registry.settings(body.key)
+        found = without_stamp(registry.settings(body.key))
         # The key of the draws is random: it is taken from the existing one, to compare all the rest.
         wanted = settings_of(arms, policy, replace(options, key=found["key"])).to_json()
         if not is_repeatable or json.loads(json.dumps(wanted)) != found:
@@ -295,6 +297,7 @@ def options_of(body: CreateBody) -> Options:
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
 def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
     """Create an experiment. With an `Idempotency-Key`, one that exists as described is answered."""
+    check_key(token_of(request), body.key)
     made = begin_experiment(registry_of(request), body, is_repeatable=keyed.key is not None)
     response.headers["Location"] = f"/v1/experiments/{body.key}"
     return ExperimentAnswer.of(body.key, made)
@@ -310,7 +313,7 @@ def listed(
 ) -> Response:
     """List the keys of experiments in order, `limit` at a time."""
     # One more than asked for tells whether there are any left.
-    keys = registry_of(request).page(limit + 1, after)
+    keys = registry_of(request).page(limit + 1, after, allows(token_of(request)))
     more = keys[limit - 1] if len(keys) > limit else None
     return send_tagged(request, ExperimentsAnswer(keys=keys[:limit], next=more).model_dump_json().encode())
 

@@ -23,6 +23,7 @@ from orthobandit.errors import (
     OrthobanditError,
     UnknownExperimentError,
     UnknownProposalError,
+    VersionError,
 )
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
@@ -37,8 +38,9 @@ from orthobandit.service.api.shared import (
     experiment_of,
     registry_of,
     send_tagged,
+    token_of,
 )
-from orthobandit.service.http.auth import needs
+from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
 
 TARGETING_KEY = "targetingKey"
@@ -260,6 +262,7 @@ def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
     the answer; with it, a refusal is a problem as any other.
     """
     if body.experiment is not None:
+        check_key(token_of(request), body.experiment)
         one = experiment_of(request, body.experiment)
         proposal = one.known(body.unit)
         if proposal is None:
@@ -281,12 +284,12 @@ def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
 
 
 def _all(request: Request) -> dict[str, Experiment]:
-    """Return the experiments that can be served, by key."""
+    """Return the experiments that can be served and that the token is for, by key."""
     registry = registry_of(request)
     found = {}
-    for key in registry.page(MOST_FLAGS):
+    for key in registry.page(MOST_FLAGS, allows=allows(token_of(request))):
         try:
             found[key] = registry.get(key)
-        except ConflictError:  # its policy comes from a package that is not installed here
+        except (ConflictError, VersionError):  # a package or a release that is not installed here
             continue
     return found

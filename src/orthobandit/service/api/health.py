@@ -9,11 +9,12 @@ from fastapi.security import HTTPAuthorizationCredentials
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from orthobandit.service.api.shared import document_problems, registry_of
+from orthobandit.service.api.shared import document_problems, token_of
 from orthobandit.service.background.watch import reports
-from orthobandit.service.http.auth import BEARER, needs
+from orthobandit.service.http.auth import BEARER, allows, needs
 from orthobandit.service.http.observability import experiment_families, render_metrics
 from orthobandit.service.http.problems import Problem
+from orthobandit.service.readiness import Readiness
 from orthobandit.service.warm_up import Preparing
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -36,8 +37,8 @@ async def healthz() -> HealthAnswer:
 
 
 @router.get("/readyz", summary="Can experiments be asked and told?", responses=document_problems(503))
-def readyz(request: Request) -> HealthAnswer:
-    """Answer once the warm-up is over and the database can be read."""
+async def readyz(request: Request) -> HealthAnswer:
+    """Answer once the warm-up is over, and while the database takes writes within 2 s."""
     preparing: Preparing = request.app.state.preparing
     if preparing.has_failed:
         raise Problem(
@@ -47,7 +48,9 @@ def readyz(request: Request) -> HealthAnswer:
         raise Problem(
             "unavailable", "not ready: the numerical code is being compiled, which may take a minute"
         )
-    registry_of(request).check()
+    readiness: Readiness = request.app.state.readiness
+    if await readiness.find_trouble():
+        raise Problem("unavailable", "not ready: the database takes no writes; see the server's log")
     return HealthAnswer(status="ready")
 
 
@@ -74,5 +77,8 @@ async def metrics(request: Request) -> Response:
     """Give counts and latencies of requests, and the state of experiments, in Prometheus's text format."""
     state = request.app.state
     found = await run_in_threadpool(reports, state.looks)
+    is_for = allows(token_of(request))
+    if found is not None and is_for is not None:
+        found = {key: report for key, report in found.items() if is_for(key)}
     families = experiment_families(found, len(found or ()))
     return Response(render_metrics(state.metrics.families(), families), media_type=CONTENT_TYPE_LATEST)

@@ -116,15 +116,21 @@ def certificate(key: Key, request: Request) -> Response:
     responses=FILES | document_problems(501),
 )
 def export(
-    key: Key, request: Request, kind: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv"
+    key: Key,
+    request: Request,
+    kind: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
+    raw: Annotated[bool, Query(description="Whether text that looks like a formula is left alone")] = False,
 ) -> FileResponse:
-    """Give every proposal with its probabilities, forecasts and rewards as CSV or Parquet."""
+    """Give every proposal with its probabilities, forecasts and rewards as CSV or Parquet.
+
+    In CSV, text that a spreadsheet would take for a formula has a `'` before it, unless it is to be `raw`.
+    """
     experiment = experiment_of(request, key)
     # A file, not a stream: an error in the middle must not look like a whole table.
     folder = Path(mkdtemp(prefix="orthobandit-"))
     path = folder / f"export.{kind}"
     try:
-        experiment.export(path)
+        experiment.export(path, raw=raw)
     except BaseException:
         _remove(folder)
         raise

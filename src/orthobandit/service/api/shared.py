@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from orthobandit.experiment import Experiment
+from orthobandit.service.http.auth import TOKEN, Token
 from orthobandit.service.http.problem_kinds import KINDS, PROBLEM_JSON
 from orthobandit.service.registry import Registry
 
@@ -36,6 +37,12 @@ Covariates = Annotated[dict[Name, float], Field(max_length=1_000)]
 def registry_of(request: Request) -> Registry:
     """Return the experiments of the application."""
     found: Registry = request.app.state.registry
+    return found
+
+
+def token_of(request: Request) -> Token | None:
+    """Return the token that a request came with; None on a server without tokens."""
+    found: Token | None = request.scope.get(TOKEN)
     return found
 
 

@@ -17,7 +17,7 @@ from orthobandit.service.http.problems import Problem
 router = APIRouter(
     prefix="/v1/webhooks",
     tags=["webhooks"],
-    dependencies=[Depends(needs("admin"))],
+    dependencies=[Depends(needs("admin", for_all=True))],
     responses=document_problems(400, 401, 403, 404, 413, 415, 422, 500, 503),
 )
 Name = Annotated[str, Path(max_length=200)]

@@ -8,7 +8,6 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
 from threading import Event, Thread
@@ -18,16 +17,17 @@ from sqlalchemy.engine import Connection, Engine
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.store.sql.dialects import address, connected, file_of
+from orthobandit.service.background.courier import Courier
 from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhook_messages import Answer, send_signed
-from orthobandit.service.background.webhooks import Due, Outbox, find_news
+from orthobandit.service.background.webhooks import Outbox, find_news
 from orthobandit.service.http.observability import Metrics
 
 LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
 PATIENCE = 5.0  # seconds
 LOG = logging.getLogger("orthobandit.service")
 EVERY = 5.0  # seconds between two rounds
-SENDERS = 4  # webhooks that are sent at the same time
+PARTING = 3.0  # seconds that a round in progress has when the server stops
+JUMP = 60.0  # seconds by which a clock may be set without anybody being told
 
 
 class KeeperLock:
@@ -94,12 +94,46 @@ class KeeperLock:
 
     def release(self) -> None:
         """Release the lock."""
+        if self._connection is not None:
+            # Said in words: the server notices a closed connection only a moment later.
+            with suppress(sa.exc.SQLAlchemyError):
+                self._connection.execute(sa.select(sa.func.pg_advisory_unlock(LOCK)))
         self._drop()
         if self._beside is not None:
             self._beside.close()
             self._beside = None
         if self._engine is not None:
             self._engine.dispose()
+
+
+class ClockWatch:
+    """Notices that the clock was set, or that the machine slept, by a second clock that goes on steadily.
+
+    Parameters
+    ----------
+    clock, steady : callable
+        Return seconds: since the epoch, and since any moment.
+
+    Examples
+    --------
+    >>> times = iter([1000.0, 1005.0, 1100.0, 1105.0])
+    >>> watch = ClockWatch(lambda: next(times), iter([0.0, 5.0, 10.0, 15.0]).__next__)
+    >>> watch.find_jump(), watch.find_jump(), watch.find_jump()
+    (0.0, 90.0, 0.0)
+    """
+
+    def __init__(self, clock: Callable[[], float], steady: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._steady = steady
+        self._difference = clock() - steady()
+
+    def find_jump(self) -> float:
+        """Return by how many seconds the clock was set since the last call; 0 if by 60 or less."""
+        difference = self._clock() - self._steady()
+        jump = difference - self._difference
+        # Small steps are kept too, or many of them would add up to a jump.
+        self._difference = difference
+        return jump if abs(jump) > JUMP else 0.0
 
 
 class Keeper:
@@ -128,6 +162,8 @@ class Keeper:
         self._outbox = outbox
         self._metrics = metrics
         self._clock = clock
+        self._courier = Courier(outbox, metrics.webhooks, clock)
+        self._drift = ClockWatch(clock)
         self._is_over = Event()
         self._known = set[str]()
         self._complaint = ""
@@ -138,13 +174,27 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and let another server take over."""
+        """Stop, and let another server take over; takes seconds, whatever receivers and the database do."""
         self._is_over.set()
-        self._thread.join()
+        self._courier.stop()
+        if self._thread.ident is not None:
+            self._thread.join(PARTING)
+        if self._thread.is_alive():
+            LOG.warning("the keeper's last round has not ended; the database is slow")
         self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until no webhook is being sent, for at most so many seconds; return whether none is."""
+        return self._courier.wait(seconds)
 
     def _run(self) -> None:
         while not self._is_over.wait(EVERY):
+            jump = self._drift.find_jump()
+            if jump:
+                self._metrics.clock_jumps += 1
+                LOG.warning(
+                    "the clock was set by %+.0f s; windows of rewards may end early or late: see to NTP", jump
+                )
             try:
                 self.round()
                 self._complaint = ""
@@ -168,18 +218,5 @@ class Keeper:
         if fresh:
             self._outbox.add(fresh)
             self._known.update(one.id for one in fresh)
-        self._send(self._outbox.due(now))
+        self._courier.send(self._outbox.due(now, without=self._courier.busy()))
         return True
-
-    def _send(self, due: list[Due]) -> None:
-        if not due:
-            return
-        with ThreadPoolExecutor(SENDERS) as pool:
-            for one, answer in zip(due, pool.map(self._send_one, due), strict=True):
-                if answer is not None:
-                    self._metrics.webhooks[self._outbox.settle(one, answer, self._clock())] += 1
-
-    def _send_one(self, due: Due) -> Answer | None:
-        if self._is_over.is_set():
-            return None  # the next keeper sends it
-        return send_signed(due.url, due.secret, due.news, due.body, anywhere=self._outbox.anywhere)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from orthobandit.errors import ConflictError, DamagedStoreError, OrthobanditError
+from orthobandit.errors import ConflictError, DamagedStoreError, OrthobanditError, VersionError
 from orthobandit.experiment.report.report import Report
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
@@ -89,8 +89,8 @@ class Looks:
     def _look_at(self, newest: Newest) -> Look | None:
         try:
             return Look(newest.seq, newest.at, self._registry.get(newest.key).report())
-        except (ConflictError, DamagedStoreError) as error:
-            # Of a policy that this server does not know, or not as it was written: the others go on.
+        except (ConflictError, DamagedStoreError, VersionError) as error:
+            # Of a policy or a release that this server does not know, or damaged: the others go on.
             if newest.key not in self._refused:
                 LOG.warning("%r cannot be looked at: %s", newest.key, error)
             self._refused.add(newest.key)

@@ -6,14 +6,16 @@ A signature is HMAC-SHA256 over the message's id, the time and the body.
 import base64
 import binascii
 import hmac
+import io
 import socket
 import ssl
 import time
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPException
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from secrets import token_bytes
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from orthobandit.errors import ParameterError
@@ -21,8 +23,10 @@ from orthobandit.errors import ParameterError
 PREFIX = "whsec_"
 SIZE = 32  # bytes of a secret
 TOLERANCE = 300.0  # seconds that a message may be old
-TIMEOUT = 10.0  # seconds
+TIMEOUT = 10.0  # seconds for all of a delivery: looking up the name, connecting, sending, and the answer
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+COMPATIBLE = ip_network("::/96")  # IPv4 addresses in an old way of writing
+NAT64 = ip_network("64:ff9b::/96")  # IPv4 addresses behind a translator
 
 
 def new_secret() -> str:
@@ -139,18 +143,19 @@ def check_url(url: str, *, anywhere: bool) -> SplitResult:
 
 
 def post(url: str, headers: dict[str, str], body: bytes, *, anywhere: bool = False) -> Answer:
-    """Send a message, and follow no redirect.
+    """Send a message within `TIMEOUT` seconds, and follow no redirect.
 
     The name is looked up once, its address checked, and the connection made to that address. So a name that
     points elsewhere a moment later (DNS rebinding) changes nothing.
     """
+    until = time.monotonic() + TIMEOUT
     try:
         parts = check_url(url, anywhere=anywhere)
-        connection = _connect(parts, anywhere=anywhere)
+        connection = _connect(parts, until, anywhere=anywhere)
     except ParameterError as error:
         return Answer(None, str(error))
     except (OSError, UnicodeError) as error:
-        return Answer(None, f"no connection: {error}")
+        return Answer(None, f"no connection: {error}"[:200])
     try:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", path, body, headers | {"User-Agent": "orthobandit", "Connection": "close"})
@@ -162,38 +167,124 @@ def post(url: str, headers: dict[str, str], body: bytes, *, anywhere: bool = Fal
         connection.close()
 
 
-def _connect(parts: SplitResult, *, anywhere: bool) -> HTTPConnection:
+def _connect(parts: SplitResult, until: float, *, anywhere: bool) -> HTTPConnection:
     host = str(parts.hostname)
     is_secure = parts.scheme == "https"
     port = parts.port or (443 if is_secure else 80)
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    address = str(found[0][4][0])
+    address = _look_up(host, port, until)
     if not anywhere:
-        _check_address(host, address, is_secure=is_secure)
-    plain = socket.create_connection((address, port), timeout=TIMEOUT)
+        check_address(host, address, is_secure=is_secure)
+    plain = socket.create_connection((address, port), timeout=_left(until))
     try:
-        # The certificate is that of the name, whatever the address.
-        secured = (
-            ssl.create_default_context().wrap_socket(plain, server_hostname=host) if is_secure else plain
-        )
+        if is_secure:
+            plain.settimeout(_left(until))
+            # The certificate is that of the name, whatever the address.
+            plain = ssl.create_default_context().wrap_socket(plain, server_hostname=host)
     except BaseException:
         plain.close()
         raise
-    connection = HTTPConnection(host, port, timeout=TIMEOUT)
-    connection.sock = secured
+    connection = HTTPConnection(host, port)
+    connection.sock = _TimedSocket(plain, until)
     connection.auto_open = 0
     return connection
 
 
-def _check_address(host: str, address: str, *, is_secure: bool) -> None:
+def _left(until: float) -> float:
+    """Return the seconds that are left, or raise :class:`TimeoutError` if none are."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError(f"it took longer than {TIMEOUT:g} s")
+    return left
+
+
+def _look_up(host: str, port: int, until: float) -> str:
+    """Return the address of a name, looked up in a thread: the system's resolver knows no deadline."""
+    found: list[Any] = []
+
+    def look_up() -> None:
+        try:
+            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.append(error)
+
+    thread = Thread(target=look_up, name="look-up", daemon=True)
+    thread.start()
+    thread.join(_left(until))
+    if not found:
+        raise TimeoutError(f"the name {host!r} could not be looked up within {TIMEOUT:g} s")
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return str(found[0][0][4][0])
+
+
+class _TimedSocket:
+    """A socket for :class:`~http.client.HTTPConnection` whose reads and writes all end at one moment.
+
+    A time-out of a socket is one for each read: a peer that sends a byte now and then would never meet it.
+    """
+
+    def __init__(self, plain: socket.socket, until: float) -> None:
+        self._plain = plain
+        self._until = until
+
+    def sendall(self, data: bytes) -> None:
+        self._plain.settimeout(_left(self._until))  # for all of it, says the library
+        self._plain.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self._plain, self._until))
+
+    def close(self) -> None:
+        self._plain.close()
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, plain: socket.socket, until: float) -> None:
+        self._plain = plain
+        self._until = until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._plain.settimeout(_left(self._until))
+        return self._plain.recv_into(buffer)
+
+
+def check_address(host: str, address: str, *, is_secure: bool) -> None:
+    """Raise :class:`ParameterError` if a server should not call an address.
+
+    Parameters
+    ----------
+    host : str
+        The name that was looked up, for the message.
+    address : str
+    is_secure : bool
+        Whether TLS is used; without it, only this machine is called.
+    """
     where = ip_address(address.partition("%")[0])
-    mapped = getattr(where, "ipv4_mapped", None)
-    where = where if mapped is None else mapped
-    if where.is_loopback or (is_secure and where.is_global and not where.is_multicast):
+    if isinstance(where, IPv6Address) and where.ipv4_mapped is not None:
+        where = where.ipv4_mapped  # the system calls the IPv4 address itself
+    if where.is_loopback or (is_secure and _is_public(where)):
         return
     raise ParameterError(
         f"{host!r} is at {where}, which is no public address; the server allows it with --webhooks-anywhere"
     )
+
+
+def _is_public(where: IPv4Address | IPv6Address) -> bool:
+    """Tell whether an address is public, and so is the IPv4 address that a gateway would make of it."""
+    if isinstance(where, IPv6Address) and where in NAT64:
+        return _is_public(IPv4Address(int(where) & 0xFFFFFFFF))
+    if not where.is_global or where.is_multicast or where.is_reserved:
+        return False
+    if isinstance(where, IPv4Address):
+        return True
+    if where.is_site_local or where in COMPATIBLE or where.teredo is not None:
+        return False
+    if where.sixtofour is not None:
+        return _is_public(where.sixtofour)
+    return True
 
 
 def send_signed(url: str, secret: str, name: str, text: str, *, anywhere: bool) -> Answer:

@@ -5,7 +5,7 @@ Each event is recorded once, under an id that follows from what happened. Each m
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from secrets import token_hex
@@ -200,8 +200,8 @@ class Outbox:
                 added += 1
         return added
 
-    def due(self, now: float) -> list[Due]:
-        """Return deliveries whose time has come, those that wait longest first."""
+    def due(self, now: float, without: Collection[str] = ()) -> list[Due]:
+        """Return deliveries whose time has come, those that wait longest first, but for some webhooks."""
         delivery = DELIVERIES.c
         query = (
             sa.select(
@@ -212,7 +212,7 @@ class Outbox:
                 NEWS.c.body,
                 delivery.tries,
             )
-            .where(delivery.state == "waiting", delivery.next <= now)
+            .where(delivery.state == "waiting", delivery.next <= now, delivery.webhook.not_in(without))
             .where(delivery.webhook == WEBHOOKS.c.id, delivery.news == NEWS.c.id)
             .order_by(delivery.next)
             .limit(AT_ONCE)

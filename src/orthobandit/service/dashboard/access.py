@@ -24,13 +24,12 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
-from orthobandit.service.http.auth import ROLES, Token
+from orthobandit.service.http.auth import COLUMNS, ROLES, SESSION_COOKIE, Token, check_key, read_token
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import SESSIONS, TOKENS
 
 LASTS = 12 * 3600.0  # seconds of a session
-SESSION_COOKIE = "ob_session"
 ANYBODY = "somebody on this machine"  # on a server without tokens
 FORM_COOKIE = "ob_form"
 FIELD = "form_token"
@@ -77,13 +76,14 @@ class Sessions:
         if not secret or len(secret) > LONGEST:
             return None
         query = (
-            sa.select(TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at)
+            sa.select(*COLUMNS)
             .join(SESSIONS, SESSIONS.c.token == TOKENS.c.id)
             .where(SESSIONS.c.id == _hash(secret), SESSIONS.c.until > self._clock())
         )
         with self._registry.reading() as connection:
             row = connection.execute(query).first()
-        return None if row is None else Session(Token(*row), secret)
+        token = None if row is None else read_token(row)
+        return None if token is None or token.is_expired(self._clock()) else Session(token, secret)
 
     def end(self, secret: str) -> None:
         """End a session, if there is one."""
@@ -104,11 +104,12 @@ class LoginNeededError(Exception):
 
 
 class Viewer(NamedTuple):
-    """Who looks at a page: a name, whether they may act, and whether they can log out."""
+    """Who looks at a page: a name, whether they may act, whether they can log out, and their token."""
 
     name: str
     can_act: bool
     has_session: bool
+    token: Token | None = None
 
 
 async def viewer_of(request: Request) -> Viewer:
@@ -122,7 +123,10 @@ async def viewer_of(request: Request) -> Viewer:
     roles = ROLES[found.token.role]
     if "read" not in roles:
         raise Problem("forbidden", f"the token has the role {found.token.role!r}, which sees no pages")
-    return Viewer(found.token.name or f"token {found.token.id}", can_act="admin" in roles, has_session=True)
+    if "key" in request.path_params:
+        check_key(found.token, request.path_params["key"])
+    name = found.token.name or f"token {found.token.id}"
+    return Viewer(name, can_act="admin" in roles, has_session=True, token=found.token)
 
 
 async def actor_of(viewer: Annotated[Viewer, Depends(viewer_of)]) -> Viewer:

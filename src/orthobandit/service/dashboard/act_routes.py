@@ -26,6 +26,7 @@ from orthobandit.service.dashboard.create_form import (
     preview,
 )
 from orthobandit.service.dashboard.pages import address_of, page_router, redirect, render_page, sight_of
+from orthobandit.service.http.auth import check_key
 from orthobandit.service.http.problems import Problem
 
 router = page_router()
@@ -50,6 +51,7 @@ def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
         if do == "begin":
             # Again, as it is: somebody has pressed the button twice.
             at = time()
+            check_key(viewer.token, body.key)
             begin_experiment(registry_of(request), body, is_repeatable=True)
             request.app.state.dashboard.actions.note(body.key, "begin", viewer.name, at)
             return redirect(address_of(body.key))

@@ -20,9 +20,9 @@ from pydantic import ValidationError
 
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, InputWarning
+from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment import Guardrail
 from orthobandit.experiment.arguments import settings_of
-from orthobandit.experiment.ledger.guardrails import rail_words
 from orthobandit.experiment.settings import UNKNOWN, Options
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.api.experiments import CreateBody, arms_of, options_of, policy_of, range_of

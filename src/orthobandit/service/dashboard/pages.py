@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
 from math import ceil
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment
 from starlette.exceptions import HTTPException
 
+from orthobandit._foundation.release import __version__
 from orthobandit.errors import OrthobanditError
 from orthobandit.service.dashboard.access import (
     FIELD,
@@ -40,7 +40,7 @@ HEADERS = {
     "Cache-Control": "private, no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-RELEASE = version("orthobandit")
+RELEASE = __version__
 
 
 @cache

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response, Streamin
 from orthobandit.errors import OrthobanditError
 from orthobandit.service.api.reports import ReportAnswer, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
-from orthobandit.service.dashboard.access import LASTS, SESSION_COOKIE, Filled, Looks, set_secret_cookie
+from orthobandit.service.dashboard.access import LASTS, Filled, Looks, set_secret_cookie
 from orthobandit.service.dashboard.actions import steps
 from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.dashboard.pages import (
@@ -32,7 +32,7 @@ from orthobandit.service.dashboard.words import (
     some,
     state_of,
 )
-from orthobandit.service.http.auth import ROLES
+from orthobandit.service.http.auth import ROLES, SESSION_COOKIE, allows
 from orthobandit.service.http.problems import Problem
 
 router = page_router()
@@ -112,7 +112,7 @@ def listed(
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")] = "",
 ) -> Response:
     """List experiments: state, leader, what to do now."""
-    keys = registry_of(request).page(SHOWN + 1, after)
+    keys = registry_of(request).page(SHOWN + 1, after, allows(viewer.token))
     live: Live = request.app.state.dashboard.live
     seen = live.many(keys[:SHOWN])
     rows = [_row(key, seen[key]) for key in keys[:SHOWN]]

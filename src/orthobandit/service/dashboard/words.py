@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment import Guardrail, Metric
-from orthobandit.experiment.ledger.guardrails import rail_words
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
 from orthobandit.experiment.report.words import Gap, bars_of, gap_words
@@ -79,7 +79,7 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
                 "arm": arm,
                 "place": place,
                 "is_reference": is_reference,
-                "is_leader": arm.label == report.leader and report.settled > 0,
+                "is_leader": arm.label == report.leader and not report.is_early,
                 "is_declared": arm.label == report.declared,
                 "state": arm_state(is_active=arm.is_active, is_retired=arm.is_retired),
                 "gap": gap_words(gap),

@@ -1,11 +1,14 @@
 """Tokens and their roles: who may do what. Secrets are kept as hashes, and compared in constant time."""
 
 import hmac
+import json
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from secrets import token_hex, token_urlsafe
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import sqlalchemy as sa
 from fastapi import Depends, Request
@@ -13,6 +16,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from orthobandit._foundation.checks import check_choice
+from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.experiment.settings import seconds
 from orthobandit.experiment.store.sql.dialects import lock_tables
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
@@ -27,16 +32,72 @@ ROLES = {
 }
 FRESH = 5.0  # seconds after which a token is looked up again, so that all servers notice that it was revoked
 MOST_KEPT = 10_000  # tokens that are remembered between requests
+TOKEN = "orthobandit.token"  # noqa: S105, in a scope: the token that was sent, if it is good
+SESSION_COOKIE = "ob_session"
+MISSING = "send the header `Authorization: Bearer <token>`"
+UNKNOWN = "the token is not known; it was revoked, has expired, or is mistyped"
 BEARER = HTTPBearer(auto_error=False, description="A token, as `orthobandit serve` prints one.")
 
 
 class Token(NamedTuple):
-    """A token as it is kept, and without its secret."""
+    """A token as it is kept, and without its secret.
+
+    Parameters
+    ----------
+    id, name, role : str
+    at : float
+        When it was made, in seconds since the epoch.
+    experiments : tuple of str, optional
+        Keys of the experiments that it is for, with ``*`` for anything; all if it is None.
+    until : float, optional
+        When it expires, in seconds since the epoch; never if it is None.
+
+    Examples
+    --------
+    >>> token = Token("1", "", "read", 0.0, ("shop-*", "signup"))
+    >>> [token.is_for(key) for key in ("shop-page", "signup", "signups", "other")]
+    [True, True, False, False]
+    """
 
     id: str
     name: str
     role: str
     at: float
+    experiments: tuple[str, ...] | None = None
+    until: float | None = None
+
+    def is_for(self, key: str) -> bool:
+        """Tell whether the token may be used for the experiment of this key."""
+        return self.experiments is None or _pattern(self.experiments).fullmatch(key) is not None
+
+    def is_expired(self, now: float) -> bool:
+        """Tell whether the token has expired by now, in seconds since the epoch."""
+        return self.until is not None and now >= self.until
+
+
+@lru_cache(maxsize=1_000)
+def _pattern(experiments: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what the keys of a token's experiments match."""
+    return re.compile("|".join(map(_regex, experiments)), re.DOTALL)
+
+
+def _regex(text: str) -> str:
+    """Return the regular expression of a key in which ``*`` stands for anything."""
+    first, *rest = map(re.escape, text.split("*"))
+    if not rest:
+        return first
+    # What was found is not looked for again further on, so that many stars take no longer than one.
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
+    return f"{first}{between}.*{rest[-1]}"
+
+
+COLUMNS = (TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at, TOKENS.c.experiments, TOKENS.c.until)
+
+
+def read_token(row: Sequence[Any]) -> Token:
+    """Return the token of a row of `COLUMNS`."""
+    id_, name, role, at, experiments, until = row[: len(COLUMNS)]
+    return Token(id_, name, role, at, None if experiments is None else tuple(json.loads(experiments)), until)
 
 
 class Tokens:
@@ -57,10 +118,36 @@ class Tokens:
         self._clock = clock
         self._kept: dict[str, tuple[float, Token | None, bytes]] = {}
 
-    def make(self, role: str, name: str = "") -> tuple[Token, str]:
-        """Make a token; return it, and the text that is never shown again."""
+    def make(
+        self,
+        role: str,
+        name: str = "",
+        *,
+        experiments: Sequence[str] | None = None,
+        lasts: str | float | None = None,
+    ) -> tuple[Token, str]:
+        """Make a token; return it, and the text that is never shown again.
+
+        Parameters
+        ----------
+        role, name : str
+        experiments : sequence of str, optional
+            Keys of the experiments that it is for, with ``*`` for anything; all by default.
+        lasts : str or float, optional
+            Seconds after which it expires, or text such as ``"90d"``; never by default.
+        """
+        check_choice("role", role, ROLES)
+        now = time.time()
+        token = Token(
+            token_hex(6),
+            name,
+            role,
+            now,
+            None if experiments is None else _check_experiments(experiments),
+            None if lasts is None else now + _check_lasts(lasts),
+        )
         with self._registry.writing() as connection:
-            return self._make(connection, role, name)
+            return token, _keep(connection, token)
 
     def first(self) -> str | None:
         """Make an admin's token if there is no token at all; return its text."""
@@ -68,25 +155,34 @@ class Tokens:
             lock_tables(connection)
             if connection.execute(sa.select(TOKENS.c.id).limit(1)).first() is not None:
                 return None
-            return self._make(connection, "admin", "first start")[1]
-
-    def _make(self, connection: sa.Connection, role: str, name: str) -> tuple[Token, str]:
-        check_choice("role", role, ROLES)
-        token = Token(token_hex(6), name, role, time.time())
-        secret = token_urlsafe(32)
-        connection.execute(sa.insert(TOKENS).values(**token._asdict(), hash=_hash(secret)))
-        return token, f"ob_{token.id}_{secret}"
+            return _keep(connection, Token(token_hex(6), "first start", "admin", time.time()))
 
     def all(self) -> list[Token]:
         """Return all tokens, the oldest first."""
         with self._registry.reading() as connection:
-            columns = (TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at)
-            rows = connection.execute(sa.select(*columns).order_by(TOKENS.c.at, TOKENS.c.id))
-            return [Token(*row) for row in rows]
+            rows = connection.execute(sa.select(*COLUMNS).order_by(TOKENS.c.at, TOKENS.c.id))
+            return [read_token(row) for row in rows]
 
     def revoke(self, id: str) -> bool:  # noqa: A002
-        """Remove a token; return whether there was one. Other servers notice within 5 seconds."""
+        """Remove a token; return whether there was one. Other servers notice within 5 seconds.
+
+        Raises
+        ------
+        ConflictError
+            If it is the last admin's: of all tokens that may do everything, and never expire.
+        """
         with self._registry.writing() as connection:
+            # Of two admins who revoke each other at once, the second finds itself alone.
+            lock_tables(connection)
+            is_admin = sa.and_(
+                TOKENS.c.role == "admin", TOKENS.c.experiments.is_(None), TOKENS.c.until.is_(None)
+            )
+            admins = list(connection.scalars(sa.select(TOKENS.c.id).where(is_admin)))
+            if admins == [id]:
+                raise ConflictError(
+                    f"{id!r} is the last token of an admin for all experiments that does not expire; make"
+                    " another first"
+                )
             removed = connection.execute(sa.delete(TOKENS).where(TOKENS.c.id == id)).rowcount
         self._kept.pop(id, None)
         return bool(removed)
@@ -99,25 +195,54 @@ class Tokens:
         at, token, kept = self._kept.get(number, (-FRESH, None, b""))
         if self._clock() - at >= FRESH:
             at, token, kept = await run_in_threadpool(self._look_up, number)
-        return token if _is_same(secret, kept) else None
+        return token if _is_same(secret, kept) and not _is_over(token) else None
 
     def remembered(self, text: str) -> Token | None:
         """Return a token that was looked up lately, or None if it is unknown or must be looked up again."""
         number, secret = _parts(text)
         at, token, kept = self._kept.get(number, (-FRESH, None, b""))
-        return token if self._clock() - at < FRESH and _is_same(secret, kept) else None
+        is_good = self._clock() - at < FRESH and _is_same(secret, kept) and not _is_over(token)
+        return token if is_good else None
 
     def _look_up(self, number: str) -> tuple[float, Token | None, bytes]:
-        query = sa.select(TOKENS.c.id, TOKENS.c.name, TOKENS.c.role, TOKENS.c.at, TOKENS.c.hash)
+        query = sa.select(*COLUMNS, TOKENS.c.hash).where(TOKENS.c.id == number)
         with self._registry.reading() as connection:
-            row = connection.execute(query.where(TOKENS.c.id == number)).first()
+            row = connection.execute(query).first()
         if row is None:
             self._kept.pop(number, None)
             return self._clock(), None, b""
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
-        self._kept[number] = found = (self._clock(), Token(*row[:4]), bytes(row[4]))
+        self._kept[number] = found = (self._clock(), read_token(row), bytes(row.hash))
         return found
+
+
+def _keep(connection: sa.Connection, token: Token) -> str:
+    """Store a token with a new secret; return its text."""
+    secret = token_urlsafe(32)
+    row = token._asdict()
+    row["experiments"] = None if token.experiments is None else json.dumps(token.experiments)
+    connection.execute(sa.insert(TOKENS).values(**row, hash=_hash(secret)))
+    return f"ob_{token.id}_{secret}"
+
+
+def _check_experiments(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str) or not given or not all(isinstance(one, str) and one for one in given):
+        raise ParameterError(
+            f"experiments={given!r} must be a list of keys such as ['signup', 'shop-*']; leave it out for all"
+        )
+    return tuple(given)
+
+
+def _check_lasts(given: str | float) -> float:
+    try:
+        return seconds(given)
+    except ParameterError:
+        raise ParameterError(f"lasts={given!r} must be seconds, more than 0, or text such as '90d'") from None
+
+
+def _is_over(token: Token | None) -> bool:
+    return token is not None and token.until is not None and token.is_expired(time.time())
 
 
 def _parts(text: str) -> tuple[str, str]:
@@ -136,23 +261,49 @@ def _hash(secret: str) -> bytes:
     return blake2b(secret.encode(), digest_size=32, person=b"ob token").digest()
 
 
-def needs(role: str) -> Callable[..., Awaitable[None]]:
-    """Return a route's dependency that admits only tokens whose role includes `role`."""
+def needs(role: str, *, for_all: bool = False) -> Callable[..., Awaitable[None]]:
+    """Return a route's dependency that admits only tokens whose role includes `role`.
+
+    A token for some experiments is admitted to the routes of these, by the ``key`` in their path. Routes
+    without one decide by themselves what it may see.
+
+    Parameters
+    ----------
+    role : str
+    for_all : bool
+        Whether only tokens for all experiments are admitted.
+    """
 
     async def check(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
     ) -> None:
-        tokens: Tokens | None = request.app.state.tokens
-        if tokens is None:
+        if request.app.state.tokens is None:
             return
-        if given is None:
-            raise Problem("unauthenticated", "send the header `Authorization: Bearer <token>`")
-        token = await tokens.find(given.credentials)
+        token: Token | None = request.scope.get(TOKEN)
         if token is None:
-            raise Problem("unauthenticated", "the token is not known; it was revoked, or is mistyped")
+            raise Problem("unauthenticated", MISSING if given is None else UNKNOWN)
         if role not in ROLES[token.role]:
             raise Problem(
                 "forbidden", f"the token has the role {token.role!r}; a token for {role!r} is needed"
             )
+        if token.experiments is None:
+            return
+        if for_all:
+            raise Problem("forbidden", "the token is for some experiments only; one for all is needed")
+        if "key" in request.path_params:
+            check_key(token, request.path_params["key"])
 
     return check
+
+
+def check_key(token: Token | None, key: str) -> None:
+    """Raise :class:`Problem` if a token is not for an experiment; without tokens, everybody's is."""
+    if token is not None and not token.is_for(key):
+        raise Problem(
+            "forbidden", f"the token is not for {key!r}; it is for {', '.join(token.experiments or ())}"
+        )
+
+
+def allows(token: Token | None) -> Callable[[str], bool] | None:
+    """Return what tells the keys that a token is for from others; None if it is for all."""
+    return None if token is None or token.experiments is None else token.is_for

@@ -4,7 +4,7 @@ A route has one meaning and one home: the function that :func:`has_fast_path` na
 route in its resource's file. Both ways call it, with the same body model, role and experiment.
 
 The fast path takes a request only if nothing about it needs explaining: the experiment is open here, the
-token was accepted lately, the body is valid, and there is no ``Idempotency-Key``. Everything else is handed
+token may do it, the body is valid, and there is no ``Idempotency-Key``. Everything else is handed
 on untouched, and FastAPI answers it, errors included. So the API's description holds for both ways.
 """
 
@@ -19,13 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.service.http.auth import ROLES, Tokens
+from orthobandit.service.http.auth import ROLES, TOKEN, Token
 from orthobandit.service.http.idempotency import Keyed
 from orthobandit.service.http.problems import problem_of
 from orthobandit.service.registry import Registry
 
 PATH = "/v1/experiments/"  # of every fast route, before the key
-BEARER = b"bearer "
 MARK = "fast_path"  # attribute of endpoints: role, model and answer
 Answer = Callable[[AsyncExperiment, Any], Awaitable[bytes]]
 
@@ -101,7 +100,7 @@ class FastPath:
         await send({"type": "http.response.body", "body": content})
 
     def _find_route(self, scope: Scope) -> tuple[_FastRoute, AsyncExperiment] | None:
-        """Return the route and the experiment, if both are known here and the token was accepted lately."""
+        """Return the route and the experiment, if both are known here and the token may do it."""
         path: str = scope.get("path", "")
         if scope["type"] != "http" or scope["method"] != "POST" or not path.startswith(PATH):
             return None
@@ -109,17 +108,19 @@ class FastPath:
         way = self._routes.get(last)
         if way is None:
             return None
-        state = scope["app"].state
-        token = b""
-        for name, value in scope["headers"]:
+        for name, _ in scope["headers"]:
             if name == b"idempotency-key":
                 return None  # rare, and FastAPI checks its form
-            if name == b"authorization":
-                token = value
+        state = scope["app"].state
+        token: Token | None = scope.get(TOKEN)
+        if state.tokens is not None and (
+            token is None or way.role not in ROLES[token.role] or not token.is_for(key)
+        ):
+            return None
         registry: Registry = state.registry
-        # Opening an experiment or looking up a token would block the event loop.
+        # Opening an experiment would block the event loop.
         experiment = registry.find_open(key)
-        if experiment is None or not _has_role(state.tokens, way.role, token):
+        if experiment is None:
             return None
         return way, AsyncExperiment(experiment)
 
@@ -132,16 +133,6 @@ def _read_body(model: type[BaseModel], message: Message) -> BaseModel | None:
         return model.model_validate_json(message["body"])
     except ValidationError:
         return None
-
-
-def _has_role(tokens: Tokens | None, role: str, token: bytes) -> bool:
-    """Tell whether a token that was looked up lately has a role."""
-    if tokens is None:
-        return True
-    if token[: len(BEARER)].lower() != BEARER:
-        return False
-    found = tokens.remembered(token[len(BEARER) :].decode("latin-1"))
-    return found is not None and role in ROLES[found.role]
 
 
 def _replay(message: Message, receive: Receive) -> Receive:

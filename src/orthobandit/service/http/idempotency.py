@@ -11,13 +11,13 @@ from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.commit.idempotency import LONGEST
+from orthobandit.experiment.commit.requests import MAX_KEY_LENGTH
 
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
-        max_length=LONGEST,
+        max_length=MAX_KEY_LENGTH,
         pattern=r"^[\x20-\x7e]+$",
         description="A key of this write and no other, remembered for a week. The same key and body again are"
         " answered as before; with another body, or elsewhere in the experiment, it is a conflict.",

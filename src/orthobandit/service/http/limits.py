@@ -1,12 +1,10 @@
-"""Requests that are refused before they are read: too large, not JSON, for another host, or too many."""
+"""Requests that are refused before a route sees them: too large, not JSON, or for another host."""
 
-import math
-import time
-from collections.abc import Callable, Collection
-from ipaddress import IPv6Address, ip_address, ip_network
+from collections.abc import Collection
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.service.http.problems import problem
@@ -15,12 +13,9 @@ BODY_LIMIT = 8 * 2**20  # bytes
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
-RATE = 10_000.0  # requests a second for each token, or for each address without tokens
-STRANGERS = 100.0  # requests a second for each address that sends no known token
-GUESSES = 1 / 6  # wrong tokens a second that an address may send
-BURST = 2.0  # seconds' worth of requests that may come at once
-FIRST_GUESSES = 20  # wrong tokens that may come at once
-PROVEN = 60.0  # seconds for which a token that was accepted is not counted as a guess
+SMALL = 2**16  # bytes of a body that needs no room of its own
+ROOM = 4 * BODY_LIMIT  # bytes of larger bodies that are kept at the same time
+OWN_LIMIT = "orthobandit.body_limit"  # in a scope: the largest body of this request
 MOST_KEPT = 10_000  # tokens and addresses that are remembered
 
 
@@ -35,17 +30,24 @@ class Limits:
     app : ASGI application
     body_limit : int
         Bytes.
+    room : int
+        Bytes of all larger bodies that are being read or worked on at the same time; 503 beyond that.
     hosts : collection of str, optional
         Host names that requests may be addressed to, without port; any by default. This refuses pages of
         other sites whose own name points here (DNS rebinding).
     """
 
     def __init__(
-        self, app: ASGIApp, body_limit: int = BODY_LIMIT, hosts: Collection[str] | None = None
+        self,
+        app: ASGIApp,
+        body_limit: int = BODY_LIMIT,
+        hosts: Collection[str] | None = None,
+        room: int = ROOM,
     ) -> None:
         self._app = app
         self._limit = body_limit
         self._hosts = hosts
+        self._room = max(room, body_limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
@@ -71,40 +73,73 @@ class Limits:
             await self._hand_on_body(scope, receive, guarded, headers)
 
     async def _hand_on_body(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        limit: int = min(self._limit, scope.get(OWN_LIMIT, self._limit))
         said = headers.get("content-length", "0")
+        if said.isdigit() and int(said) > limit:
+            await _too_large(limit)(scope, receive, send)
+            return
+        body = _Body()
         try:
-            body = None if said.isdigit() and int(said) > self._limit else await self._read(receive)
+            refusal = await self._read(body, limit, receive)
+            if refusal is None:
+                await self._app(scope, body.replay(receive), send)
+            else:
+                await refusal(scope, receive, send)
         except ClientDisconnect:
             return  # half a request is none, and nobody waits for an answer
-        if body is None:
-            detail = f"the body has more than {self._limit} bytes; send fewer items in each request"
-            await problem("too-large", detail)(scope, receive, send)
-            return
-        is_given = False
+        finally:
+            self._room += body.taken
 
-        async def again() -> Message:
-            nonlocal is_given
-            if is_given:
-                return await receive()
-            is_given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self._app(scope, again, send)
-
-    async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body, or None once it is too large."""
-        parts = []
-        size = 0
+    async def _read(self, body: "_Body", limit: int, receive: Receive) -> JSONResponse | None:
+        """Read a body; return the answer to one that is too large, or for which there is no room."""
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._limit:
-                return None
+            body.add(message.get("body", b""))
+            if body.size > limit:
+                return _too_large(limit)
+            if body.size > SMALL:
+                more = body.size - body.taken
+                if more > self._room:
+                    return problem("busy", "too many large bodies come at once; try again after 1 s")
+                self._room -= more
+                body.taken = body.size
             if not message.get("more_body", False):
-                return b"".join(parts)
+                return None
+
+
+class _Body:
+    """A body that is being read: its parts, and how much of the room for large ones it takes."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.taken = 0
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+    def replay(self, receive: Receive) -> Receive:
+        """Return a `receive` that gives the whole body first."""
+        whole = b"".join(self._parts) if len(self._parts) > 1 else self._parts[0]
+        self._parts.clear()
+        message: Message | None = {"type": "http.request", "body": whole, "more_body": False}
+
+        async def again() -> Message:
+            nonlocal message
+            if message is None:
+                return await receive()
+            given = message
+            message = None
+            return given
+
+        return again
+
+
+def _too_large(limit: int) -> JSONResponse:
+    return problem("too-large", f"the body has more than {limit} bytes; send fewer items in each request")
 
 
 def _kind(headers: Headers) -> str:
@@ -170,113 +205,3 @@ class Pace:
         self._full = {key: full for key, full in self._full.items() if full > now}
         if len(self._full) >= self._most:
             self._full = dict(list(self._full.items())[self._most // 2 :])
-
-
-class Rates:
-    """Answer 429 with ``Retry-After`` to callers who send too many requests.
-
-    Parameters
-    ----------
-    app : ASGI application
-    rate : float
-        Requests a second allowed to each token, or to each address without tokens.
-    with_tokens : bool
-    clock : callable
-        Returns seconds.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        rate: float = RATE,
-        *,
-        with_tokens: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._app = app
-        self._with_tokens = with_tokens
-        self._clock = clock
-        self._known = Pace(rate, max(1.0, BURST * rate))
-        self._strangers = Pace(STRANGERS, BURST * STRANGERS)
-        self._guesses = Pace(GUESSES, FIRST_GUESSES)
-        self._proven: dict[bytes, float] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on, or refuse."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        now = self._clock()
-        token = _token(scope) if self._with_tokens else None
-        if token is not None and self._proven.get(token, 0.0) > now:
-            wait = self._known.wait(token, now)
-            send_on = send
-        elif not self._with_tokens:
-            wait = self._known.wait(_address(scope), now)
-            send_on = send
-        else:
-            address = _address(scope)
-            is_guess = token is not None or _may_hold_token(scope)
-            if is_guess and self._guesses.is_over(address, now):
-                await _refuse(
-                    1 / GUESSES, "too many wrong tokens were sent from this address", scope, receive, send
-                )
-                return
-            wait = self._strangers.wait(address, now)
-            send_on = self._judge(send, address, token) if is_guess else send
-        if wait:
-            await _refuse(wait, "requests come faster than this server's limit", scope, receive, send)
-            return
-        await self._app(scope, receive, send_on)
-
-    def _judge(self, send: Send, address: str, token: bytes | None) -> Send:
-        """Return a `send` that notes whether the token was accepted."""
-
-        async def judged(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                if message["status"] == 401:
-                    self._guesses.wait(address, self._clock())
-                elif token is not None and message["status"] < 500:
-                    self._prove(token)
-            await send(message)
-
-        return judged
-
-    def _prove(self, token: bytes) -> None:
-        if len(self._proven) >= MOST_KEPT:
-            self._proven.clear()
-        self._proven[token] = self._clock() + PROVEN
-
-
-async def _refuse(wait: float, why: str, scope: Scope, receive: Receive, send: Send) -> None:
-    seconds = max(1, math.ceil(wait))
-    answer = problem("too-many", f"{why}; try again after {seconds} s, and put several into one request")
-    answer.headers["Retry-After"] = str(seconds)
-    answer.raw_headers.extend(HEADERS)
-    await answer(scope, receive, send)
-
-
-def _token(scope: Scope) -> bytes | None:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            return bytes(value) or None
-    return None
-
-
-def _may_hold_token(scope: Scope) -> bool:
-    """Tell whether a request may be a person's login; programs put the token into a header."""
-    return scope["method"] == "POST" and not scope["path"].startswith(("/v1/", "/ofrep/"))
-
-
-def _address(scope: Scope) -> str:
-    """Return the caller's address; for IPv6 its /64 network, all of which one caller may hold."""
-    host = (scope.get("client") or ("", 0))[0]
-    if ":" not in host:
-        return str(host)
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return str(host)
-    if not isinstance(address, IPv6Address):
-        return str(host)
-    return str(ip_network((address, 64), strict=False).network_address)

@@ -113,15 +113,21 @@ class Metrics:
     requests : dict
         How many, by method, route and status.
     webhooks : dict
-        Deliveries by result; counted by the keeper's thread only.
+        Deliveries by result.
+    clock_jumps : int
+        How often the machine's clock was set by more than a minute.
     is_keeper : bool
         Whether this server is the keeper.
+    refused : dict
+        Connections that were refused before there was a request, by kind of problem.
     """
 
     def __init__(self) -> None:
         self.requests: dict[tuple[str, str, int], int] = {}
         self.webhooks = {"sent": 0, "failed": 0, "dead": 0}
         self.is_keeper = False
+        self.clock_jumps = 0
+        self.refused: dict[str, int] = {}
         self._seconds: dict[str, tuple[list[int], list[float]]] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -151,12 +157,25 @@ class Metrics:
             buckets = list(zip(names, map(float, itertools.accumulate(counts)), strict=True))
             latency.add_metric((route,), buckets, total[0])
         yield latency
+        refused = CounterMetricFamily(
+            "orthobandit_connections_refused",
+            "Connections refused before there was a request, by why",
+            labels=("reason",),
+        )
+        for reason, count in list(self.refused.items()):
+            refused.add_metric((reason,), count)
+        yield refused
         webhooks = CounterMetricFamily(
             "orthobandit_webhooks", "Attempts to deliver a webhook, by what came of them", labels=("result",)
         )
         for result, count in self.webhooks.items():
             webhooks.add_metric((result,), count)
         yield webhooks
+        yield CounterMetricFamily(
+            "orthobandit_clock_jumps",
+            "How often the clock was set by more than a minute",
+            value=self.clock_jumps,
+        )
         yield GaugeMetricFamily(
             "orthobandit_keeper",
             "Whether this server does what one does for all",

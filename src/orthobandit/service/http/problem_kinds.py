@@ -14,6 +14,7 @@ from orthobandit.errors import (
     StorageError,
     UnknownExperimentError,
     UnknownProposalError,
+    VersionError,
 )
 
 PREFIX = "urn:orthobandit:problem:"
@@ -35,6 +36,7 @@ KINDS = {
     "unknown-experiment": Kind(404, "There is no such experiment"),
     "unknown-proposal": Kind(404, "There is no such proposal"),
     "method": Kind(405, "This cannot be done here"),
+    "too-slow": Kind(408, "The request came too slowly"),
     "exists": Kind(409, "There is already an experiment of this key"),
     "conflict": Kind(409, "The request contradicts what is on record"),
     "closed": Kind(409, "It is too late, or the experiment does not take this now"),
@@ -43,9 +45,12 @@ KINDS = {
     "invalid": Kind(422, "A value cannot be used"),
     "reward": Kind(422, "A reward cannot be used"),
     "too-many": Kind(429, "Too many requests"),
+    "long-headers": Kind(431, "The headers are too long"),
     "internal": Kind(500, "Something went wrong in the server"),
     "missing-package": Kind(501, "The server lacks a package for this"),
     "unavailable": Kind(503, "The database cannot be used now"),
+    "busy": Kind(503, "The server has too much to do"),
+    "newer-release": Kind(503, "A newer release than this server's has written this"),
 }
 # Errors and their kinds, special ones before those that they derive from.
 ERRORS: tuple[tuple[type[OrthobanditError], str], ...] = (
@@ -55,6 +60,7 @@ ERRORS: tuple[tuple[type[OrthobanditError], str], ...] = (
     (ConflictError, "conflict"),
     (ClosedError, "closed"),
     (StorageError, "unavailable"),
+    (VersionError, "newer-release"),
     (MissingExtraError, "missing-package"),
     (RewardError, "reward"),
     (DesignError, "invalid"),

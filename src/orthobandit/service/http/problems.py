@@ -16,7 +16,8 @@ from orthobandit.service.http.problem_kinds import KINDS, PREFIX, PROBLEM_JSON, 
 
 LOG = logging.getLogger("orthobandit.service")
 REQUEST_ID: ContextVar[str] = ContextVar("request", default="")  # of the request that is being answered
-RETRY_AFTER = 2  # seconds after which the database may be available again
+# Seconds after which to try again: the database may be available then, or fewer requests be in progress.
+RETRY_AFTER = {"unavailable": 2, "busy": 1}
 # Sent instead of the error's own words, which may name files, hosts and packages of the server.
 SILENT = {
     "internal": "The server's log has the details; nothing is known to have been changed.",
@@ -58,8 +59,8 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
     if kind in SILENT and REQUEST_ID.get():
         document["instance"] = f"urn:orthobandit:request:{REQUEST_ID.get()}"  # the log has it by this
     headers = {}
-    if kind == "unavailable":
-        headers["Retry-After"] = str(RETRY_AFTER)
+    if kind in RETRY_AFTER:
+        headers["Retry-After"] = str(RETRY_AFTER[kind])
     if kind == "unauthenticated":
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(document, status, headers, media_type=PROBLEM_JSON)

@@ -8,7 +8,7 @@ import pytest
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import ConflictError, ParameterError, RewardError, UnknownProposalError
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.experiment.commit.group import MOST
+from orthobandit.experiment.commit.requests import MAX_SHARED_ROWS
 from orthobandit.experiment.ledger.entries import Asked, Told
 
 ARMS = ArmSet.one_hot(3)
@@ -128,13 +128,13 @@ def test_metrics_and_covariates_go_together_with_their_like(tmp_path):
 def test_restricted_and_long_requests_stand_alone(live):
     found = together(
         asking(live, available=[0]),
-        asking(live, count=MOST + 1),
+        asking(live, count=MAX_SHARED_ROWS + 1),
         asking(live),
         asking(live, available=[1]),
         lambda: AsyncExperiment(live).tell_many([1], [1.0]),
     )
     assert found[0].arm == 0
     assert found[3].arm == 1
-    assert len(found[1]) == MOST + 1
+    assert len(found[1]) == MAX_SHARED_ROWS + 1
     assert live.audit().passed
     assert live.replay().is_equal

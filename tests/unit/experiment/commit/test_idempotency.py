@@ -6,7 +6,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, ParameterError, RewardError, StorageError
-from orthobandit.experiment.commit.shared_ledger import REMEMBERED
+from orthobandit.experiment.commit.group_commit import REMEMBERED_SECONDS
 
 ARMS = ArmSet.one_hot(2, labels=["old", "new"])
 SUMS = {"rewards": (0, 10), "window": "7d", "add": True}
@@ -72,7 +72,7 @@ def test_keys_are_short_and_printable(sales, key):
 
 
 def test_keys_survive_a_restart_and_are_forgotten_after_a_week(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.experiment.commit.shared_ledger.SNAPSHOT", 1)
+    monkeypatch.setattr("orthobandit.experiment.commit.group_commit.SNAPSHOT", 1)
     now, where = 0.0, tmp_path / "log.db"
     settings = {**SUMS, "window": "52w", "clock": lambda: now}
     with Experiment.create(where, ARMS, **settings) as sales:
@@ -81,9 +81,9 @@ def test_keys_survive_a_restart_and_are_forgotten_after_a_week(tmp_path, monkeyp
     with Experiment.open(where, clock=lambda: now) as sales:
         sales.once("k").tell(1, 2.0)
         assert told(sales) == [{"reward": 2.0}]
-        now = REMEMBERED + 1
+        now = REMEMBERED_SECONDS + 1
         sales.ask()
-        sales._shared._keeping.join()
+        sales._shared.queue.call(lambda: sales._shared._keeping).join()
         sales.once("k").tell(1, 2.0)
         assert told(sales) == [{"reward": 4.0}, {}]
 

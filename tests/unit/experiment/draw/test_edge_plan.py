@@ -47,7 +47,7 @@ def test_without_a_window_the_objective_is_never_silent(make):
 
 def test_a_file_without_sqlalchemy_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'orthobandit\[live\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[live\]'"):
         Experiment.create(tmp_path / "a.db", ArmSet.one_hot(2), rewards=(0, 1))
 
 
@@ -67,7 +67,7 @@ def test_before_anything_is_settled_nothing_looks_best(make):
     experiment = make(window=10)
     experiment.ask_many(5)
     advice = experiment.report().advice
-    assert advice == "Go on: nothing is settled yet; the rewards of 5 proposals are awaited."
+    assert advice == "Too early: 0 of 5 proposals settled, so which arm looks best is luck."
 
 
 def test_the_text_says_what_the_policy_could_not_use(make):

@@ -112,4 +112,8 @@ def test_a_ledger_with_the_reference_arm_mixed_in_survives_json():
         del kept["book"][name]
     old = Ledger.from_json(experiment.settings, kept)
     assert old.book.cleared.all()
+    # The plan on record stays in force until somebody asks or tells, and the winner is shown alone then.
+    assert old.book.plan.probabilities.tolist() == [0.5, 0.0, 0.5]
+    old.settle(old.at + 1.0)
     assert old.book.plan.probabilities.tolist() == [0.0, 0.0, 1.0]
+    assert [entry.kind for entry in old.outbox] == ["plan"]

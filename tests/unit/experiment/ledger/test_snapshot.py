@@ -4,15 +4,13 @@ import json
 import logging
 import threading
 
-import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import StorageError
-from orthobandit.experiment.commit import shared_ledger as shared
-from orthobandit.experiment.commit.shared_ledger import SharedLedger
+from orthobandit.experiment.commit import group_commit as shared
+from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.rows import Rows
 from orthobandit.experiment.ledger.snapshot import taken, written_out
 
 ARMS = ArmSet.one_hot(3)
@@ -63,7 +61,7 @@ def test_nobody_waits_while_a_picture_is_kept(live, monkeypatch):
         live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
     assert live._store.snapshot() is None
     may_go.set()
-    live._shared._keeping.join()
+    live._shared.queue.call(lambda: live._shared._keeping).join()
     seq, state = live._store.snapshot()
     entries = list(live._store.entries())
     assert 5 <= seq < len(entries)
@@ -82,7 +80,7 @@ def test_a_picture_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeyp
         )
         for _ in range(10):
             live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
-        live._shared._keeping.join()
+        live._shared.queue.call(lambda: live._shared._keeping).join()
     assert "was not kept: the disk is full" in caplog.text
     with monkeypatch.context() as patch:
         patch.setattr(shared, "taken", lambda _: 1 / 0)
@@ -102,16 +100,3 @@ def test_closing_keeps_the_newest_state(tmp_path):
         seq, state = again._store.snapshot()
         assert seq == last
         assert plain(again._now().to_json()) == state
-
-
-def test_rows_wait_in_line():
-    rng, rows, kept = np.random.default_rng(0), Rows(), np.empty((0, 3))
-    for _ in range(200):
-        new = rng.normal(size=(rng.integers(1, 40), 3))
-        rows.add(new)
-        kept = np.concatenate([kept, new])
-        count = int(rng.integers(0, len(kept) + 1))
-        assert np.array_equal(rows.take(count), kept[:count])
-        kept = kept[count:]
-        assert np.array_equal(rows.array, kept)
-        assert len(rows) == len(kept)

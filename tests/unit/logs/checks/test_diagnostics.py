@@ -8,8 +8,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet
-from orthobandit.logs.checks.balance import _ratio
-from orthobandit.logs.checks.diagnostics import constant_gaps, diagnose
+from orthobandit.logs.checks.diagnostics import _ratio, constant_gaps, diagnose
 from orthobandit.logs.question import Question
 
 ASK = Question("arm", "reward")
@@ -227,3 +226,16 @@ def test_the_check_of_a_longer_log_goes_on_from_that_of_a_shorter_one(end):
     again = before.and_table(EVEN, (after.observed - before.observed)[np.newaxis])
     assert after.wealth == pytest.approx(again.wealth)
     assert after.p_value == pytest.approx(again.p_value)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.2])
+def test_a_log_without_time_is_tested_all_the_same(lost):
+    rng, zeros = np.random.default_rng(2), np.zeros(4000, dtype=int)
+    rows = drawn(rng, [[0.5, 0.5]], zeros, zeros)
+    gone = (rows.arm == 1) & (rng.random(4000) < lost)
+    rows.bucket, rows.plan, rows.arm, rows.reward = (
+        part[~gone] for part in (rows.bucket, rows.plan, rows.arm, rows.reward)
+    )
+    rows.lost = rng.random(len(rows.arm)) < np.where(rows.arm == 1, 0.1 + lost, 0.1)
+    ratio, missing, *_ = diagnose(cells_of(rows), Question("arm", "reward"), follow(cells_of(rows)))
+    assert (ratio.status, missing.status) == (("alarm", "alarm") if lost else ("fine", "note"))

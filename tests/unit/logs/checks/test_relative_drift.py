@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow
 
 from orthobandit import analyse
+from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs import Ratio
-from orthobandit.logs.checks import relative_drift
-from orthobandit.logs.checks.relative_drift import constant_lift, constant_ratios, split_steps
-from orthobandit.logs.effects.metrics import followed
+from orthobandit.logs.checks import drift
+from orthobandit.logs.checks.drift import constant_lift, constant_ratios, split_steps
 from orthobandit.logs.effects.ratios import RatioScores
 from ratio_worlds import HOURS, cells_of_ratio, drawn, lifted, measure, noisy, ramp, ramped
 
@@ -46,7 +46,7 @@ def test_what_cannot_be_judged_is_said(monkeypatch):
     cells = cells_of_ratio(*drifting(np.random.default_rng(2)))
     few = cells.only(cells.bucket < 1)
     assert constant_ratios("n/d", RatioScores.of(few, measure())).status == "note"
-    monkeypatch.setattr(relative_drift, "MOST_PAIRED", 1)
+    monkeypatch.setattr(drift, "MOST_PAIRED", 1)
     found = constant_ratios("n/d", RatioScores.of(cells, measure()))
     assert found.words == "Whether differences of 'n/d' drift is not checked with more than 1 arms."
 
@@ -70,7 +70,7 @@ def test_the_alarm_of_a_ratio_reaches_the_sentence():
 
 
 def test_an_arm_that_multiplies_has_a_constant_lift_though_its_gap_drifts():
-    follower = followed(lifted(np.random.default_rng(4)), measure(denominator=None))
+    follower = follow_metric(lifted(np.random.default_rng(4)), measure(denominator=None))
     found = constant_lift(follower, "1")
     assert found.status == "note"
     assert found.words.startswith("The lift of '1' over '0' does not drift")
@@ -82,7 +82,7 @@ def test_a_lift_that_drifts_raises_an_alarm():
     late = cells.bucket >= HOURS // 2
     order = np.lexsort((np.where(late, 1 - cells.arm, cells.arm), cells.plan, cells.bucket))
     swapped = replace(cells, arm=np.where(late, 1 - cells.arm, cells.arm), plans=_swapped(cells.plans))
-    found = constant_lift(followed(swapped.only(order), measure(denominator=None)), "1")
+    found = constant_lift(follow_metric(swapped.only(order), measure(denominator=None)), "1")
     assert found.status == "alarm"
     assert "the lift of '1' over '0' was between +" in found.words
 
@@ -95,5 +95,5 @@ def _swapped(plans):
 
 def test_too_few_rows_say_nothing_of_a_lift():
     cells = lifted(np.random.default_rng(6))
-    follower = followed(cells.only(cells.bucket < 2), measure(denominator=None))
+    follower = follow_metric(cells.only(cells.bucket < 2), measure(denominator=None))
     assert constant_lift(follower, "1") is None

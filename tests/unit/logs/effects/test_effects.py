@@ -8,18 +8,20 @@ from scipy.special import ndtri
 
 from cells_by_hand import cells_of, drawn
 from orthobandit import Asymptotic
+from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.effects.effects import (
     LATER,
     NOTHING,
     SOONER,
+    Gaps,
+    close_gaps,
     effect,
     gaps_of,
     lift_of,
     more_rows,
     verdict_of,
 )
-from orthobandit.logs.follow import Follower
-from orthobandit.logs.measure import Measure
 
 
 def follower(gap, rows=4000, seed=1):
@@ -110,3 +112,67 @@ def test_ordinary_intervals_are_narrower_and_a_share_of_delta_widens():
     assert gaps.high > gaps.fixed_high
     assert halved.low < gaps.low
     assert halved.fixed_low < gaps.fixed_low
+
+
+ALL_PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
+
+
+def three_gaps(low, high, estimates=(0.0, 0.0, 0.0), fixed=((-9.0, -9.0, -9.0), (9.0, 9.0, 9.0))):
+    """Return gaps 0 − 1, 0 − 2 and 1 − 2 with these intervals; those for one look are `fixed`."""
+    fixed_low, fixed_high = fixed
+    parts = (estimates, np.ones(3), low, high, fixed_low, fixed_high)
+    return Gaps(*(np.array(part, dtype=float) for part in parts), share=1.0)
+
+
+def test_two_gaps_narrow_the_third():
+    # 0 − 1 in [1, 2] and 1 − 2 in [1, 3] put 0 − 2 between 2 and 5, whatever was known of it alone.
+    found = close_gaps(three_gaps([1, -9, 1], [2, 9, 3]), ALL_PAIRS, 3, once=False)
+    assert found.low == pytest.approx([1, 2, 1])
+    assert found.high == pytest.approx([2, 5, 3])
+    # Its estimate is moved to the nearest number that is still possible, as are all others.
+    assert found.estimates == pytest.approx([1, 2, 1])
+    # Intervals for one look are left alone: they rest on another event.
+    assert found.fixed_low.tolist() == [-9, -9, -9]
+
+
+def test_intervals_at_one_look_are_closed_by_themselves():
+    given = three_gaps([-7, -7, -7], [7, 7, 7], fixed=([1, -9, 1], [2, 9, 3]))
+    found = close_gaps(given, ALL_PAIRS, 3, once=True)
+    assert found.fixed_low == pytest.approx([1, 2, 1])
+    assert found.fixed_high == pytest.approx([2, 5, 3])
+    assert (found.low.tolist(), found.high.tolist()) == ([-7, -7, -7], [7, 7, 7])
+
+
+def test_pairs_of_which_nothing_is_known_follow_from_the_others_or_stay_open():
+    nan = np.nan
+    found = close_gaps(
+        three_gaps([1, nan, 1], [2, nan, 3], estimates=(1.5, nan, 2.0)), ALL_PAIRS, 3, once=False
+    )
+    assert (found.low[1], found.high[1]) == pytest.approx((2, 5))
+    assert np.isnan(found.estimates[1])  # an interval that follows is no estimate
+    found = close_gaps(three_gaps([1, nan, nan], [2, nan, nan]), ALL_PAIRS, 3, once=False)
+    assert (found.low[1], found.high[1]) == (-np.inf, np.inf)
+
+
+def test_gaps_that_contradict_each_other_are_not_shown():
+    # 0 beats 1, 1 beats 2 and 2 beats 0.
+    assert close_gaps(three_gaps([1, -3, 1], [2, -1, 2]), ALL_PAIRS, 3, once=False) is None
+    # The same at one look, where the intervals for any time still fit.
+    given = three_gaps([-9, -9, -9], [9, 9, 9], fixed=([1, -3, 1], [2, -1, 2]))
+    assert close_gaps(given, ALL_PAIRS, 3, once=True) is None
+    assert close_gaps(given, ALL_PAIRS, 3, once=False) is not None
+    # Point intervals that fit but for rounding are none.
+    exact = three_gaps([0.1, 0.3, 0.2], [0.1, 0.3, 0.2])
+    assert close_gaps(exact, ALL_PAIRS, 3, once=False).low == pytest.approx([0.1, 0.3, 0.2])
+
+
+def test_closing_cuts_off_no_truth_that_is_in_all_intervals():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        means = rng.normal(size=3)
+        truth = means[ALL_PAIRS[:, 0]] - means[ALL_PAIRS[:, 1]]
+        given = three_gaps(truth - rng.exponential(size=3), truth + rng.exponential(size=3))
+        found = close_gaps(given, ALL_PAIRS, 3, once=False)
+        assert np.all(found.low <= truth + 1e-12)
+        assert np.all(truth <= found.high + 1e-12)
+        assert np.all((found.low >= given.low - 1e-12) & (found.high <= given.high + 1e-12))

@@ -8,6 +8,7 @@ from scipy.special import stdtrit
 
 from log_worlds import cells_from
 from orthobandit.estimate.confidence.boundaries import tightest_rho
+from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs.effects.joint import (
     ASIDE,
     SCALES,
@@ -21,7 +22,6 @@ from orthobandit.logs.effects.joint import (
     series_of,
     upper_bound,
 )
-from orthobandit.logs.effects.metrics import followed
 from orthobandit.logs.effects.ratios import difference_of_ratios
 from ratio_worlds import measure
 
@@ -42,7 +42,7 @@ def rows_of(seed=0, buckets=6, size=80):
 
 def joint_of(cells):
     alone = measure(denominator=None)
-    followers = [followed(cells, replace(alone, column=column)) for column in (0, 1)]
+    followers = [follow_metric(cells, replace(alone, column=column)) for column in (0, 1)]
     return Joint(followers[0].cells, [one for follower in followers for one in series_of(follower)])
 
 

@@ -9,13 +9,13 @@ from scipy.special import ndtri
 
 from log_worlds import cells_from, own_plans
 from orthobandit import ArmSet, Bounded
+from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs.effects.lifts import lifts_of
-from orthobandit.logs.effects.metrics import followed
 from ratio_worlds import lifted, measure
 
 
 def lift(cells, *, once=False, **settings):
-    (found,) = lifts_of(followed(cells, measure(denominator=None, **settings)), once=once)
+    (found,) = lifts_of(follow_metric(cells, measure(denominator=None, **settings)), once=once)
     return found
 
 
@@ -83,7 +83,7 @@ def test_features_still_tell_of_arms():
     on_a_line = replace(cells, arms=ArmSet(np.arange(4.0)[:, np.newaxis]))
     for once in (False, True):
         one, other = (
-            lifts_of(followed(log_, measure(denominator=None)), once=once) for log_ in (cells, on_a_line)
+            lifts_of(follow_metric(log_, measure(denominator=None)), once=once) for log_ in (cells, on_a_line)
         )
         for place, (low, high) in enumerate(other):
             assert low < 0.05 * (place + 1) < high

@@ -18,7 +18,7 @@ FIELDS = {
 }
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(st.permutations(range(60)), st.lists(st.integers(0, 60), max_size=3), st.booleans())
 def test_rows_in_any_order_and_any_files(tmp_path_factory, order, cuts, has_units):
     fields = FIELDS | ({"unit": "user"} if has_units else {})

@@ -239,6 +239,11 @@ def test_probabilities_that_differ_need_a_time():
         ("arm,bought\na,\nb,\n", InputError, r"reward='bought' has no value in the first 2 rows"),
         ("arm,bought\na,1\na,0\n", InputError, r"only the arm 'a'; there is nothing to compare"),
         (
+            "arm,bought\n" + "".join(f"12:{k:03d},{k % 2}\n" for k in range(400)),
+            InputError,
+            r"arm='arm' holds 400 different values in 400 rows, '12:000' and '12:001' among them; is this",
+        ),
+        (
             "arm,bought\n" + "a,1\nb,0\n" * 20_000 + "a,many\n",
             SourceError,
             r"log.csv cannot be read: .*40002.*many",
@@ -333,7 +338,7 @@ def test_a_database_that_goes_away_half_way(postgres):
     import psycopg
 
     from orthobandit.logs.question import Question
-    from orthobandit.logs.reading.buckets import cells_of
+    from orthobandit.logs.reading.group_by import cells_of
     from orthobandit.logs.reading.source import open_source
 
     with psycopg.connect(postgres, autocommit=True) as connection:

@@ -13,9 +13,19 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from orthobandit.errors import MissingExtraError, ParameterError
 
 WRITES = "orthobandit_writes"  # option of connections that write
+BACKENDS = ("sqlite", "postgresql")  # what the statements are written and tested for
 LOCK = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
 GROUP = "orthobandit_group"  # where a connection keeps what it has sent and not yet heard of
 CHECKPOINT = 4000  # pages of SQLite's write-ahead log before they move to the file: fewer waits for the disk
+LONGEST_STATEMENT = 60.0  # seconds
+# Seconds to connect, and to notice that a database's machine has vanished.
+LIBPQ = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
 # A plan that PostgreSQL made while a table was empty reads all of it, and is kept until that is analysed:
 # a minute later, or never. To plan anew takes a tenth of a millisecond. Before release 12 nobody can say so.
 PLANNED = (
@@ -51,9 +61,10 @@ def file_of(url: URL) -> Path | None:
     return Path(str(url.database)) if is_file else None
 
 
-def connected(url: URL, patience: float) -> Engine:
+def connected(url: URL, patience: float, statement_seconds: float | None = LONGEST_STATEMENT) -> Engine:
     """Return an engine; writers wait `patience` seconds for each other.
 
+    PostgreSQL gives up a statement after `statement_seconds`, and a connection whose client has gone away.
     A commit in SQLite is on disk: with a write-ahead log and ``synchronous=FULL``, it waits for the disk.
 
     Raises
@@ -62,7 +73,13 @@ def connected(url: URL, patience: float) -> Engine:
         If the driver of the database is not installed; :class:`ParameterError` if there is none.
     """
     try:
-        url.get_dialect().import_dbapi()
+        dialect = url.get_dialect()
+        if dialect.name not in BACKENDS:
+            raise ParameterError(
+                f"where={str(url)!r}: experiments are kept in a file or in PostgreSQL, not in {dialect.name};"
+                " give a path, or a URL such as postgresql://user@host/database"
+            )
+        dialect.import_dbapi()
     except sa.exc.ArgumentError:
         raise ParameterError(
             f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
@@ -73,9 +90,15 @@ def connected(url: URL, patience: float) -> Engine:
             f"{url.drivername} needs {error.name}; install it with `pip install {error.name}`"
         ) from None
     if url.get_backend_name() != "sqlite":
-        engine = sa.create_engine(url, pool_size=10, max_overflow=-1, pool_pre_ping=True)
+        # What the URL itself says goes first.
+        known = {name: value for name, value in LIBPQ.items() if name not in url.query}
+        arguments = known if url.get_driver_name() in ("psycopg", "psycopg2") else {}
+        engine = sa.create_engine(
+            url, pool_size=10, max_overflow=-1, pool_pre_ping=True, connect_args=arguments
+        )
         if engine.dialect.name == "postgresql":
-            sa.event.listen(engine, "connect", partial(_prepare_postgresql, patience=patience))
+            prepare = partial(_prepare_postgresql, patience=patience, statement_seconds=statement_seconds)
+            sa.event.listen(engine, "connect", prepare)
         return engine
     engine = sa.create_engine(url, max_overflow=-1, connect_args={"timeout": patience})
     sa.event.listen(engine, "connect", partial(_prepare_sqlite, patience=patience))
@@ -107,9 +130,19 @@ def _keep_a_log(cursor: Any, until: float) -> None:
             return
 
 
-def _prepare_postgresql(connection: Any, _record: object, *, patience: float) -> None:
+def _prepare_postgresql(
+    connection: Any, _record: object, *, patience: float, statement_seconds: float | None
+) -> None:
     cursor = connection.cursor()
     cursor.execute(f"SET lock_timeout = {max(1, round(1000 * patience))}")  # milliseconds; 0 is for ever
+    if statement_seconds is not None:
+        milliseconds = max(1, round(1000 * statement_seconds))
+        cursor.execute(f"SET statement_timeout = {milliseconds}")
+        # A server that hangs within a transaction must not keep its locks from the others.
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    # The locks of a machine that has vanished are released after a minute, and not after hours.
+    for name, seconds in (("idle", 30), ("interval", 10), ("count", 3)):
+        cursor.execute(f"SET tcp_keepalives_{name} = {seconds}")
     cursor.execute(PLANNED)
     cursor.close()
     connection.commit()

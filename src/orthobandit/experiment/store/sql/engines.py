@@ -1,5 +1,6 @@
 """Engines: experiments of a database server share one pool of connections, those of a file their turns."""
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy.engine import URL, Engine
 
-from orthobandit.errors import StorageError
+from orthobandit.errors import ForkError, StorageError
 from orthobandit.experiment.store.sql.dialects import connected, file_of
 
 KEPT = 10  # connections of a server beyond which those who have written give theirs back
@@ -36,6 +37,41 @@ class Turns:
             yield
         finally:
             self._lock.release()
+
+
+def keep_for_ever(thing: object) -> None:
+    """Keep an object from being destroyed, even when the interpreter ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+# Files whose parent process was in the middle of a write when it forked this one. SQLite counts the locks of
+# a process by itself and holds the parent's for its own: whoever writes would wait for ever.
+_FORKED_DURING_WRITE = set[Path]()
+
+
+def note_fork_during_write(file: Path) -> None:
+    """Remember, in the child, that a file was being written to when this process was forked."""
+    _FORKED_DURING_WRITE.add(file)
+
+
+def check_not_forked_during_write(file: Path | None) -> None:
+    """Raise :class:`ForkError` if this process can never write to a file."""
+    if file in _FORKED_DURING_WRITE:
+        raise ForkError(
+            f"{file}: this process was forked while a thread of its parent wrote to the file, and can never"
+            " write to it; start it by the method 'spawn' or 'forkserver' of multiprocessing, or fork before"
+            " threads begin"
+        )
+
+
+def _forget_locks() -> None:
+    """Replace the lock in the child of a fork, where whoever held it is not."""
+    global _LOCK
+    _LOCK = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
 
 
 _TURNS = WeakValueDictionary[tuple[Path | None, int], Turns]()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthobandit._foundation.json_arrays import json_text
 from orthobandit.errors import DamagedStoreError, InputError
 from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted, Told, encoded
 from orthobandit.experiment.store.contract import Outcome, Row
@@ -52,7 +53,7 @@ def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes)
             )
         else:
             kind = entry.kind
-            data = json.dumps(entry.data)
+            data = json_text(entry.data)
             if kind in NUMBERED:
                 rows.plans.append((experiment, kind, entry.data["number"], seq))
         rows.events.append((experiment, seq, kind, entry.at, data, before))

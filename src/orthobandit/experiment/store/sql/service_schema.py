@@ -14,6 +14,8 @@ TOKENS = Table(
     Column("role", Text, nullable=False),
     Column("hash", LargeBinary, nullable=False),  # of its second part
     Column("at", Double, nullable=False),  # seconds since the epoch
+    Column("experiments", Text),  # JSON: a list of keys, `*` in them for anything; null for all experiments
+    Column("until", Double),  # when it expires, in seconds since the epoch; null for never
 )
 WEBHOOKS = Table(
     "service_webhooks",

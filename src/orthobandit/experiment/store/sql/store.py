@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -35,7 +36,15 @@ from orthobandit.experiment.store.sql.dialects import (
     undo,
     writing,
 )
-from orthobandit.experiment.store.sql.engines import engine_of, is_crowded, let_go, turns_of
+from orthobandit.experiment.store.sql.engines import (
+    check_not_forked_during_write,
+    engine_of,
+    is_crowded,
+    keep_for_ever,
+    let_go,
+    note_fork_during_write,
+    turns_of,
+)
 from orthobandit.experiment.store.sql.failures import named_errors
 from orthobandit.experiment.store.sql.reader import Reader
 from orthobandit.experiment.store.sql.records import seal
@@ -45,7 +54,7 @@ from orthobandit.experiment.store.sql.upgrade import is_ready
 from orthobandit.experiment.store.sql.writer import End, SQLWriter
 
 
-class SQLStore:
+class SQLStore(Forkable):
     """A :class:`~orthobandit.experiment.store.Store` in a file or a database.
 
     A SQLite file has a write-ahead log, and a commit waits for the disk. Entries are sealed by a chain of
@@ -90,10 +99,13 @@ class SQLStore:
         self._name = name
         self._patience = check_positive("patience", patience)
         self._is_closed = False
+        self._lock = RLock()
+        self._forking: int | None = None  # the thread that forks
         self._writer: SQLWriter | None = None
         self._connection: Connection | None = None
         self._end: End | None = None  # where the log ended when this store wrote last
         self._connect()
+        register_forkable(self)
         self._has_tables(make=False)
 
     def create(self, settings: Mapping[str, Any]) -> None:
@@ -126,6 +138,7 @@ class SQLStore:
             self._refuse_second_block()
             reader = self._ready()
             with self._alone():
+                check_not_forked_during_write(self._file)
                 try:
                     with self._errors():
                         connection = self._write_connection()
@@ -213,13 +226,13 @@ class SQLStore:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._give_back()
-            let_go(self._engine)
+            if self._process == os.getpid():  # those of a parent are its own to close
+                self._give_back()
+                let_go(self._engine)
 
     def _connect(self) -> None:
         self._engine, self._turns = engine_of(self._url, self._patience), turns_of(self._url)
         self._statements = Statements(self._engine.dialect)
-        self._lock = RLock()
         self._writer = None
         self._connection = None
         self._reader: Reader | None = None
@@ -244,9 +257,36 @@ class SQLStore:
         if self._is_closed:
             raise ClosedError(f"{self._where}: the store is closed; open it again")
         if self._process != os.getpid():
-            # Connections do not survive a fork: two processes would write to one as if it were theirs.
-            self._engine.dispose(close=False)
-            self._connect()
+            with self._lock:
+                if self._process != os.getpid():
+                    self._connect()
+
+    fork_order = 1  # after the queues, whose threads wait for this lock
+
+    def before_fork(self, seconds: float) -> None:
+        """Wait for the block that is open, and let none begin."""
+        if self._lock.acquire(timeout=seconds):
+            self._forking = get_ident()
+
+    def after_fork_in_parent(self) -> None:
+        """Let blocks begin."""
+        if self._forking == get_ident():
+            self._forking = None
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Have the next call connect anew, and leave the parent's connections alone.
+
+        Connections do not survive a fork: two processes would write to one as if it were theirs. Not even
+        closing them is safe, which would undo in the file what the parent has begun there.
+        """
+        self._lock = RLock()
+        self._forking = None
+        if self._writer is not None and self._file is not None:
+            note_fork_during_write(self._file)
+        self._writer = None
+        keep_for_ever(self._engine)
+        keep_for_ever(self._connection)
 
     def _ready(self) -> Reader:
         self._refresh()
@@ -261,6 +301,10 @@ class SQLStore:
         if self._has_tables(make=False):
             with self._cursor() as cursor:
                 found = self._statements.find.run(cursor, self._name)
+        if not found and self._file is not None and not self._file.exists():
+            raise UnknownExperimentError(
+                f"{self._where} does not exist; make it with Experiment.create, or check the path"
+            )
         if not found:
             raise UnknownExperimentError(
                 f"{self._where} has no experiment {self._name!r}; create it, or check the name and the place"

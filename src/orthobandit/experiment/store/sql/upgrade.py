@@ -1,6 +1,5 @@
 """Versions of the tables: which one a database has, and the steps to the newest."""
 
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -9,12 +8,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.release import __version__
 from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.sql.dialects import lock_tables, writing
 from orthobandit.experiment.store.sql.schema import RELEASES
 from orthobandit.experiment.store.sql.service_schema import METADATA
 
-NEWEST = "0003"  # the version of schema.py and service_schema.py
+NEWEST = "0004"  # the version of schema.py and service_schema.py
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 _LOCK = Lock()  # Alembic has one place in a process for what it is working on
@@ -71,16 +71,18 @@ def found_version(connection: Connection) -> str | None:
 def _newer(connection: Connection, where: str, found: str) -> str:
     query = sa.select(RELEASES.c.release).where(RELEASES.c.version == found)
     release = connection.execute(query).scalar()
-    ours = version("orthobandit")
     by = f"release {release}" if release else "a newer release"
-    return f"{where}: written by {by}; this is {ours}: `pip install 'orthobandit>={release or ours}'`"
+    least = release or __version__
+    return f"{where}: written by {by}; this is {__version__}: `pip install 'orthobandit>={least}'`"
 
 
 def _refuse_other_tables(connection: Connection) -> None:
-    clash = sorted(set(sa.inspect(connection).get_table_names()) & set(METADATA.tables))
-    if clash:
+    there = set(sa.inspect(connection).get_table_names())
+    # A server's database may be shared with others as long as names differ. A file belongs to one program.
+    other = sorted(there if connection.dialect.name == "sqlite" else there & set(METADATA.tables))
+    if other:
         raise DamagedStoreError(
-            f"table {clash[0]!r} belongs to another program, or the store is damaged; "
+            f"table {other[0]!r} belongs to another program, or the store is damaged; "
             "choose another place, or restore a copy"
         )
 
@@ -103,4 +105,4 @@ def _climb(connection: Connection, steps: Any) -> None:
         context.run_migrations()
     known = sa.select(RELEASES.c.version).where(RELEASES.c.version == NEWEST)
     if connection.execute(known).first() is None:
-        connection.execute(sa.insert(RELEASES).values(version=NEWEST, release=version("orthobandit")))
+        connection.execute(sa.insert(RELEASES).values(version=NEWEST, release=__version__))

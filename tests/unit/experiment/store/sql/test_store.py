@@ -55,7 +55,7 @@ def test_a_commit_in_a_file_waits_for_the_disk(path):
 
 def test_a_missing_file_is_an_unknown_experiment_and_is_not_made(tmp_path):
     store = SQLStore(tmp_path / "missing.db")
-    with pytest.raises(UnknownExperimentError, match=r"missing.db has no experiment 'experiment'; create it"):
+    with pytest.raises(UnknownExperimentError, match=r"missing.db does not exist; make it with Exp"):
         store.settings()
     assert not (tmp_path / "missing.db").exists()
     other = SQLStore(tmp_path / "missing.db")
@@ -84,13 +84,14 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "some notes that are dear to me\n" * 50
 
 
-def test_a_database_of_another_program_is_left_alone(tmp_path):
-    change(tmp_path / "mine.db", "CREATE TABLE events (id INTEGER)", "INSERT INTO events VALUES (5)")
+@pytest.mark.parametrize("table", ["events", "contacts"])  # a name that we use, too, and one that we do not
+def test_a_database_of_another_program_is_left_alone(tmp_path, table):
+    change(tmp_path / "mine.db", f"CREATE TABLE {table} (id INTEGER)")
     store = SQLStore(tmp_path / "mine.db")
-    with pytest.raises(DamagedStoreError, match="table 'events' belongs to another program"):
+    with pytest.raises(DamagedStoreError, match=f"table '{table}' belongs to another program"):
         store.create({})
     with sqlite3.connect(tmp_path / "mine.db") as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("events",)]
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [(table,)]
     connection.close()
 
 
@@ -262,7 +263,8 @@ def test_without_sqlalchemy_experiments_in_memory_work_and_files_say_what_is_mis
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603
     assert done.stdout == (
-        "an experiment in a file needs sqlalchemy; install it with `pip install 'orthobandit[live]'`\n"
+        "an experiment in a file needs sqlalchemy; install it with `pip install '.[live]'` in"
+        " orthobandit's folder\n"
     )
     assert issubclass(MissingExtraError, ImportError)
 

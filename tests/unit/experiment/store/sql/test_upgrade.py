@@ -22,7 +22,7 @@ STEP = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0004", "0003"
+revision, down_revision = "0005", "0004"
 
 
 def upgrade():
@@ -43,9 +43,9 @@ def path(tmp_path):
 def release(monkeypatch, folder, then="pass"):
     """Let the package have one step more."""
     shutil.copytree(upgrade.FOLDER, folder)
-    (folder / "versions" / "v0004_notes.py").write_text(STEP.format(then=then))
+    (folder / "versions" / "v0005_notes.py").write_text(STEP.format(then=then))
     monkeypatch.setattr(upgrade, "FOLDER", folder)
-    monkeypatch.setattr(upgrade, "NEWEST", "0004")
+    monkeypatch.setattr(upgrade, "NEWEST", "0005")
 
 
 def columns(path):
@@ -69,7 +69,7 @@ def test_the_steps_lead_to_the_tables_of_the_schema(path):
 def test_an_older_file_is_brought_up_to_date_when_opened(path, tmp_path, monkeypatch):
     release(monkeypatch, tmp_path / "steps")
     store = SQLStore(path)
-    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0004",)])
+    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0005",)])
     assert (store.settings(), len(texts(store))) == ({"window": 60}, 2)
     store.close()
 
@@ -99,12 +99,16 @@ def test_tokens_that_the_service_made_by_itself_are_kept(path):
         for table in METADATA.tables:
             if table.startswith("service_") and table != "service_tokens":
                 connection.execute(f"DROP TABLE {table}")
+        for column in ("experiments", "until"):
+            connection.execute(f"ALTER TABLE service_tokens DROP COLUMN {column}")
         connection.execute("INSERT INTO service_tokens VALUES ('1', 'mine', 'admin', x'00', 5.0)")
         connection.execute("UPDATE orthobandit_version SET version_num = '0002'")
     connection.close()
     SQLStore(path).close()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT name FROM service_tokens").fetchall() == [("mine",)]
+        assert connection.execute("SELECT name, experiments, until FROM service_tokens").fetchall() == [
+            ("mine", None, None)
+        ]
         assert connection.execute("SELECT * FROM service_webhooks").fetchall() == []
     connection.close()
 

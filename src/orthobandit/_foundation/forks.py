@@ -1,0 +1,61 @@
+"""Objects that mend themselves in the child of ``os.fork``, where no thread but one has survived.
+
+A lock that another thread held at the fork stays locked in the child for ever, and what that thread was
+changing stays half changed. So threads at work are given a moment to finish before the fork, and in the child
+every registered object replaces its locks and drops what its threads had begun.
+"""
+
+import os
+import time
+from weakref import WeakSet
+
+PATIENCE_SECONDS = 10.0  # that a fork waits for threads at work, in all
+
+
+class Forkable:
+    """An object with threads, locks or connections; it does what it must around a fork.
+
+    Attributes
+    ----------
+    fork_order : int
+        Objects whose threads wait for locks of others come first, or a fork and a thread wait for each other.
+    """
+
+    fork_order = 0
+
+    def before_fork(self, seconds: float) -> None:
+        """Wait until no thread is at work, but no longer than so many seconds; keep others from beginning."""
+
+    def after_fork_in_parent(self) -> None:
+        """Let threads go on; called by the thread that called :meth:`before_fork`."""
+
+    def after_fork_in_child(self) -> None:
+        """Replace locks and connections; this is the only thread. Called even if the wait was too short."""
+
+
+_FORKABLE = WeakSet[Forkable]()
+
+
+def register_forkable(thing: Forkable) -> None:
+    """Have an object told of forks for as long as it lives."""
+    _FORKABLE.add(thing)
+
+
+def _before() -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    for thing in sorted(_FORKABLE, key=lambda thing: thing.fork_order):
+        thing.before_fork(max(0.0, until - time.monotonic()))
+
+
+def _after_in_parent() -> None:
+    for thing in list(_FORKABLE):
+        thing.after_fork_in_parent()
+
+
+def _after_in_child() -> None:
+    for thing in list(_FORKABLE):
+        thing.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

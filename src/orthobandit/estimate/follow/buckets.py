@@ -1,0 +1,330 @@
+"""One metric of a log, followed bucket by bucket: forecast, residuals, evidence on every gap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orthobandit._foundation.types import Array, Whole
+from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.augmented import Pulls
+from orthobandit.estimate.confidence.evidence import Seen, weights_of
+from orthobandit.estimate.confidence.one_look import Sides
+from orthobandit.estimate.confidence.sequence import Path
+from orthobandit.estimate.follow.averages import Aim, Score
+from orthobandit.estimate.follow.cells import Cells, Measure
+from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS, guess_noise, pairs_of, start_gaps
+from orthobandit.estimate.follow.timeline import Block, Counted, Feeds, Timeline
+from orthobandit.estimate.follow.walk import ArmValues, Pilot, Walk, Walked
+
+ROWS = 4  # of a bucket, at least, for its scatter to tell anything; buckets with fewer are joined
+MOMENTS = 200  # at which the evidence is kept for the picture over time
+MOST_PULLS = 5_000_000  # numbers that the weights of all plans may take to be kept
+BESIDE = "mean"  # what others are compared with; it saves nothing itself, nor does the forecast 0
+
+
+class Savings:
+    """How much of the variance each baseline saves, compared with a running mean on the same rows."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, float] = {}
+        self._beside: dict[str, float] = {}
+
+    def add(self, block: Block, ahead: Sequence[dict[str, float]], values: Array) -> None:
+        """Add every baseline's forecast of the level of each step, with the values (S, K) of the arms."""
+        names = dict.fromkeys(name for one in ahead for name in one if name != "none")
+        made = {name: np.array([one.get(name, np.nan) for one in ahead]) for name in names}
+        squares = dict(zip(names, block.squared(0, list(made.values()), values), strict=True))
+        for name, left in squares.items():
+            if name != BESIDE:
+                there = np.isfinite(made[name])
+                self.beside(name, float(left[there].sum()), float(squares[BESIDE][there].sum()))
+
+    def beside(self, name: str, left: float, usual: float) -> None:
+        """Add squared residuals with something, and without it."""
+        self._left[name] = self._left.get(name, 0.0) + left
+        self._beside[name] = self._beside.get(name, 0.0) + usual
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of the variance that each saved; negative if it made things worse."""
+        return {
+            name: 1.0 - left / self._beside[name] if self._beside[name] > 0 else 0.0
+            for name, left in self._left.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The evidence at the end of a bucket, and the share (K,) of its rows that each arm had."""
+
+    bucket: int
+    rows: int
+    level: float
+    forecast: float | None
+    sequence: ContrastSequence
+    shares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """Forecasts and arm values subtracted from the rewards of consecutive steps, known before their draws.
+
+    Attributes
+    ----------
+    start : int
+        The first of the steps.
+    forecasts, plain : (S,) arrays
+        Of the level of the series that is followed, and of the plain metric.
+    values : (S, K) array
+        Of the arms.
+    """
+
+    start: int
+    forecasts: Array
+    plain: Array
+    values: Array
+
+
+class Follower:
+    """Follows one metric through the buckets of a log.
+
+    For every bucket the coefficients of the series (metric less covariates, or less a ratio times another),
+    the forecast of its level and the values of the arms come from earlier buckets: residuals are centred by
+    what was known before any of its arms was drawn. The first buckets, the pilot, are not counted: they say
+    what level and scatter are. The boundaries are fixed by the plans that the pilot had.
+
+    Attributes
+    ----------
+    pairs : (m, 2) array of int
+        Gaps that are followed: of every arm over the reference arm, then, unless there are many, of others.
+    sequence : ContrastSequence or None
+        The evidence on gaps; None if no bucket counted.
+    scores : tuple of Score
+        Averages over the rounds that counted: of the level of the reference arm, in the metric itself, then
+        those asked for.
+    sides : Sides
+        What the rows weigh in each gap, for intervals at one look.
+    rows : int
+        That were counted.
+    snapshots : list of Snapshot
+    savings : Savings
+    centres : list of Centres
+        Forecasts and values of all steps that counted.
+    feeds : Feeds or None
+        What was counted, if it is recorded.
+    """
+
+    def __init__(self, cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> None:
+        self.cells = cells.with_rows(ROWS)
+        self.measure = measure
+        self.pairs = pairs_of(len(cells.arms), measure.reference)
+        self.sequence: ContrastSequence | None = None
+        self.scores: tuple[Score, ...] = ()
+        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
+        self._plain_seen = Seen.start(len(cells.arms))
+        self._aims = (Aim.level(cells.plans, measure.reference), *aims)
+        self.rows = 0
+        self.snapshots = list[Snapshot]()
+        self.savings = Savings()
+        self.centres = list[Centres]()
+        self.feeds = Feeds() if measure.is_recorded else None
+        self._times = cells.times
+        self._used: dict[str, float] = {}
+        self._pulls: Pulls | None = None
+
+    @property
+    def baseline(self) -> str:
+        """The baseline that was used for most rows."""
+        return max(self._used, key=lambda name: self._used[name], default="mean")
+
+    def level_ends(self, share: float = 1.0, *, once: bool) -> tuple[float, float]:
+        """Return the ends of the average level of the reference arm, at a share of its δ.
+
+        Parameters
+        ----------
+        share : float
+        once : bool
+            Whether for one look, and not for all times.
+        """
+        if not self.scores:
+            return (-np.inf, np.inf)
+        score = self.scores[0]
+        low, high = score.interval_once(share * score.alpha) if once else score.interval(share)
+        offset = float(self.cells.offset[self.measure.column])
+        return low + offset, high + offset
+
+    def run(self) -> "Follower":
+        """Go through all buckets in the order of time."""
+        cells = self.cells
+        measure = self.measure
+        if not cells.rows:
+            return self
+        timeline = Timeline(cells, measure)
+        walk = Walk(timeline, measure, cells.width, is_clock=cells.is_clock)
+        pilot = walk.pilot(len(cells.arms))
+        if pilot.steps == len(timeline.buckets):
+            return self
+        # A log of a million buckets is followed in full; pictures and the test of drift need no more moments.
+        shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
+        self._times = timeline.times
+        values = self._begin(self._pilot_noise(timeline, pilot), timeline.blocks.plans_of(pilot.steps))
+        for block in timeline.blocks.from_step(pilot.steps, len(self.pairs)):
+            pulls = self._pulls_of(block.plans)
+            # Boundaries of gaps that the pilot could not tell are fixed by the first plans that can.
+            self.sequence = self._begun.tuned_along(pulls, block.first)
+            values.begin(block, cells.plans[block.plans], pulls, self.sequence.tuning)
+            walked = walk.through(block, values)
+            self._take_savings(block, walked)
+            path = self._count(block, pulls, walked)
+            self._keep(timeline, block, walked, path, shown)
+        self._used = walk.used
+        return self
+
+    def run_once(self) -> "Follower":
+        """Look at the log as a whole: what would come from earlier buckets comes from all rows.
+
+        Forecast and values are then not known before the draws. They are wrong by about 1/√n, and weights
+        g(a) have mean 0 whatever they are, so the estimates are off by about 1/n: no matter for an ordinary
+        interval, which holds for one look at many rows.
+        """
+        if not self.cells.rows:
+            return self
+        timeline = Timeline(self.cells, self.measure, is_once=True)
+        block = timeline.blocks.block(0, 1)
+        values = np.zeros(len(self.cells.arms))
+        for _ in range(2):  # values of the arms are known the second time
+            levels = [np.array([one]) for one in timeline.levels(0, float(block.arms[0] @ values))]
+            squares = block.squared(0, levels[:1], values[np.newaxis])[0]
+            pilot = Pilot(1, float(timeline.rows[0]), float(squares[0]))
+            now = self._begin(pilot.noise, block.plans)
+            self.rows = 0
+            self._plain_seen = Seen.start(len(values))
+            walked = Walked(levels[0], levels[-1], np.stack([values, values]), [])
+            now.learn_from(self._count(block, self._pulls_of(block.plans), walked).evidence.at(0))
+            values = now.now
+        return self
+
+    @property
+    def _begun(self) -> ContrastSequence:
+        if self.sequence is None:
+            raise AssertionError("the sequence was begun")
+        return self.sequence
+
+    def _begin(self, noise: float, pilot: Whole) -> ArmValues:
+        """Fix the boundaries from the noise and the plans of the pilot; return arm values, all 0."""
+        measure = self.measure
+        count = len(self.cells.arms)
+        # A pilot of equal rewards has no scatter; boundaries must have a shape all the same.
+        noise = noise or min(guess_noise(measure.confidence), 1.0)
+        self.centres = []
+        # One event for all that is said of gaps: each pair that is followed has the same part of δ. A ratio
+        # shares δ out by itself.
+        level = measure.delta / (count - 1 if measure.denominator is not None else len(self.pairs))
+        sequence = start_gaps(self.cells.arms, self.pairs, measure.confidence, level, noise)
+        self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
+        # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
+        deltas = [measure.delta / (count - 1), *[measure.delta] * (len(self._aims) - 1)]
+        self.scores = tuple(
+            Score(
+                aim,
+                measure.confidence,
+                delta,
+                noise=noise,
+                rounds=GUESSED_ROUNDS,
+                pilot=pilot,
+                is_two_valued=measure.is_two_valued,
+            )
+            for aim, delta in zip(self._aims, deltas, strict=True)
+        )
+        if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
+            self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
+        return ArmValues(sequence, measure.reference)
+
+    def _pilot_noise(self, timeline: Timeline, pilot: Pilot) -> float:
+        """Return the standard deviation of the pilot around the means of its buckets; record its tallies."""
+        block = timeline.blocks.block(0, pilot.steps)
+        p = self.cells.plans
+        means = np.array([timeline.levels(step, 0.0)[0] for step in range(pilot.steps)])
+        values = np.zeros((pilot.steps, len(self.cells.arms)))
+        steps = block.steps(p, means, values, self.measure.confidence.limit)
+        if self.feeds is not None:
+            begins = timeline.times[: pilot.steps]
+            ends = block.ends(0, means, values)
+            counted = Counted(block.plans, means, steps, block.lines[0].sums, ends)
+            self.feeds.add(counted, begins, is_pilot=True)
+        # From the tallies, as a certificate has them: what rounding leaves of no scatter is the same there.
+        return float(np.sqrt(steps.tally.squares.sum() / pilot.rows))
+
+    def _pulls_of(self, plans: Whole) -> Pulls:
+        """Return the weights of some plans."""
+        if self._pulls is not None:
+            return self._pulls.of_plans(plans)
+        return Pulls.of(self.cells.arms.positions, self._begun.coefficients, self.cells.plans[plans])
+
+    def _take_savings(self, block: Block, walked: Walked) -> None:
+        """Add the squared residuals of a block under every baseline, and with and without covariates."""
+        values = walked.values[:-1]
+        self.savings.add(block, walked.ahead, values)
+        if self.measure.covariates:
+            left = block.squared(0, [walked.forecasts], values)[0]
+            usual = block.squared(1, [walked.plain], values)[0]
+            self.savings.beside("covariates", float(left.sum()), float(usual.sum()))
+
+    def _count(self, block: Block, pulls: Pulls, walked: Walked) -> Path:
+        """Add residuals of a block to the evidence."""
+        p = self.cells.plans
+        values = walked.values[:-1]
+        steps = block.steps(p, walked.forecasts, values, self.measure.confidence.limit)
+        path = self._begun.along(steps, pulls)
+        self.sequence = path.at(-1)
+        ends = block.ends(0, walked.forecasts, values)
+        factor = np.where(pulls.known, pulls.variance, np.inf)
+        weights = weights_of(factor, pulls.reach, self.sequence.tuning, self.measure.confidence)
+        self.sides = self.sides.add(
+            weights[..., np.newaxis] * pulls.pull, steps.tally, block.lines[0].sums, ends
+        )
+        counted = Counted(block.plans, walked.forecasts, steps, block.lines[0].sums, ends)
+        self.centres.append(Centres(block.start, walked.forecasts, walked.plain, values))
+        scores = list(self.scores)
+        if self.measure.covariates:  # lifts are relative to the level of the plain metric
+            tally = block.tally(1, walked.plain, values)
+            ends = block.ends(1, walked.plain, values)
+            beside = Counted(
+                block.plans, walked.plain, replace(steps, tally=tally), block.lines[1].sums, ends
+            )
+            seen = self._plain_seen.along(beside.steps.whole)
+            scores.pop(0).add(beside, seen)
+            self._plain_seen = seen.at(-1)
+        for score in scores:
+            score.add(counted, path.seen)
+        if self.feeds is not None:
+            self.feeds.add(counted, self._times[block.start : block.stop])
+        self.rows += int(block.counts.sum())
+        return path
+
+    def _keep(self, timeline: Timeline, block: Block, walked: Walked, path: Path, shown: Whole) -> None:
+        """Keep snapshots at the ends of some buckets."""
+        rows = timeline.rows[block.start : block.stop]
+        before = self.rows - int(rows.sum()) + np.cumsum(rows)
+        for step in shown[(shown >= block.start) & (shown < block.stop)].tolist():
+            place = step - block.start
+            arms = block.arms[place]
+            level = timeline.levels(step, float(arms @ walked.values[place + 1]))[0]
+            self.snapshots.append(
+                Snapshot(
+                    bucket=int(timeline.buckets[step]),
+                    rows=int(before[place]),
+                    level=level,
+                    forecast=float(walked.forecasts[place]),
+                    sequence=path.at(place),
+                    shares=arms / rows[place],
+                )
+            )
+
+
+def follow_metric(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
+    """Follow a metric through the buckets, or look at the log as a whole if it is all in one, once."""
+    follower = Follower(cells, measure, aims)
+    is_whole = len(cells.times) == 1 and not measure.is_sequential
+    return follower.run_once() if is_whole else follower.run()

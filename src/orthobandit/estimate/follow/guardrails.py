@@ -1,0 +1,122 @@
+"""Guardrails: metrics by which no arm may be worse, and what is known of each arm by them.
+
+An arm is *harmed* once it is proven worse than the reference arm by more than the margin; it is retired. It
+is *cleared* once it is proven worse by no more than margin and harm together. Whatever the truth is, one of
+the two happens in the end, as long as both arms are drawn; an arm that is neither waits, and is not declared.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.types import Array, Mask
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import Plan
+from orthobandit.estimate.follow.rounds import GapIntervals
+
+HARM = 0.2  # standard deviations of a metric that an arm may be worse by when it is declared, unless said
+SIDES = ("higher", "lower")
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """Retire an arm once it is proven worse than the reference arm by more than a margin.
+
+    Parameters
+    ----------
+    metric : str
+    margin : float
+        At least 0, in units of the metric.
+    worse : {"higher", "lower"}
+        Which side is worse.
+    harm : float, optional
+        A live experiment declares no arm that may still be worse by more than the margin and this together.
+        By default 0.2 standard deviations of the metric.
+    """
+
+    # Where earlier releases had the class. It is written into files, and into the hash that binds an
+    # experiment's settings before its first draw, so it must not change when the class moves.
+    stored_as: ClassVar[str] = "orthobandit.experiment.settings:Guardrail"
+
+    metric: str
+    margin: float = 0.0
+    worse: str = "higher"
+    harm: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("worse", self.worse, SIDES)
+        if not 0 <= self.margin < np.inf:
+            raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
+        if self.harm is not None and not 0 < self.harm < np.inf:
+            raise ParameterError(
+                f"harm={self.harm} must be a finite number above 0, or left out: no finite experiment shows"
+                " that an arm does no harm at all"
+            )
+
+    @property
+    def reason(self) -> str:
+        """Why an arm was retired, for reports."""
+        return f"by the guardrail on {self.metric!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one guardrail's intervals say of each arm.
+
+    Attributes
+    ----------
+    rail : Guardrail
+    least, most : (K,) arrays
+        How much worse than the reference arm each arm is, at least and at most.
+    limit : float
+        Arms that are worse by no more than this are cleared; NaN before anything is known.
+    """
+
+    rail: Guardrail
+    least: Array
+    most: Array
+    limit: float
+
+    @property
+    def harmed(self) -> Mask:
+        """Tell which arms (K,) are proven worse by more than the margin."""
+        return np.asarray(self.least > self.rail.margin)
+
+    @property
+    def cleared(self) -> Mask:
+        """Tell which arms (K,) are proven not to be worse than the limit."""
+        return np.asarray(self.most <= self.limit)
+
+
+def judge(rail: Guardrail, intervals: GapIntervals, plans: Mapping[int, Plan]) -> Judged:
+    """Judge every arm by the intervals of a guardrail's metric.
+
+    Parameters
+    ----------
+    rail : Guardrail
+    intervals : GapIntervals
+        Of its metric.
+    plans : dict
+        Distributions by number.
+    """
+    _, low, high = intervals.intervals(plans)
+    # Both are how much worse an arm is, whichever side is worse.
+    least, most = (low, high) if rail.worse == "higher" else (-high, -low)
+    harm = HARM * intervals.deviation if rail.harm is None else rail.harm
+    return Judged(rail, least, most, rail.margin + harm)
+
+
+def rail_words(rail: Guardrail) -> str:
+    """Return one sentence on what a guardrail does.
+
+    Examples
+    --------
+    >>> rail_words(Guardrail("seconds", 0.5))
+    'an arm is retired once it is proven above the reference arm by more than 0.5'
+    """
+    side = {"higher": "above", "lower": "below"}[rail.worse]
+    more = f" by more than {rail.margin:g}" if rail.margin else ""
+    return f"an arm is retired once it is proven {side} the reference arm{more}"

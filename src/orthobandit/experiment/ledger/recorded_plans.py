@@ -1,0 +1,110 @@
+"""What is known of plans on record: which of them the present code would not have made, and whose they are.
+
+A plan that was logged is a fact. Visitors were drawn from it, whoever made it, and whether or not the code
+that reads the log would make it again. While a log is read, plans that follow from its entries are drafts:
+the plan that the log holds next confirms a draft or takes its place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthobandit._foundation.release import __version__
+from orthobandit.estimate import Plan
+from orthobandit.policy import FOREVER
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A plan that follows from what was read, and what was in force before it, to go back to.
+
+    Attributes
+    ----------
+    number : int
+        Of its distribution.
+    data : dict
+        Its note, should it come into force.
+    current : int
+        Number of the distribution in force before; 0 if there was none.
+    plans, restricted : dict
+        Distributions by number, and those of the plan in force before by the arms that were available.
+    maker : str
+        Release that had made the plan in force before.
+    """
+
+    number: int
+    data: dict[str, Any]
+    current: int
+    plans: dict[int, Plan]
+    restricted: dict[tuple[int, ...], int]
+    maker: str
+
+    def is_confirmed_by(self, number: int, plan: Plan) -> bool:
+        """Tell whether the log holds this plan, to the last bit."""
+        return self.number == number and bool(self.data["plan"] == plan.to_json())
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Plans of a log that the code which reads it would not have made.
+
+    Attributes
+    ----------
+    count : int
+    first : int
+        Number of the first of them.
+    releases : tuple of str
+        That have made them.
+    """
+
+    count: int = 0
+    first: int = 0
+    releases: tuple[str, ...] = ()
+
+    def and_one(self, plan: int, release: str) -> "Differences":
+        """Return the differences with one more plan, by its number and the release that made it."""
+        releases = tuple(sorted({*self.releases, release}))
+        return Differences(self.count + 1, self.first if self.count else plan, releases)
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "all plans are what this release makes of the log"
+        makers = " and ".join(self.releases)
+        return f"plan {self.first} was made by release {makers}, and {__version__} plans differently"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"count": self.count, "first": self.first, "releases": list(self.releases)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> "Differences":
+        """Invert :meth:`to_json`; earlier releases noted none."""
+        if data is None:
+            return cls()
+        return cls(int(data["count"]), int(data["first"]), tuple(map(str, data["releases"])))
+
+
+def are_alike(one: Plan, other: Plan) -> bool:
+    """Tell whether two plans draw, centre and test alike under one number, however long they last."""
+    return {**one.to_json(), "rounds": 0} == {**other.to_json(), "rounds": 0}
+
+
+def declared_by(data: Mapping[str, Any], plan: Plan) -> int | None:
+    """Return the arm that was declared when a plan was made, by its note; None if none was.
+
+    Up to release 0.2.0 the note does not say so, but then a plan for ever of one arm alone shows a winner.
+    """
+    if "decision" in data:
+        declared = data["decision"]["declared"]
+        return None if declared is None else int(declared)
+    is_alone = np.count_nonzero(plan.probabilities) == 1
+    if is_alone and int(plan.rounds) >= FOREVER:
+        return int(np.argmax(plan.probabilities))
+    return None
+
+
+def retired_by(data: Mapping[str, Any]) -> list[int]:
+    """Return the arms that were out when a plan was made, as far as its note says."""
+    return [int(arm) for arm in data.get("decision", {}).get("retired", ())]

@@ -1,0 +1,232 @@
+"""What a report tells people: the advice in one sentence, warnings, alarms, and how sure all of it is."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from orthobandit.estimate.confidence.coherence import Coherent
+from orthobandit.estimate.follow.guardrails import Judged, rail_words
+from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
+from orthobandit.policy.base import Decision
+from orthobandit.showing.numbers import certainty_percent
+
+# Settled proposals before which nobody needs to hear how to set up the next experiment.
+FEWEST_TO_ADVISE = 100
+FEW_SETTLED = 10  # proposals of each arm, before which nobody should look at who leads
+
+
+def advise(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged]) -> str:
+    """Say what to do now, in one sentence."""
+    labels = ledger.arms.labels
+    declared = int(decision.declared)
+    leader = labels[int(decision.leader)]
+    # First of all: where claims contradict each other none of the sentences below can be believed.
+    if coherent.is_empty:
+        return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
+    if declared >= 0 and decision.certainty > 0:
+        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
+        best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        best += " of the arms that are left" if ledger.retirements else ""
+        if held_by:
+            return _explain_hold(ledger, declared, best, held_by)
+        if ledger.arms.dimension == 0:
+            why = "there is no other arm" if len(labels) == 1 else "by their features, all arms are the same"
+            return f"Show {labels[declared]!r}: {why}, so that there is nothing to find out."
+        wrong = certainty_percent(1.0 - decision.certainty)
+        return (
+            f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
+            " experiments)."
+        )
+    # By the intervals as well as by the policy: the sentence must not name an arm that the table rules out.
+    left = [label for label, is_possible in zip(labels, coherent.possible, strict=True) if is_possible]
+    if ledger.status == PAUSED:
+        return "Call resume() to go on; rewards are still taken."
+    if ledger.status != OPEN:
+        return (
+            f"The experiment was stopped by hand before it could declare an arm; {leader!r} looks best, and"
+            f" {len(left)} of {len(labels)} arms may be."
+        )
+    if is_early(ledger.waiting.first - 1, (decision.active | ledger.book.retired).tolist()):
+        return _explain_waiting(ledger)
+    # A policy without guarantees still has intervals, which hold by themselves.
+    if decision.certainty == 0:
+        return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
+    if left == [leader]:
+        return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
+    if len(left) < len(labels):
+        return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
+    return f"Go on: {leader!r} looks best so far, and no arm can be dropped yet."
+
+
+def is_early(settled: int, in_play: Iterable[bool]) -> bool:
+    """Tell whether too little is settled to say which arm looks best.
+
+    Examples
+    --------
+    >>> is_early(15, [True, True]), is_early(15, [True, False]), is_early(20, [True, True])
+    (True, False, False)
+    """
+    arms = list(in_play)
+    return not settled or (all(arms) and settled < FEW_SETTLED * len(arms))
+
+
+def _explain_waiting(ledger: Ledger) -> str:
+    """Say how much is known, and what is waited for."""
+    settled = ledger.waiting.first - 1
+    if not ledger.waiting.next - 1:
+        return "Too early: nobody has come yet."
+    words = f"Too early: {settled:,} of {ledger.waiting.next - 1:,} proposals settled"
+    told = len(ledger.waiting.provisional(0)[0])
+    if told < FEW_SETTLED:
+        return f"{words}, so which arm looks best is luck."
+    # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
+    held_up = f"{words}; {told:,} more were told and wait for proposal {settled + 1:,}, of which nothing was"
+    if np.isfinite(ledger.settings.window):
+        return f"{held_up}."
+    return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent."
+
+
+def _explain_hold(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:
+    """Say why an arm that has won on the objective is not declared."""
+    label = ledger.arms.labels[declared]
+    settings = ledger.settings
+    # Clearing is noted when a bucket closes: between two of them all may be cleared and the arm still held.
+    open_rails = [one for one in held_by if not one.cleared[declared]] or held_by
+    names = " and ".join(dict.fromkeys(repr(one.rail.metric) for one in open_rails))
+    known = f"it may be worse by {float(open_rails[0].most[declared]):.3g}"
+    if not np.isfinite(open_rails[0].most[declared]):
+        known = "nothing is known of it there"
+    if ledger.book.retired[settings.reference]:
+        todo = "the reference arm is retired, so no more will be known: look at that metric yourself"
+    else:
+        todo = f"it is declared once more than {open_rails[0].limit:.3g} is ruled out"
+    return (
+        f"Go on: {label!r} is {best} by {settings.names[0]!r}, but the guardrail on {names} has not cleared"
+        f" it ({known}); {todo}."
+    )
+
+
+def level_words(certainty: float, joint: float, metric: str) -> str:
+    """Say at which level statements about the objective hold.
+
+    Examples
+    --------
+    >>> level_words(0.95, 0.95, "sales").partition("; ")[2]
+    "with the intervals of 'sales', all of it holds together in at least 95 %."
+    """
+    if not certainty:
+        share = certainty_percent(joint)
+        return f"All intervals of {metric!r} hold together in at least {share} of experiments."
+    return (
+        f"False winners in at most {certainty_percent(1.0 - certainty)} of experiments; with the intervals of"
+        f" {metric!r}, all of it holds together in at least {certainty_percent(joint)}."
+    )
+
+
+def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -> tuple[str, ...]:
+    """Say what each guardrail does and which arms it has not cleared, and at which level all of them act."""
+    out = []
+    in_play = np.asarray(decision.active) & ~ledger.book.retired
+    in_play[ledger.settings.reference] = False
+    for one in judged:
+        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared).tolist()
+        waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
+        state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
+        out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")
+    if judged:
+        # Two guardrails on one metric share its intervals, and so its δ.
+        guarded = {ledger.metric(rail.metric) for rail in ledger.settings.guardrails}
+        wrong = sum(ledger.tracks[place].delta for place in guarded)
+        out.append(
+            "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
+            f" its limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
+        )
+    return tuple(out)
+
+
+def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
+    label = ledger.arms.labels[arm]
+    most = float(one.most[arm])
+    if not np.isfinite(most):
+        return f"{label!r} (nothing is known of it)"
+    return f"{label!r} (may be worse by {most:.3g}, cleared below {one.limit:.3g})"
+
+
+def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
+    """Return what a reader must know before believing the claims, alarms first."""
+    settings = ledger.settings
+    settled = int(ledger.drawn.sum())
+    # Alarms come first, for they say that the rest does not hold.
+    out = _alarm_words(ledger)
+    if is_contradicted:
+        out.insert(
+            0,
+            f"ALARM: no gaps of {settings.names[0]!r} fit both its intervals and the arms that were dropped,"
+            " which a sound experiment shows in at most as many cases as claims may fail: look for gaps that"
+            " drift, rewards out of order or outside their range; no interval is shown",
+        )
+    if settings.silence == "missing" and ledger.silent.any():
+        out.append(
+            f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"
+            " only if silence does not depend on the arm or the reward"
+        )
+    # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
+    if ledger.book.unused and not hasattr(settings.policy, "late"):
+        out.append(
+            f"{ledger.book.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
+            " could not use them; AnytimeElimination can"
+        )
+    for arm, reason in ledger.retirements:
+        out.append(
+            f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
+            " are left, and hold as said if the choice did not depend on the objective"
+        )
+    for name, level in zip(settings.names, ledger.levels, strict=True):
+        if level.stood_in:
+            out.append(
+                f"{level.stood_in:,} forecasts of {name!r} were not finite; its mean stood in for them"
+            )
+    if not ledger.tracks[0].confidence.is_exact and settled >= FEWEST_TO_ADVISE:
+        out.append(
+            "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
+        )
+    return out
+
+
+def name_alarms(ledger: Ledger) -> tuple[str, ...]:
+    """Return the names of the health checks that have raised an alarm, for programs."""
+    watch = ledger.watch
+    alarms = {
+        "sample-ratio": watch.ratio.alarm,
+        # Where silence counts as zero nothing is missing, whatever its shares are.
+        "missing": ledger.settings.silence == "missing" and watch.missing.alarm,
+        "drift": watch.drift is not None,
+    }
+    return tuple(name for name, is_raised in alarms.items() if is_raised)
+
+
+def _alarm_words(ledger: Ledger) -> list[str]:
+    """Say loudly what breaks the claims, if anything does."""
+    watch = ledger.watch
+    labels = ledger.arms.labels
+    out = []
+    if watch.ratio.alarm:
+        counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
+        seen = ", ".join(f"{label!r} {n:,} for {e:,.0f}" for label, n, e in counts)
+        out.append(
+            f"ALARM: arms were not drawn as the plans say ({seen}; p = {watch.ratio.p_value:.1g}): find out"
+            " who changes the assignment or loses proposals before you believe anything here"
+        )
+    if ledger.settings.silence == "missing" and watch.missing.alarm:
+        shares = zip(labels, watch.missing.shares, strict=False)
+        seen = ", ".join(f"{label!r} {share:.1%}" for label, share in shares)
+        out.append(
+            f"ALARM: rewards are missing more for some arms than for others ({seen}; p ="
+            f" {watch.missing.p_value:.1g}): what is left out would bias the gaps; count silence as zero"
+        )
+    if watch.drift is not None:
+        out.append(
+            f"ALARM: gaps drift: {watch.drift}; the best arm may change with time, so take claims as about an"
+            " average over the experiment, and look into what changed"
+        )
+    return out

@@ -1,0 +1,428 @@
+"""The one GROUP BY: a log in any engine becomes cells of counts, sums, products and ends."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.errors import InputError, ParameterError, RewardError
+from orthobandit.estimate.follow.cells import Cells
+from orthobandit.logs.question import Question
+from orthobandit.logs.reading.arguments import check_question
+from orthobandit.logs.reading.clock import Clock, clock_of, last_time, when_of
+from orthobandit.logs.reading.engine import Opened, encode_keys, first_row, ibis
+from orthobandit.logs.reading.missing import refuse_missing
+from orthobandit.logs.reading.plans import Drawn, read_draws
+from orthobandit.logs.reading.rows import Rows, rows_of
+from orthobandit.logs.reading.units import UnitCounts, repeating_unit, units_of
+
+MOST_SEGMENTS = 200
+NO_SEGMENT = "(missing)"
+FAR = 100.0  # standard deviations from 0 at which a level is taken off before squares are added up
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """A log after its GROUP BY.
+
+    Attributes
+    ----------
+    cells : Cells
+    units : UnitCounts or None
+        With a column of units.
+    notes : tuple of str
+        What a reader should know of how the log was read.
+    is_binary : (q,) array of bool
+        Whether a column holds only 0 and 1, so far as the log goes.
+    end : float or None
+        The last time of any row, where units have a window.
+    is_boolean : (q,) array of bool or None
+        Whether a column can hold nothing but 0 and 1, by its type; None if no type is known. Sums over the
+        rows of a unit can be more.
+    bucket_rule : dict
+        What fixes the boundaries of all buckets: width, origin, and after how many widths from the origin on
+        buckets double with time (None if never).
+    longest : float
+        Length of the longest bucket; 0 if not known.
+    """
+
+    cells: Cells
+    units: UnitCounts | None
+    notes: tuple[str, ...]
+    is_binary: Mask
+    end: float | None = None
+    is_boolean: Mask | None = None
+    bucket_rule: dict[str, Any] = field(default_factory=dict)
+    longest: float = 0.0
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Aggregates of G groups, called as in :class:`~orthobandit.estimate.follow.cells.Cells`.
+
+    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0
+    where there is no cap.
+    """
+
+    counts: Whole
+    rows: Whole
+    there: Whole
+    raw: Array
+    missing: Whole
+    sums: Array
+    products: Array
+    low: Array
+    high: Array
+    capped: Whole
+    rest_low: Array | None
+    rest_high: Array | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no value was missing or not finite."""
+        is_there = np.array_equal(self.there, self.counts)
+        ends = np.isfinite(self.raw) & np.isfinite(self.sums) & np.isfinite(self.low) & np.isfinite(self.high)
+        return bool(is_there and np.all(ends))
+
+
+def cells_of(opened: Opened, question: Question) -> Gathered:
+    """Ask an opened log for its cells.
+
+    Parameters
+    ----------
+    opened : Opened
+        From :func:`~orthobandit.logs.reading.source.open_source`.
+    question : Question
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from orthobandit.logs.reading.source import open_source
+    >>> rows = pyarrow.table({"arm": ["a", "b", "a"], "reward": [0.0, 1.0, 1.0]})
+    >>> with open_source(rows) as opened:
+    ...     found = cells_of(opened, Question("arm", "reward", split="equal"))
+    >>> found.cells.counts.tolist(), found.cells.sums[:, 0].tolist(), found.is_binary.tolist()
+    ([2, 1], [1.0, 1.0], [True])
+    """
+    check_question(opened, question)
+    clock = clock_of(opened, question)
+    offset = find_offsets(opened, question)
+    guessed = guess_slopes(opened, question)
+    groups, rows = _ask_groups(opened, question, clock, (offset, guessed))
+    found = read_moments(groups, rows, question)
+    _check_groups(opened, question, groups)
+    origin = read_draws(opened, question, groups, found.rows)
+    # Asked first as if nothing were missing, which is the usual case; masks only if they are needed.
+    if not found.is_whole:
+        refuse_missing(opened, question)
+        groups, rows = _ask_groups(opened, question, clock, (offset, guessed), is_masked=True)
+        found = read_moments(groups, rows, question)
+        origin = read_draws(opened, question, groups, found.rows)
+    _check_size(question, found)
+    cells = replace(_arrange_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
+    note = repeating_unit(opened, question, groups, found.rows)
+    units = _unit_counts(question, groups, found)
+    # Whose window is over is told by the end of the whole log, not of the rows that count.
+    end = last_time(opened, question) if question.unit is not None and question.window is not None else None
+    is_boolean = np.array(
+        [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
+    )
+    notes = opened.notes + origin.notes + ((note,) if note else ())
+    numbers = np.round((cells.times - clock.origin) / (clock.width or 1.0)).astype(np.int64)
+    longest = clock.longest(numbers)
+    return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean, clock.rule, longest)
+
+
+def _ask_groups(
+    opened: Opened,
+    question: Question,
+    clock: Clock,
+    guesses: tuple[Array, Array | None],
+    *,
+    is_masked: bool = False,
+) -> tuple[Any, Rows]:
+    """Run the GROUP BY; return its result as a pyarrow table, and the rows it grouped."""
+    rows = rows_of(opened, question, clock, is_masked=is_masked)
+    if question.unit is not None:
+        rows = units_of(rows, question.window)
+    table = rows.table
+    # All that was fixed when the arm was drawn: rows alike in it were drawn alike.
+    keys = list(rows.attributes)
+    if clock.column is not None:
+        table = table.mutate(bucket=clock.bucket(table.when))
+        keys = ["bucket", *keys]
+    wanted = list_aggregates(table, rows, question, *guesses)
+    return opened.fetch(table.group_by(keys).aggregate(**wanted)), rows
+
+
+def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
+    """Refuse rows without a time, units without a name, and units whose first row cannot be told."""
+    if question.time is not None:
+        empty = groups["bucket"].is_null().to_numpy()
+        if np.any(empty):
+            _refuse_times(opened, question.time)
+    if question.unit is None:
+        return
+    if groups["nameless"].to_numpy().sum():
+        where = first_row(opened, opened.table[question.unit].isnull())
+        raise InputError(f"unit={question.unit!r} is empty in some rows{where}; every row needs its unit")
+    several = int(groups["several"].to_numpy().sum())
+    if several and question.time is None:
+        raise ParameterError(
+            f"unit={question.unit!r}: {several:,} units were seen in several arms, and without a time column"
+            " nothing says which came first; name it with time"
+        )
+
+
+def _refuse_times(opened: Opened, name: str) -> None:
+    when, is_clock = when_of(opened, name)
+    bad = opened.table.filter(when.isnull())
+    total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
+    count = total["n"][0].as_py()
+    empty = int(total["empty"][0].as_py())
+    where = first_row(opened, when.isnull())
+    if count == empty:
+        raise InputError(f"time={name!r} is missing in {count:,} rows{where}; mend these or leave them out")
+    unread = bad.filter(bad[name].notnull())
+    example = opened.fetch(unread.select(value=unread[name]).limit(1))["value"][0].as_py()
+    form = "ISO times such as 2025-03-01 14:05:00" if is_clock else "finite numbers"
+    raise InputError(
+        f"time={name!r} cannot be read in {count - empty:,} rows (and is missing in {empty:,}){where}, such"
+        f" as {example!r}; {form} are needed"
+    )
+
+
+def _check_size(question: Question, found: Moments) -> None:
+    for place, name in enumerate(question.columns):
+        if not np.all(np.isfinite(found.products[:, place, place]) & np.isfinite(found.sums[:, place])):
+            raise RewardError(f"{name!r} has values whose squares are too large to add up; divide the column")
+
+
+def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments, origin: Drawn) -> Cells:
+    size = len(groups)
+    segments, segment = _segments(question, groups)
+    buckets = np.zeros(1, dtype=np.int64)
+    bucket = np.zeros(size, dtype=np.int64)
+    if clock.column is not None:
+        buckets, bucket = np.unique(groups["bucket"].to_numpy().astype(np.int64), return_inverse=True)
+    # Engines return groups in any order; what follows needs that of time, and the same in every run.
+    order = np.lexsort((segment, origin.arm, origin.plan, bucket))
+    return Cells(
+        arms=origin.arms,
+        plans=origin.plans,
+        times=clock.begins(buckets) if clock.column else np.zeros(1),
+        width=clock.width,
+        is_clock=clock.is_clock,
+        segments=segments,
+        columns=question.columns,
+        offset=np.zeros(len(question.columns)),
+        bucket=bucket[order].astype(np.int64),
+        plan=origin.plan[order],
+        arm=origin.arm[order],
+        segment=segment[order],
+        counts=found.counts[order],
+        missing=found.missing[order],
+        dropped=(found.rows - found.counts)[order],
+        sums=found.sums[order],
+        products=found.products[order],
+        low=found.low[order],
+        high=found.high[order],
+        capped=found.capped[order],
+        rest_low=None if found.rest_low is None else found.rest_low[order],
+        rest_high=None if found.rest_high is None else found.rest_high[order],
+    )
+
+
+def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:
+    if question.segment is None:
+        return ("",), np.zeros(len(groups), dtype=np.int64)
+    keys = encode_keys(groups["segment"])
+    if len(keys.texts) > MOST_SEGMENTS:
+        raise InputError(
+            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MOST_SEGMENTS} can be"
+            " told apart: group them first"
+        )
+    if np.all(keys.codes >= 0):
+        return keys.texts, keys.codes
+    return (*keys.texts, NO_SEGMENT), np.where(keys.codes < 0, len(keys.texts), keys.codes)
+
+
+def _unit_counts(question: Question, groups: Any, found: Moments) -> UnitCounts | None:
+    if question.unit is None:
+        return None
+    rows, several = (int(groups[name].to_numpy().sum()) for name in ("rows", "several"))
+    return UnitCounts(int(found.rows.sum()), rows, several)
+
+
+def _are_binary(cells: Cells) -> Mask:
+    """Return which columns hold only 0 and 1: then, and only then, Σv² = Σv with v in [0, 1]."""
+    offset = cells.offset
+    kept = cells.counts > 0
+    own = np.diagonal(cells.products, axis1=1, axis2=2)
+    squares = own + 2 * offset * cells.sums + cells.counts[:, np.newaxis] * offset**2
+    sums = cells.sums + cells.counts[:, np.newaxis] * offset
+    low, high = (cells.low + offset)[kept], (cells.high + offset)[kept]
+    within = np.all(low >= 0, axis=0) & np.all(high <= 1, axis=0)
+    return np.asarray(within & np.all(squares == sums, axis=0))
+
+
+def find_offsets(opened: Opened, question: Question) -> Array:
+    """Return what to subtract from each column (q,) so that squares keep their digits; usually 0."""
+    found = np.zeros(len(question.columns))
+    for place, name in enumerate(question.columns):
+        values = opened.sample[name].cast("float64", safe=False).to_numpy()
+        totals = question.unit is not None and name in question.measured
+        values = _totals(opened, question.unit, values) if totals and question.unit else values
+        found[place] = _offset(values[np.isfinite(values)])
+    return found
+
+
+def _totals(opened: Opened, unit: str, values: Array) -> Array:
+    codes = opened.sample[unit].combine_chunks().dictionary_encode().indices.fill_null(0).to_numpy()
+    return np.asarray(
+        np.bincount(codes, weights=np.where(np.isfinite(values), values, 0.0)), dtype=np.float64
+    )
+
+
+def _offset(values: Array) -> float:
+    # 0 and 1 stay as they are, so that sums are counts and can be seen to be.
+    if not values.size or np.all((values == 0) | (values == 1)):
+        return 0.0
+    with np.errstate(over="ignore"):
+        middle = float(np.median(values))
+        spread = float(values.std())
+    if abs(middle) <= FAR * spread:
+        return 0.0
+    if spread == 0:
+        return middle
+    # Any number near the middle would do; a round one reads better.
+    unit = 10.0 ** np.floor(np.log10(spread))
+    return float(np.round(middle / unit) * unit)
+
+
+def guess_slopes(opened: Opened, question: Question) -> Array | None:
+    """Return guessed slopes (q, q) of metrics on covariates, from the first rows; None without covariates.
+
+    Units are not gathered for it: their metrics are sums, and the guess is none.
+    """
+    if not question.covariates or question.unit is not None:
+        return None
+    q = len(question.columns)
+    measured = len(question.measured)
+    values = np.stack(
+        [opened.sample[name].cast("float64", safe=False).to_numpy() for name in question.columns], axis=1
+    )
+    for place, name in enumerate(question.columns):
+        values[:, place] = np.minimum(values[:, place], (question.caps or {}).get(name, np.inf))
+    values = values[np.isfinite(values).all(axis=1)]
+    out = np.zeros((q, q))
+    if len(values) > q:
+        around = values - values.mean(axis=0)
+        # A guess is enough: it only makes the ends of residuals closer, which hold for any slope.
+        found = np.linalg.lstsq(around[:, measured:], around[:, :measured], rcond=None)[0]
+        out[:measured, measured:] = np.where(np.isfinite(found), found, 0.0).T
+    return out
+
+
+def product_pairs(question: Question) -> list[tuple[int, int]]:
+    """Return the pairs (i ≤ j) of columns whose products somebody needs."""
+    names = question.columns
+    measured = len(question.measured)
+    pairs = []
+    for i in range(len(names)):
+        pairs += [(i, j) for j in range(i, len(names)) if i == j or j >= measured]
+    for ratio in question.ratios:
+        i, j = sorted((names.index(ratio.numerator), names.index(ratio.denominator)))
+        pairs += [] if (i, j) in pairs else [(i, j)]
+    return pairs
+
+
+def list_aggregates(
+    table: Any, rows: Rows, question: Question, offset: Array, guessed: Array | None
+) -> dict[str, Any]:
+    """Return the expressions to aggregate, by the names under which :func:`read_moments` finds them."""
+    package = ibis()
+    out = {"n": table.count()}
+    caps = question.caps or {}
+    names = question.columns
+    kept: Any = None
+    if rows.is_masked and question.missing == "drop":
+        kept = table.m0 == 0
+        for place in range(1, rows.columns):
+            kept = kept & (table[f"m{place}"] == 0)
+        out["kept"] = kept.cast("int32").sum()
+    values = []
+    for place, name in enumerate(names):
+        value = table[f"x{place}"]
+        # Caps before offsets: users give them in the units of the column.
+        if name in caps:
+            over = value > caps[name] if kept is None else (value > caps[name]) & kept
+            out[f"k{place}"] = over.fill_null(False).cast("int32").sum()
+            out[f"raw{place}"] = value.sum()  # NaN and infinite values show here alone
+            value = package.ifelse(value > caps[name], caps[name], value)
+        value = value - offset[place] if offset[place] else value
+        value = value if kept is None else package.ifelse(kept, value, None)
+        values.append(value)
+        out |= {f"s{place}": value.sum(), f"low{place}": value.min(), f"high{place}": value.max()}
+        if rows.is_masked:
+            out[f"m{place}"] = table[f"m{place}"].sum()
+    if not rows.is_masked:  # a sum with NULL is NULL
+        out["there"] = sum((table[f"x{place}"] for place in range(1, rows.columns)), table.x0).count()
+    out |= {f"q{i}_{j}": (values[i] * values[j]).sum() for i, j in product_pairs(question)}
+    if guessed is not None:
+        for i in range(len(question.measured)):
+            rest = values[i]
+            for j in np.flatnonzero(guessed[i]):
+                rest = rest - float(guessed[i, j]) * values[j]
+            out |= {f"restlow{i}": rest.min(), f"resthigh{i}": rest.max()}
+    return out | {name: table[name].sum() for name in rows.extra}
+
+
+def read_moments(groups: Any, rows: Rows, question: Question) -> Moments:
+    """Return the result of the GROUP BY (a pyarrow table of G rows) as arrays."""
+    q = len(question.columns)
+
+    def whole(name: str) -> Whole:
+        return np.asarray(groups[name].to_numpy().astype(np.int64))
+
+    def each(letter: str, absent: float) -> Array:
+        names = [f"{letter}{place}" for place in range(q)]
+        found = [
+            groups[name].cast("float64").to_numpy()
+            if name in groups.column_names
+            else np.full(len(groups), absent)
+            for name in names
+        ]
+        return np.stack(found, axis=1)
+
+    products = np.full((len(groups), q, q), np.nan)
+    for i, j in product_pairs(question):
+        # A product that nobody asked for stays NaN: whoever uses it by mistake sees it.
+        products[:, i, j] = products[:, j, i] = groups[f"q{i}_{j}"].cast("float64").to_numpy()
+    counts = whole("kept") if "kept" in groups.column_names else whole("n")
+    empty = (counts == 0)[:, np.newaxis]  # sums over no rows are NULL
+    products[(counts == 0)[:, np.newaxis, np.newaxis] & ~_unasked(question)] = 0.0
+    return Moments(
+        counts,
+        whole("n"),
+        counts if rows.is_masked else whole("there"),
+        each("raw", 0.0),
+        each("m", 0).astype(np.int64) if rows.is_masked else np.zeros((len(groups), q), dtype=np.int64),
+        np.where(empty, 0.0, each("s", 0.0)),
+        products,
+        np.where(empty, 0.0, each("low", 0.0)),
+        np.where(empty, 0.0, each("high", 0.0)),
+        each("k", 0).astype(np.int64),
+        np.where(empty, 0.0, each("restlow", 0.0)) if "restlow0" in groups.column_names else None,
+        np.where(empty, 0.0, each("resthigh", 0.0)) if "resthigh0" in groups.column_names else None,
+    )
+
+
+def _unasked(question: Question) -> Mask:
+    """Return which products (q, q) nobody asked for."""
+    q = len(question.columns)
+    unasked = np.ones((q, q), dtype=bool)
+    for i, j in product_pairs(question):
+        unasked[i, j] = unasked[j, i] = False
+    return unasked

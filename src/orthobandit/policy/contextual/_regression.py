@@ -1,0 +1,330 @@
+"""The centred regression that ours, BOSE and Thompson sampling share, inside compiled loops.
+
+First the small linear algebra of one round, then the regression. Loops run along the last axis, so that they
+are vectorised without reordering any sum.
+
+With μ_t = Σ p x and x̃ = x_a − μ_t, e_t = r − m_t − μ_tᵀθ̂ has the mean x̃ᵀθ given the draw, plus a level that
+is fixed before it: V = ρI + Σ x̃x̃ᵀ, θ̂ = V⁻¹ Σ x̃e estimates θ whatever the level does (docs/contextual.md).
+
+Features are taken in units of their own spread, noted when a feature first differs between arms of an offer.
+One offer may be far from typical: a context that is nearly 0 makes for tiny interactions. So the ridge
+follows the mean square of the spread over the offers so far; ρ then means the same in any units.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.linalg import backward, cholesky_into, forward
+from orthobandit._foundation.types import Array, Whole
+
+
+@compiled
+def times(matrix: Array, vector: Array, out: Array) -> None:
+    """Write matrix·vector for a symmetric matrix."""
+    size = vector.size
+    for k in range(size):
+        out[k] = 0.0
+    for j in range(size):
+        for k in range(size):
+            out[k] += matrix[j, k] * vector[j]
+
+
+@compiled
+def dot(a: Array, b: Array) -> float:
+    """Return aᵀb."""
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+@compiled
+def add_outer(matrix: Array, vector: Array, weight: float) -> None:
+    """Add weight·vvᵀ."""
+    for j in range(vector.size):
+        share = weight * vector[j]
+        for k in range(vector.size):
+            matrix[j, k] += share * vector[k]
+
+
+@compiled
+def update_inverse(inverse: Array, vector: Array, weight: float, pull: Array) -> float:
+    """Turn V⁻¹ into (V + weight·vvᵀ)⁻¹ (Sherman & Morrison 1950); write pull = V⁻¹v of before.
+
+    Returns 1 + weight·vᵀV⁻¹v, by which the determinant has grown.
+    """
+    times(inverse, vector, pull)
+    grown = 1.0 + weight * dot(vector, pull)
+    add_outer(inverse, pull, -weight / grown)
+    return grown
+
+
+@compiled
+def invert(matrix: Array, inverse: Array) -> None:
+    """Write the inverse of a positive definite matrix, afresh."""
+    size = matrix.shape[0]
+    lower = np.zeros((size, size))
+    column = np.empty(size)
+    cholesky_into(matrix, size, lower, 0.0)
+    for k in range(size):
+        column[:] = 0.0
+        column[k] = 1.0
+        forward(lower, size, column)
+        backward(lower, size, column)
+        for j in range(size):
+            inverse[j, k] = column[j]
+
+
+@compiled
+def mean_into(features: Array, probabilities: Array, mean: Array) -> None:
+    """Write μ = Σ p_a x_a."""
+    mean[:] = 0.0
+    for a in range(features.shape[0]):
+        if probabilities[a] > 0.0:
+            for k in range(mean.size):
+                mean[k] += probabilities[a] * features[a, k]
+
+
+@compiled
+def scores_into(features: Array, theta: Array, scores: Array) -> None:
+    """Write x_aᵀθ of every row."""
+    for a in range(features.shape[0]):
+        scores[a] = dot(features[a], theta)
+
+
+@compiled
+def pair_widths_into(features: Array, norm: Array, widths: Array) -> None:
+    """Write (x_a − x_b)ᵀN(x_a − x_b) for all pairs (K, K) of a positive semi-definite N (d, d)."""
+    count, size = features.shape
+    pulled = np.zeros((count, size))
+    turned = np.empty((size, count))
+    for a in range(count):
+        for k in range(size):
+            turned[k, a] = features[a, k]
+        for j in range(size):
+            for k in range(size):
+                pulled[a, k] += features[a, j] * norm[j, k]
+    for a in range(count):
+        for b in range(count):
+            widths[a, b] = 0.0
+        for k in range(size):
+            for b in range(count):
+                widths[a, b] += pulled[a, k] * turned[k, b]
+    for a in range(count):
+        for b in range(a):
+            squared = widths[a, a] + widths[b, b] - 2.0 * widths[a, b]
+            widths[a, b] = squared if squared > 0.0 else 0.0
+    for a in range(count):
+        widths[a, a] = 0.0
+        for b in range(a):
+            widths[b, a] = widths[a, b]
+
+
+REFRESH = 1024  # rounds after which the inverse is computed afresh, so that rounding cannot pile up
+CAUTIOUS = 10  # first rounds, in which twice the largest residual stands for the scale: θ̂ knows nothing yet
+FAR = 16.0  # variance of a feature in an offer, over that which the ridge stands for, that is out of line
+SETTLED = 1024  # rounds after which the ridge is left as it is
+
+
+class CentredMemory(NamedTuple):
+    """What R replications remember.
+
+    `units` (R, d) of features, 0 until known, with the mean square of their spread in these units and the
+    part of V's diagonal that is the ridge (R, d); V (R, d, d) and its inverse; θ̂ (R, d) in these units;
+    Σ x̃x̃ᵀe² (R, d, d) and the variance of residuals that follows, or the sum of their squares (R,); rounds,
+    and those that taught something (R,); keys (R,); the ridge before the first round (R,).
+    """
+
+    units: Array
+    spreads: Array
+    ridge: Array
+    gram: Array
+    inverse: Array
+    theta: Array
+    weighed: Array
+    variance: Array
+    squares: Array
+    rounds: Whole
+    taught: Whole
+    key: Whole
+    first: Array
+
+
+def begin_centred(dimension: int, ridge: float, keys: Whole) -> CentredMemory:
+    """Return the memory before the first round of replications with these keys (R,)."""
+    count = len(keys)
+    # Features in units of their spread have a squared length of about d: so the ridge is per feature.
+    prior = np.broadcast_to(ridge * dimension * np.eye(dimension), (count, dimension, dimension))
+    return CentredMemory(
+        units=np.zeros((count, dimension)),
+        spreads=np.zeros((count, dimension)),
+        ridge=np.full((count, dimension), ridge * dimension),
+        gram=prior.copy(),
+        inverse=np.broadcast_to(np.eye(dimension) / (ridge * dimension), prior.shape).copy(),
+        theta=np.zeros((count, dimension)),
+        weighed=np.zeros((count, dimension, dimension)),
+        variance=np.ones(count),
+        squares=np.zeros(count),
+        rounds=np.zeros(count, dtype=np.int64),
+        taught=np.zeros(count, dtype=np.int64),
+        key=np.asarray(keys, dtype=np.int64),
+        first=np.full(count, ridge * dimension),
+    )
+
+
+@compiled
+def scale_into(units: Array, features: Array, scaled: Array) -> None:
+    """Write features in units of their spread; note the unit of a feature that differs for the first time."""
+    count, size = features.shape
+    for k in range(size):
+        if units[k] == 0.0:
+            mean = 0.0
+            for a in range(count):
+                mean += features[a, k] / count
+            squares = 0.0
+            for a in range(count):
+                squares += (features[a, k] - mean) ** 2 / count
+            # Differences that rounding explains are none.
+            if squares > 1e-24 * mean * mean:
+                units[k] = np.sqrt(squares)
+        # A feature that never differed has no effect to learn.
+        factor = 1.0 / units[k] if units[k] > 0.0 else 0.0
+        for a in range(count):
+            scaled[a, k] = features[a, k] * factor
+
+
+@compiled
+def spread_of(scaled: Array, k: int) -> float:
+    """Return the variance of a feature between the arms of an offer (K, d)."""
+    count = scaled.shape[0]
+    mean = 0.0
+    for a in range(count):
+        mean += scaled[a, k] / count
+    squares = 0.0
+    for a in range(count):
+        squares += (scaled[a, k] - mean) ** 2 / count
+    return squares
+
+
+@compiled
+def change_ridge(memory: Any, i: int, spreads: Array) -> None:
+    """Make the ridge that of features with these variances (d,); those that are 0 stay as they are."""
+    size = spreads.size
+    moment = np.empty(size)
+    times(memory.gram[i], memory.theta[i], moment)
+    for k in range(size):
+        if spreads[k] > 0.0:
+            # The first ridge was that of a variance of 1.
+            ridge = memory.first[i] * spreads[k]
+            memory.gram[i, k, k] += ridge - memory.ridge[i, k]
+            memory.ridge[i, k] = ridge
+    invert(memory.gram[i], memory.inverse[i])
+    times(memory.inverse[i], moment, memory.theta[i])
+
+
+@compiled
+def grow_ridge(memory: Any, i: int, scaled: Array) -> None:
+    """Before an offer is planned for: raise the ridge of features that differ far more than it stands for.
+
+    Coefficients of features that hardly differed so far would otherwise be taken at their word. Nothing here
+    depends on rewards, and doing it twice changes nothing.
+    """
+    if memory.rounds[i] > SETTLED:
+        return
+    size = scaled.shape[1]
+    larger = np.zeros(size)
+    is_needed = False
+    for k in range(size):
+        square = spread_of(scaled, k)
+        if memory.first[i] * square > FAR * memory.ridge[i, k]:
+            larger[k] = square
+            is_needed = True
+    if is_needed:
+        change_ridge(memory, i, larger)
+
+
+@compiled
+def follow_spread(memory: Any, i: int, scaled: Array) -> None:
+    """Note the spread of an offer's features; after 2, 4, 8, … rounds the ridge is made to follow it.
+
+    The ridge is then in units of features as they typically are.
+    """
+    spreads = memory.spreads[i]
+    rounds = memory.rounds[i]
+    for k in range(spreads.size):
+        spreads[k] += (spread_of(scaled, k) - spreads[k]) / rounds
+    if rounds > 1 and rounds & (rounds - 1) == 0:
+        change_ridge(memory, i, spreads)
+
+
+@compiled
+def score_centred(_settings: object, memory: CentredMemory, i: int, feature: Array) -> float:
+    """Return xᵀθ̂; features whose unit is not known count as 0."""
+    total = 0.0
+    for k in range(feature.size):
+        if memory.units[i, k] > 0.0:
+            total += feature[k] / memory.units[i, k] * memory.theta[i, k]
+    return total
+
+
+@compiled
+def scale_residuals(memory: Any, i: int, centred: Array, square: float) -> None:
+    """Update the variance of residuals with that of a round that taught something.
+
+    The error of θ̂ has the covariance V⁻¹(Σ x̃x̃ᵀe²)V⁻¹. Residuals are weighed as they count there: a level
+    that forecasts missed by much in the first rounds is in θ̂ for as long as those rounds are most of what it
+    knows.
+    Rounds in which one arm was played alone, however small their residuals, tell nothing of it.
+    """
+    add_outer(memory.weighed[i], centred, square)
+    taught = memory.taught[i]
+    if taught <= CAUTIOUS:
+        memory.variance[i] = 4.0 * square if taught == 1 else max(memory.variance[i], 4.0 * square)
+        return
+    # tr(V⁻¹M)/tr(V⁻¹G), G being V without its ridge.
+    over = 0.0
+    under = float(centred.size)
+    for j in range(centred.size):
+        under -= memory.inverse[i, j, j] * memory.ridge[i, j]
+        for k in range(centred.size):
+            over += memory.inverse[i, j, k] * memory.weighed[i, j, k]
+    memory.variance[i] = over / under
+
+
+@compiled
+def learn_centred(
+    memory: Any,  # a CentredMemory, or another with its fields
+    i: int,
+    scaled: Array,
+    probabilities: Array,
+    arm: int,
+    reward: float,
+    forecast: float,
+) -> None:
+    """Add one round to the regression and to the scale of residuals; `scaled` (K, d) are its features."""
+    memory.rounds[i] += 1
+    # If nothing was drawn the reward says nothing about differences.
+    if probabilities[arm] < 1.0:
+        memory.taught[i] += 1
+        theta = memory.theta[i]
+        size = theta.size
+        mean = np.empty(size)
+        centred = np.empty(size)
+        pull = np.empty(size)
+        mean_into(scaled, probabilities, mean)
+        for k in range(size):
+            centred[k] = scaled[arm, k] - mean[k]
+        error = reward - forecast - dot(scaled[arm], theta)
+        grown = update_inverse(memory.inverse[i], centred, 1.0, pull)
+        for k in range(size):
+            theta[k] += pull[k] / grown * error
+        add_outer(memory.gram[i], centred, 1.0)
+        # `gram` only ever grows by exact sums; the inverse is updated and gathers rounding.
+        if memory.taught[i] % REFRESH == 0:
+            invert(memory.gram[i], memory.inverse[i])
+        scale_residuals(memory, i, centred, error * error)
+    # After the reward was centred with the θ̂ that planned the round.
+    if memory.rounds[i] <= SETTLED:
+        follow_spread(memory, i, scaled)

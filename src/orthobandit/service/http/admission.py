@@ -1,0 +1,205 @@
+"""Admission: whose request it is, and whether it may come in now. Nothing of a body is read before.
+
+The token is looked up first. Requests of a token that is good are counted for the token, all others for their
+address: so nobody gains anything by inventing tokens. A token that is not known counts as a guess, whatever
+was asked for with it. Who has no token is refused here if the request has a body, so that strangers cannot
+make the server keep anything for them.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orthobandit.errors import OrthobanditError
+from orthobandit.service.http.auth import MISSING, SESSION_COOKIE, TOKEN, UNKNOWN, Tokens
+from orthobandit.service.http.limits import HEADERS, MOST_KEPT, OWN_LIMIT, WITH_BODY, Pace
+from orthobandit.service.http.problems import problem, problem_of
+
+HEALTH = ("/healthz", "/readyz")  # answered at once, whatever else waits
+PAGES = "/dashboard/"
+BEARER = b"bearer "
+RATE = 10_000.0  # requests a second for each token, or for each address without tokens
+STRANGERS = 100.0  # requests a second for each address that sends no known token
+GUESSES = 1 / 6  # wrong tokens a second that an address may send
+BURST = 2.0  # seconds' worth of requests that may come at once
+FIRST_GUESSES = 20  # wrong tokens that may come at once
+PROVEN = 60.0  # seconds for which a token that was accepted is not counted as a guess
+MOST_REQUESTS = 1_000  # that are in progress at the same time
+STRANGERS_BODY = 2**14  # bytes: a form with a token in it
+
+
+class Admission:
+    """Find out whose a request is; answer 429 or 503 with ``Retry-After`` if it has to wait.
+
+    Parameters
+    ----------
+    app : ASGI application
+    rate : float
+        Requests a second allowed to each token, or to each address without tokens; 0 for no limit.
+    most_requests : int
+        Requests in progress at the same time.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        rate: float = RATE,
+        *,
+        most_requests: int = MOST_REQUESTS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self._most = most_requests
+        self._clock = clock
+        self._known = Pace(rate, max(1.0, BURST * rate)) if rate else None
+        self._strangers = Pace(STRANGERS, BURST * STRANGERS) if rate else None
+        self._guesses = Pace(GUESSES, FIRST_GUESSES)
+        self._proven: dict[str, float] = {}
+        self._in_progress = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on, or refuse."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._in_progress >= self._most and scope["path"] not in HEALTH:
+            refusal = problem("busy", f"{self._most} requests are in progress; try again after 1 s")
+            await _send_refusal(refusal, scope, receive, send)
+            return
+        self._in_progress += 1
+        try:
+            found = await self._find_refusal(scope)
+            if found is not None:
+                await _send_refusal(found, scope, receive, send)
+                return
+            preparing = scope["app"].state.preparing
+            if not preparing.is_done and scope["path"] not in HEALTH:
+                await preparing.wait()
+            if TOKEN not in scope and _may_be_login(scope):
+                send = self._count_wrong_logins(send, _address(scope))
+            await self._app(scope, receive, send)
+        finally:
+            self._in_progress -= 1
+
+    async def _find_refusal(self, scope: Scope) -> JSONResponse | None:
+        """Put the token into the scope; return the answer to a request that may not come in."""
+        tokens: Tokens | None = scope["app"].state.tokens
+        if tokens is None:
+            return self._wait_for(self._known, _address(scope))
+        text = self._read_token(scope)
+        token = None if text is None else tokens.remembered(text)
+        if token is None:
+            address = _address(scope)
+            if text is not None or _may_be_login(scope):
+                is_proven = text is not None and self._proven.get(text, 0.0) > self._clock()
+                if not is_proven and self._guesses.is_over(address, self._clock()):
+                    return _too_many(1 / GUESSES, "too many wrong tokens were sent from this address")
+            if text is not None:
+                try:
+                    token = await tokens.find(text)
+                except OrthobanditError as error:
+                    return problem_of(error)
+                if token is None:
+                    self._guesses.wait(address, self._clock())
+                else:
+                    self._prove(text)
+            if token is None:
+                return await self._find_refusal_of_stranger(scope, address, has_token=text is not None)
+        scope[TOKEN] = token
+        return self._wait_for(self._known, token.id)
+
+    async def _find_refusal_of_stranger(
+        self, scope: Scope, address: str, *, has_token: bool
+    ) -> JSONResponse | None:
+        path = scope["path"]
+        # A balancer's questions do not wait behind strangers that come through it.
+        refusal = self._wait_for(self._strangers, f"health of {address}" if path in HEALTH else address)
+        if refusal is not None or scope["method"] not in WITH_BODY:
+            return refusal
+        if not path.startswith(PAGES):
+            return problem("unauthenticated", UNKNOWN if has_token else MISSING)
+        if _announced_size(scope) > STRANGERS_BODY and not await _has_session(scope):
+            # Forms of people who have not logged in are short. Longer ones are refused unread.
+            scope[OWN_LIMIT] = STRANGERS_BODY
+        return None
+
+    def _wait_for(self, pace: Pace | None, key: str) -> JSONResponse | None:
+        wait = 0.0 if pace is None else pace.wait(key, self._clock())
+        return _too_many(wait, "requests come faster than this server's limit") if wait else None
+
+    def _count_wrong_logins(self, send: Send, address: str) -> Send:
+        """Return a `send` that counts a form whose token was refused as a guess."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                self._guesses.wait(address, self._clock())
+            await send(message)
+
+        return counted
+
+    def _prove(self, text: str) -> None:
+        if len(self._proven) >= MOST_KEPT:
+            self._proven.clear()
+        self._proven[text] = self._clock() + PROVEN
+
+    def _read_token(self, scope: Scope) -> str | None:
+        """Return the token that a request has, good or not."""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                is_bearer = value[: len(BEARER)].lower() == BEARER
+                return (value[len(BEARER) :] if is_bearer else value).decode("latin-1") or None
+        return None
+
+
+def _too_many(wait: float, why: str) -> JSONResponse:
+    seconds = max(1, math.ceil(wait))
+    answer = problem("too-many", f"{why}; try again after {seconds} s, and put several into one request")
+    answer.headers["Retry-After"] = str(seconds)
+    return answer
+
+
+async def _send_refusal(answer: JSONResponse, scope: Scope, receive: Receive, send: Send) -> None:
+    answer.raw_headers.extend(HEADERS)
+    await answer(scope, receive, send)
+
+
+def _may_be_login(scope: Scope) -> bool:
+    """Tell whether a request may be a person's login; programs put the token into a header."""
+    return bool(scope["method"] == "POST" and scope["path"].startswith(PAGES))
+
+
+def _announced_size(scope: Scope) -> float:
+    """Return the length of a body as its caller says it, infinite if the caller does not say."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return float(value)
+    return math.inf
+
+
+async def _has_session(scope: Scope) -> bool:
+    cookies = HTTPConnection(scope).cookies
+    sessions = scope["app"].state.dashboard.sessions
+    found = await run_in_threadpool(sessions.find, cookies.get(SESSION_COOKIE))
+    return found is not None
+
+
+def _address(scope: Scope) -> str:
+    """Return the caller's address; for IPv6 its /64 network, all of which one caller may hold."""
+    host = (scope.get("client") or ("", 0))[0]
+    if ":" not in host:
+        return str(host)
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return str(host)
+    if not isinstance(address, IPv6Address):
+        return str(host)
+    return str(ip_network((address, 64), strict=False).network_address)

@@ -1,0 +1,183 @@
+"""Plans on record that the code which reads them would not have made."""
+
+import numpy as np
+import pytest
+
+from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
+from orthobandit._foundation.release import STATE_FORMAT, __version__
+from orthobandit.errors import ConflictError, VersionError
+from orthobandit.experiment.ledger.entries import Noted
+from orthobandit.experiment.ledger.ledger import Ledger, resume
+from orthobandit.experiment.ledger.recorded_plans import Differences
+from orthobandit.policy.anytime import stages
+from orthobandit.service.admin.check import check
+from release_samples import Clock, another_release, check_shared, plans_of, visit
+
+
+def begun(path, policy=None, **more):
+    return Experiment.create(
+        path, ArmSet.one_hot(3), policy, rewards=(0, 1), clock=Clock(), key="5" * 64, **more
+    )
+
+
+@pytest.mark.parametrize("shortest", [3, 23])  # the other one plans more often, or less
+def test_two_releases_share_one_database(tmp_path, shortest):
+    path = tmp_path / "shared.sqlite"
+    check_shared(path, begun(path), shortest)
+    assert check(path) == []
+
+
+def test_rounds_of_recorded_plans_are_counted_by_who_would_not_have_made_them(tmp_path):
+    path = tmp_path / "killed.sqlite"
+    with another_release(40):
+        old = begun(path)
+        for place in range(30):
+            visit(old, 10 * place)
+        settled = old._now().book.now().rounds
+    new = Experiment.open(path, clock=Clock())
+    book = new._now().book
+    assert book.differences.count
+    assert int(book.now().rounds) == int(settled) == 300
+    assert book.unused == 0
+    assert book.current == old._store.distribution(book.current)["number"]
+    assert new.report().unused == 0
+    # The plan on record stays until the policy has its next one, which is on record before it is drawn from.
+    numbers = [one["number"] for one in plans_of(new)]
+    for place in range(30, 45):
+        visit(new, 10 * place)
+    later = [one for one in plans_of(new) if one["number"] not in numbers]
+    assert {one["release"] for one in later} == {__version__}
+    assert new.audit().passed
+    assert new.replay().passed
+
+
+def test_a_winner_that_another_release_declared_stays_declared(tmp_path):
+    path = tmp_path / "declared.sqlite"
+    arms = ArmSet.one_hot(2)
+    old = Experiment.create(path, arms, rewards=(0, 1), clock=Clock(), key="5" * 64)
+    for place in range(20):
+        visit(old, 10 * place, chances=(0.05, 0.95))
+    assert old.report().declared == "1"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "SHORTEST", 10_000)  # this release would be in the middle of its first batch
+        new = Experiment.open(path, clock=Clock())
+        assert new.report().declared == "1"
+        assert {one.arm for one in new.ask_many(20)} == {1}
+        assert new.audit().passed
+        assert "winner" not in str(new.replay())
+
+
+def test_an_arm_that_another_release_retired_stays_out(tmp_path):
+    path = tmp_path / "guarded.sqlite"
+    more = {"metrics": [Metric("seconds", (0, 10))], "guardrails": [Guardrail("seconds")]}
+    old = begun(path, **more)
+    place = 0
+    while not old._now().book.retired.any():
+        shown = old.ask_many(10)
+        values = {"reward": [0.0] * 10, "seconds": [9.0 if one.arm == 2 else 1.0 for one in shown]}
+        old.tell_many([one.id for one in shown], values)
+        place += 1
+    with pytest.MonkeyPatch.context() as patch:
+        # A release whose guardrails are slower has not seen it yet.
+        patch.setattr("orthobandit.experiment.ledger.health.FEWEST", 10_000)
+        new = Experiment.open(path, clock=Clock())
+        assert new._now().book.retired.tolist() == [False, False, True]
+        assert [arm for arm, _ in new._now().retirements] == [2]
+        assert 2 not in {one.arm for one in new.ask_many(50)}
+
+
+def test_a_policy_that_cannot_count_rounds_of_others_plans_anew(tmp_path):
+    path = tmp_path / "sbe.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SBE, "explore", lambda *given: (np.array([0.5, 0.25, 0.25]), 35))
+        old = begun(path, SBE())
+        for place in range(12):
+            visit(old, 10 * place)
+    before = plans_of(old)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SBE, "explore", lambda *given: (np.array([0.25, 0.25, 0.5]), 50))
+        new = Experiment.open(path, clock=Clock())
+        book = new._now().book
+        assert book.differences.count
+        unused = book.unused
+        assert unused == 120  # its regression would be biased by rounds of another distribution
+        for place in range(20, 32):
+            visit(new, 10 * place)
+        made = [one["plan"]["number"] for one in plans_of(new)]
+        assert made == list(range(1, len(made) + 1))
+        assert len(made) >= len(before) + 3  # one at once, and one after each fifty rounds
+        assert new._now().book.unused == unused
+        assert new.audit().passed
+        assert new.replay().passed
+
+
+def test_rounds_of_a_plan_that_lasts_otherwise_are_not_lost(tmp_path):
+    path = tmp_path / "sbe.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SBE, "_phase_rounds", lambda *given: 35)
+        old = begun(path, SBE())
+        for place in range(12):
+            visit(old, 10 * place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SBE, "_phase_rounds", lambda *given: 50)
+        book = Experiment.open(path, clock=Clock())._now().book
+        assert book.differences.count
+        assert book.unused == 0  # the distributions are the same
+
+
+def test_drafts_are_not_part_of_a_snapshot(tmp_path):
+    path = tmp_path / "drafts.sqlite"
+    with another_release(10_000):
+        old = begun(path)
+        for place in range(20):
+            visit(old, 10 * place)
+    on_record = len(plans_of(old))
+    with Experiment.open(path, clock=Clock()) as new:
+        new.report()
+    with Experiment.open(path, clock=Clock()) as new:
+        assert new._now().book.current == on_record
+        visit(new, 1000)
+        assert new.audit().passed
+        assert new.edge_plan().plan == plans_of(new)[-1]["plan"]["number"]
+
+
+def test_notes_and_states_of_a_newer_format_are_refused_by_name(tmp_path):
+    with begun(tmp_path / "one.sqlite") as experiment:
+        state = experiment._now().to_json()
+        settings = experiment.settings
+    newer = {"format": STATE_FORMAT + 1, "release": "9.1.0"}
+    with pytest.raises(VersionError, match=r"pip install 'orthobandit>=9\.1\.0'"):
+        resume(settings, 3, {**state, **newer})
+    note = {"number": 2, "plan": {}, **newer}
+    with pytest.raises(VersionError, match=r"a 'plan' of the log was written by release 9\.1\.0"):
+        Ledger(settings).apply(Noted(1.0, "plan", note))
+
+
+def test_a_state_of_another_release_that_cannot_be_read_is_rebuilt(tmp_path):
+    with begun(tmp_path / "one.sqlite") as experiment:
+        state = experiment._now().to_json()
+        settings = experiment.settings
+    del state["book"]["state"]["totals"]
+    with pytest.raises(Exception, match="totals"):
+        resume(settings, 3, state)  # of this release: damaged
+    seq, ledger = resume(settings, 3, {**state, "release": "0.2.1"})
+    assert (seq, int(ledger.book.state.rounds)) == (0, 0)
+
+
+def test_a_log_that_contradicts_itself_is_refused():
+    experiment = Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
+    ledger = Ledger(experiment.settings)
+    plan = ledger.book.plan.to_json()
+    ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": plan}))
+    with pytest.raises(ConflictError, match="plan 5 of the log comes after number 1; restore a copy"):
+        ledger.apply(Noted(1.0, "plan", {"number": 5, "plan": {**plan, "number": 2}}))
+    with pytest.raises(ConflictError, match="plan 1 of the log is there twice, and not the same"):
+        ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": {**plan, "rounds": 7}}))
+
+
+def test_differences_say_who_planned():
+    none = Differences()
+    assert str(none) == "all plans are what this release makes of the log"
+    some = none.and_one(9, "0.2.0").and_one(12, "9.1.0")
+    assert str(some) == f"plan 9 was made by release 0.2.0 and 9.1.0, and {__version__} plans differently"
+    assert Differences.from_json(some.to_json()) == some

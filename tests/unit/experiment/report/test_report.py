@@ -1,0 +1,59 @@
+"""What a report advises before there is evidence, and where there is nothing to find out."""
+
+import pytest
+
+from orthobandit import ArmSet, Experiment
+
+LUCK = ", so which arm looks best is luck."
+
+
+def told(experiment, count, *, skip=0):
+    """Ask for proposals, and tell a reward of all but the first ones."""
+    proposals = experiment.ask_many(count)
+    experiment.tell_many([one.id for one in proposals[skip:]], [1.0] * (count - skip))
+
+
+def two_pages(**settings):
+    return Experiment.memory(ArmSet.one_hot(2, labels=["old", "new"]), rewards=(0, 1), **settings)
+
+
+def test_nothing_is_said_of_arms_before_there_is_evidence():
+    experiment = two_pages()
+    assert experiment.report().advice == "Too early: nobody has come yet."
+    told(experiment, 1)
+    report = experiment.report()
+    assert report.advice == f"Too early: 1 of 1 proposals settled{LUCK}"
+    assert report.is_early
+    assert "leads" not in str(report)
+    told(experiment, 19)
+    report = experiment.report()
+    assert not report.is_early
+    assert "looks best so far" in report.advice
+    assert "leads" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("settings", "end"),
+    [({"window": "7d"}, "nothing was."), ({}, "tell it, or begin with a `window` after which such a")],
+)
+def test_rewards_that_wait_for_another_are_explained(settings, end):
+    experiment = two_pages(**settings)
+    told(experiment, 54, skip=1)
+    advice = experiment.report().advice
+    assert advice.startswith(
+        "Too early: 0 of 54 proposals settled; 53 more were told and wait for proposal 1, of"
+    )
+    assert end in advice
+
+
+@pytest.mark.parametrize(
+    ("arms", "why"),
+    [
+        (ArmSet.one_hot(1), "there is no other arm"),
+        (ArmSet([[1.0, 0.0], [1.0, 0.0]]), "by their features, all arms are the same"),
+    ],
+)
+def test_a_winner_without_rivals_is_not_called_the_best(arms, why):
+    experiment = Experiment.memory(arms, rewards=(0, 1))
+    told(experiment, 1)
+    assert experiment.report().advice == f"Show '0': {why}, so that there is nothing to find out."

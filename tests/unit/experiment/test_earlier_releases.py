@@ -1,0 +1,81 @@
+"""Experiments that earlier releases wrote, closed or killed: opened, played on, checked and restored."""
+
+import pytest
+
+from orthobandit import Experiment
+from orthobandit.errors import ParameterError
+from orthobandit.service.admin.backup import back_up, restore
+from orthobandit.service.admin.check import check
+from stored_releases import AWAITED, ENDS, NAMES, RELEASES, REWARDS, TOLD, Clock, World, ask_units, unpack
+
+# One of each in the tests that everybody runs: the killed one is the harder.
+DATABASES = [
+    pytest.param(release, end, marks=() if (release, end) == ("0.2.0", "killed") else pytest.mark.slow)
+    for release in RELEASES
+    for end in ENDS
+]
+CHECKED = "which this release cannot re-derive; draws, tallies and claims check"
+LATER = 1_700_100_000.0  # seconds, after all that was stored
+
+
+def opened(path, name):
+    return Experiment.open(path, name=name, clock=Clock(LATER))
+
+
+def check_kept(experiment, name, release, end):
+    """Check that every unit and reward is there."""
+    rows = [row for row in experiment._store.table() if "later" not in (row.proposal.unit or "")]
+    told = [row.rewards["reward"] for row in rows if row.rewards]
+    assert len(rows) == TOLD + AWAITED * (end == "killed")
+    assert len(told) == TOLD
+    assert sum(told) == pytest.approx(REWARDS[release][name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("release", "end"), DATABASES)
+def test_it_opens_and_plays_on(tmp_path, release, end, name):
+    path = unpack(release, end, tmp_path)
+    with opened(path, name) as experiment:
+        check_kept(experiment, name, release, end)
+        settled = experiment._now().waiting.first
+        declared = experiment.report().declared
+        units = [row.proposal.unit for row in experiment._store.table()][:3]
+        first = [experiment.known(unit).arm for unit in units]
+        assert [one.arm for one in ask_units(experiment, units)] == first  # nobody is drawn anew
+        world = World(name)
+        world.play(experiment, 10_000, 40)
+        assert experiment.audit().proposals == TOLD + AWAITED * (end == "killed") + world.told
+    with opened(path, name) as experiment:
+        assert experiment.audit().passed
+        assert experiment.replay().passed
+        # Proposals that are awaited hold up those after them, unless there is a window.
+        assert experiment._now().waiting.first == settled + (0 if end == "killed" else world.told) or (
+            name == "guarded"
+        )
+        assert name != "declared" or declared == experiment.report().declared == "1"
+
+
+@pytest.mark.parametrize(("release", "end"), DATABASES)
+def test_certificates_are_made_or_refused_in_a_sentence_that_says_what_holds(tmp_path, release, end):
+    path = unpack(release, end, tmp_path)
+    for name in ("exact", "declared", "unknown", "guarded"):
+        with opened(path, name) as experiment:
+            if release == "0.2.0":
+                with pytest.raises(ParameterError, match="experiments that this release begins can be cert"):
+                    experiment.certificate()
+            else:
+                assert experiment.certificate().verdict.valid
+
+
+@pytest.mark.parametrize(("release", "end"), DATABASES)
+def test_a_copy_is_restored_and_checked_and_says_who_planned(tmp_path, release, end):
+    path = unpack(release, end, tmp_path)
+    copy = tmp_path / "copy.jsonl.gz"
+    restored = tmp_path / "restored.sqlite"
+    back_up(path, copy)
+    restore(copy, restored)
+    lines = []
+    assert check(restored, lines.append) == []
+    assert len(lines) == len(NAMES)
+    if release == "0.2.0":
+        assert f"exact: planned by 0.2.0, {CHECKED}" in lines
