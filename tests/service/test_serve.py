@@ -88,6 +88,7 @@ def test_a_missing_package_is_named(monkeypatch, capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_client_needs_no_server_packages():
     script = (
         "import sys\nfor name in ('fastapi', 'uvicorn', 'sqlalchemy', 'pydantic'): sys.modules[name] = None\n"

@@ -89,6 +89,7 @@ def test_code_is_made_anew_when_what_it_calls_or_what_it_takes_has_changed(tmp_p
     assert called(tmp_path) == ["63.0", "1"]
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_compile_once(tmp_path):
     (tmp_path / "inner.py").write_text(INNER.format(step=1.0))
     (tmp_path / "pairs.py").write_text(PAIR)

@@ -35,6 +35,7 @@ def has_members(group):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 @pytest.mark.parametrize("is_kernel_silent", [False, True], ids=["by signal", "by pipe alone"])
 def test_workers_end_with_a_parent_that_is_killed(tmp_path, is_kernel_silent):
@@ -69,6 +70,7 @@ def test_several_jobs_yield_everything_with_its_item():
     assert sorted(in_processes(abs, [-1, -2, -3], 2, remedy="")) == [(-3, 3), (-2, 2), (-1, 1)]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_with_the_remedy():
     with pytest.raises(StudyError, match="ended before its work was done: try again"):
         list(in_processes(os._exit, [1, 1], 2, remedy="try again"))

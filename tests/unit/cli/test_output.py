@@ -63,7 +63,14 @@ def run(*arguments, **options):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes differ")
-@pytest.mark.parametrize("arguments", [["design", "{}", "--runs", "0"], ["simulate", "--help"], FAST])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["design", "{}", "--runs", "0"], marks=pytest.mark.slow),
+        ["simulate", "--help"],
+        pytest.param(FAST, marks=pytest.mark.slow),
+    ],
+)
 def test_a_reader_that_goes_away_is_no_error(arguments, table):
     read, write = os.pipe()
     os.close(read)
@@ -73,6 +80,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments, table):
     assert done.returncode == 141
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
 def test_output_to_a_full_device_is_named(table):
     with Path("/dev/full").open("w") as full:

@@ -91,6 +91,7 @@ def work(path, count):
             experiment.tell(experiment.ask().id, 1.0)
 
 
+@pytest.mark.slow
 def test_processes_share_a_file(path):
     Experiment.create(path, ARMS, POLICY).close()
     context = multiprocessing.get_context("spawn")

@@ -66,7 +66,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path, module
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_study_with_things_of_ones_own_runs(place, capsys, jobs):
     folder, _ = place
     assert main(["sweep", "study.toml", "--out", "found", "--jobs", jobs, "--latex", "t.tex", "--json"]) == 0

@@ -26,7 +26,7 @@ def test_processes_change_no_number(toy_cells, tmp_path):
     assert run_cells(toy_cells("mark", numbers), Cache(tmp_path / "two"), jobs=2) == alone
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_after_an_interruption_the_rest_is_computed(toy_cells, tmp_path, jobs):
     cache = Cache(tmp_path / "cells")
     (toy_cells.folder / "stop-3").touch()
@@ -39,6 +39,7 @@ def test_after_an_interruption_the_rest_is_computed(toy_cells, tmp_path, jobs):
         assert toy_cells.computed() == sorted(kept)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_named_and_what_is_finished_kept(toy_cells, tmp_path):
     with pytest.raises(StudyError, match="run the same command again"):
         run_cells(toy_cells("die", [1, 2]), Cache(tmp_path / "cells"), jobs=2)

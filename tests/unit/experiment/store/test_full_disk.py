@@ -109,6 +109,7 @@ assert len(texts(store)) == done + 1
 """
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_a_storage_error_too(tmp_path):
     with python(LIMITED, tmp_path / "log.db") as process:
         assert "log.db: the disk fails; nothing was written" in process.stdout.read()

@@ -106,6 +106,7 @@ def test_processes_that_write_at_once_lose_nothing(path):
     store.close()
 
 
+@pytest.mark.slow
 def test_one_of_many_processes_creates_the_experiment(tmp_path):
     with python(CREATE, tmp_path / "new.db") as process:
         made, _, name = process.stdout.read().partition(" ")
@@ -116,6 +117,7 @@ def test_one_of_many_processes_creates_the_experiment(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_another_process_keeps_is_waited_for_and_then_given_up(path):
     store = SQLStore(path, patience=0.05)
     with python(HOLD, path, stdin=-1) as process:
@@ -128,6 +130,7 @@ def test_a_store_that_another_process_keeps_is_waited_for_and_then_given_up(path
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_can_be_used_on_both_sides_of_a_fork(path):
     with python(FORK, path) as process:
         assert process.stdout.read() == "21\n"
