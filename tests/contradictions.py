@@ -49,7 +49,9 @@ def contradictions(report, epsilon=0.0):
             out.append(f"{won!r} is the best and may be worse than the reference arm")
     if report.declared is not None and report.held is not None:
         out.append("an arm is declared and held back")
-    if report.advice.startswith("Show") != (report.declared is not None):
+    if report.alarms:
+        out += ["advice to show an arm in spite of an alarm"] * report.advice.startswith("Show")
+    elif report.advice.startswith("Show") != (report.declared is not None):
         out.append("the advice is to show an arm, and none is declared, or the other way round")
     if "no arm can be dropped" in report.advice and any(high[label] < floor for label in racing):
         out.append("no arm can be dropped, and an interval rules one out")

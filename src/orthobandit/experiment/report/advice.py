@@ -13,6 +13,12 @@ from orthobandit.showing.numbers import certainty_percent
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
 FEWEST_TO_ADVISE = 100
 FEW_SETTLED = 10  # proposals of each arm, before which nobody should look at who leads
+# What each alarm says is wrong, by its name in `Report.alarms`.
+WRONG = {
+    "sample-ratio": "arms were not drawn as the plans say",
+    "missing": "rewards are missing more for some arms than for others",
+    "drift": "gaps between arms drift",
+}
 
 
 def advise(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged]) -> str:
@@ -23,6 +29,10 @@ def advise(ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list
     # First of all: where claims contradict each other none of the sentences below can be believed.
     if coherent.is_empty:
         return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
+    alarms = name_alarms(ledger)
+    if alarms:
+        wrong = " and ".join(WRONG[name] for name in alarms)
+        return f"Do not act: {wrong}, so what claims rest on does not hold; see the alarm."
     if declared >= 0 and decision.certainty > 0:
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"

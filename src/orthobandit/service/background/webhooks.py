@@ -70,8 +70,8 @@ def find_news(key: str, look: Look, now: float) -> Iterator[News]:
     def news(kind: str, fact: str, **data: Any) -> News:
         name = blake2b(f"{key}\n{kind}\n{fact}".encode(), digest_size=16).hexdigest()
         known = {"advice": report.advice, "proposals": report.proposals, "settled": report.settled}
-        # Whoever receives it can hold a later certificate against it.
-        known |= {"head": report.head}
+        # Whoever receives it can hold a later certificate against it, and must know what speaks against it.
+        known |= {"head": report.head, "alarms": list(report.alarms)}
         return News(
             f"msg_{name}", key, kind, now, write_message(kind, now, {"experiment": key, **data, **known})
         )

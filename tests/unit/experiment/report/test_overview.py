@@ -1,8 +1,13 @@
 """A glance shows what a report does and what is provisional, and writes nothing."""
 
+import json
+
+import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
+from orthobandit.service.background.watch import Look
+from orthobandit.service.background.webhooks import DECLARED, find_news
 
 
 @pytest.fixture
@@ -64,3 +69,37 @@ def test_an_alarm_is_one(pages):
     first = pages.glance().checks[0]
     assert first.is_alarm
     assert first.words.startswith("arms are not drawn as the plans say, p = ")
+
+
+def test_no_arm_is_advised_while_an_alarm_says_not_to_believe_claims():
+    now = 0.0
+    random = np.random.default_rng(0)
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["old", "new"]),
+        rewards=(0, 1),
+        window=10.0,
+        silence="missing",
+        clock=lambda: now,
+        key="1" * 32,
+    )
+    for _ in range(5):
+        shown = pages.ask_many(100)
+        bought = random.random(100) < 0.5
+        # Nothing is heard of most visitors who did not buy, with one of the arms alone.
+        is_heard = bought | (random.random(100) < 0.3) | np.array([one.arm == 0 for one in shown])
+        kept = [
+            (one.id, float(reward))
+            for one, reward, is_told in zip(shown, bought, is_heard, strict=True)
+            if is_told
+        ]
+        pages.tell_many(*zip(*kept, strict=True))
+        now += 20.0
+    report = pages.report()
+    assert report.alarms == ("missing",)
+    assert report.declared == "new"  # the arms are equal: the claim is what the alarm warns of
+    assert report.advice == (
+        "Do not act: rewards are missing more for some arms than for others, so what claims rest on does not"
+        " hold; see the alarm."
+    )
+    (news,) = (one for one in find_news("pages", Look(1, now, report), now) if one.kind == DECLARED)
+    assert json.loads(news.body)["data"]["alarms"] == ["missing"]
