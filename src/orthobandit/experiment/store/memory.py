@@ -1,10 +1,14 @@
-"""A store in memory: quick, small, and gone with its process."""
+"""A store in memory: quick, and gone with its process."""
 
 import json
+import math
+from array import array
+from bisect import bisect_right
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from threading import RLock
-from typing import Any
+from threading import RLock, get_ident
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,15 +20,94 @@ from orthobandit.errors import (
     ParameterError,
     UnknownExperimentError,
 )
-from orthobandit.experiment.ledger.entries import Entry
-from orthobandit.experiment.store.columns import CHUNK
-from orthobandit.experiment.store.contract import Outcome, Row, Writer
-from orthobandit.experiment.store.log import BLOCK, Log
-from orthobandit.experiment.store.order import as_json, check_drawn, check_snapshot
+from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted, Told
+from orthobandit.experiment.store.contract import (
+    Head,
+    Outcome,
+    Row,
+    Writer,
+    as_json,
+    check_drawn,
+    check_snapshot,
+)
+
+BLOCK = 1024  # entries that are read at once, between which others may write
+
+
+class _KeptAsked(NamedTuple):
+    """An :class:`Asked` in less than half its room: an array of one number has a header of 112 bytes."""
+
+    at: float
+    first: int
+    plan: int
+    distribution: int
+    arms: bytes
+    forecasts: bytes
+    units: tuple[str | None, ...]
+    held: bytes
+    covariates: tuple[Mapping[str, float], ...]
+
+    def entry(self) -> Asked:
+        arms = np.frombuffer(self.arms, np.int64)
+        forecasts = np.frombuffer(self.forecasts).reshape(-1, arms.size)
+        held = np.frombuffer(self.held, np.bool_)
+        numbers = (self.first, self.plan, self.distribution)
+        return Asked(self.at, *numbers, arms, forecasts, self.units, held, self.covariates)
+
+    def rows(self) -> list[Row]:
+        arms = np.frombuffer(self.arms, np.int64).tolist()
+        held = np.frombuffer(self.held, np.bool_).tolist()
+        forecasts = np.frombuffer(self.forecasts).reshape(-1, len(arms)).T.tolist()
+        units = self.units or (None,) * len(arms)
+        covariates = [dict(given) for given in self.covariates] or [None] * len(arms)
+        columns = zip(units, arms, held, forecasts, covariates, strict=True)
+        return [
+            Row(number, self.at, unit, arm, self.plan, self.distribution, is_held, tuple(row), given)
+            for number, (unit, arm, is_held, row, given) in enumerate(columns, self.first)
+        ]
+
+
+class _KeptTold(NamedTuple):
+    """A :class:`Told` in less than half its room."""
+
+    at: float
+    metric: str
+    proposals: bytes
+    values: bytes
+
+    def entry(self) -> Told:
+        return Told(self.at, self.metric, np.frombuffer(self.proposals, np.int64), np.frombuffer(self.values))
+
+
+class _KeptNoted(NamedTuple):
+    """A :class:`Noted` as text, so that whoever changes what was read does not change what is kept."""
+
+    at: float
+    kind: str
+    text: str
+
+    def entry(self) -> Noted:
+        return Noted(self.at, self.kind, json.loads(self.text))
+
+
+_Kept = _KeptAsked | _KeptTold | _KeptNoted
+
+
+def _kept(entry: Entry) -> _Kept:
+    if isinstance(entry, Asked):
+        numbers = (entry.at, entry.first, entry.plan, entry.distribution)
+        arms = entry.arms.tobytes()
+        forecasts = entry.forecasts.tobytes()
+        return _KeptAsked(*numbers, arms, forecasts, entry.units, entry.held.tobytes(), entry.covariates)
+    if isinstance(entry, Told):
+        return _KeptTold(entry.at, entry.metric, entry.proposals.tobytes(), entry.values.tobytes())
+    return _KeptNoted(entry.at, entry.kind, json.dumps(entry.data))
 
 
 class MemoryStore(Forkable):
     """A :class:`~orthobandit.experiment.store.Store` that lasts as long as its process.
+
+    A proposal and its reward, asked and told one by one, take about half a kilobyte.
 
     Examples
     --------
@@ -40,8 +123,13 @@ class MemoryStore(Forkable):
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._log = Log()
+        self._forking: int | None = None  # the thread that forks
         self._settings: str | None = None
+        self._head = Head()
+        self._entries: list[_Kept] = []
+        self._drawn: list[_KeptAsked] = []  # those of the entries that drew proposals, in order
+        self._first_of_unit: dict[str, int] = {}
+        self._rewards: dict[str, _Rewards] = {}  # by metric
         self._snapshot: tuple[int, str] | None = None
         self._requests: dict[str, tuple[float, str]] = {}
         self._writer: _MemoryWriter | None = None
@@ -71,11 +159,12 @@ class MemoryStore(Forkable):
         while True:
             with self._lock:
                 self._ready()
-                found = self._log.block(after, self._log.settled.seq)
+                found = self._entries[after : after + BLOCK]
             if not found:
                 return
-            yield from enumerate(found, after + 1)
-            after += len(found)
+            for kept in found:
+                after += 1
+                yield after, kept.entry()
 
     def snapshot(self) -> tuple[int, dict[str, Any]] | None:
         """Return the newest snapshot; see :meth:`Store.snapshot`."""
@@ -88,62 +177,74 @@ class MemoryStore(Forkable):
         """Return proposals by number; see :meth:`Store.proposals`."""
         self._ready()
         with self._lock:
-            for number in numbers:
-                check_drawn(number, self._log.settled.number)
-            return [self._log.rows(number - 1, number)[0] for number in map(int, numbers)]
+            found = []
+            for number in map(int, numbers):
+                check_drawn(number, self._head.number)
+                index = bisect_right(self._drawn, number, key=lambda kept: kept.first) - 1
+                found.append(self._drawn[index].rows()[number - self._drawn[index].first])
+            return found
 
     def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
         """Return proposals with their rewards by number; see :meth:`Store.outcomes`."""
-        found = [Outcome(row, {}, {}) for row in self.proposals(numbers)]
+        rows = self.proposals(numbers)
         with self._lock:
-            spans = _Spans(self._log)
-            for outcome in found:
-                _add(outcome, spans.between(outcome.proposal.number - 1, outcome.proposal.number))
-        return found
+            return [self._outcome(row) for row in rows]
 
     def distribution(self, number: int) -> dict[str, Any]:
         """Return a plan or distribution by number; see :meth:`Store.distribution`."""
         self._ready()
         with self._lock:
-            found = self._log.distribution(number)
-        if found is None:
-            raise ParameterError(f"number={number!r} is not a distribution of this experiment")
-        return found
+            for kept in reversed(self._entries):
+                if isinstance(kept, _KeptNoted) and kept.kind in NUMBERED:
+                    data = json.loads(kept.text)
+                    if data["number"] == number:
+                        return dict(data)
+        raise ParameterError(f"number={number!r} is not a distribution of this experiment")
 
     def table(self) -> Iterator[Outcome]:
         """Yield proposals with their rewards; see :meth:`Store.table`."""
-        start = 0
-        spans = _Spans(self._log)
+        done = 0
         while True:
             with self._lock:
                 self._ready()
-                stop = min(start + BLOCK, self._log.settled.number)
-                rows = self._log.rows(start, stop) if stop > start else []
-                outcomes = [Outcome(row, {}, {}) for row in rows]
-                for reward in spans.between(start, stop):
-                    _add(outcomes[reward[0] - start - 1], [reward])
-            if not outcomes:
+                drawn = self._drawn[done : done + BLOCK]
+            if not drawn:
                 return
-            yield from outcomes
-            start = stop
+            for kept in drawn:
+                rows = kept.rows()
+                with self._lock:
+                    self._ready()
+                    outcomes = [self._outcome(row) for row in rows]
+                yield from outcomes
+            done += len(drawn)
 
     def close(self) -> None:
         """Let the log go."""
         with self._lock:
             self._is_closed = True
-            self._log = Log()
+            self._entries = []
+            self._drawn = []
+            self._first_of_unit = {}
+            self._rewards = {}
+
+    fork_order = 1  # after the queues, whose threads wait for this lock
+
+    def before_fork(self, seconds: float) -> None:
+        """Wait for the block that is open, and let none begin."""
+        if self._lock.acquire(timeout=seconds):
+            self._forking = get_ident()
+
+    def after_fork_in_parent(self) -> None:
+        """Let blocks begin."""
+        if self._forking == get_ident():
+            self._forking = None
+            self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Take back what another thread had begun, which is not in this process."""
+        """Drop the block of another thread, which is not in this process."""
         self._lock = RLock()
-        if self._writer is not None:
-            self._writer = None
-            self._log.cut()
-
-    @property
-    def nbytes(self) -> int:
-        """Return the room of the log, but for units, covariates and notes."""
-        return self._log.nbytes
+        self._forking = None
+        self._writer = None
 
     def _ready(self) -> str:
         if self._is_closed:
@@ -151,6 +252,51 @@ class MemoryStore(Forkable):
         if self._settings is None:
             raise UnknownExperimentError("there is no experiment yet; call create first")
         return self._settings
+
+    def _outcome(self, row: Row) -> Outcome:
+        outcome = Outcome(row, {}, {})
+        for metric, rewards in self._rewards.items():
+            at = rewards.times[row.number - 1] if row.number <= len(rewards.times) else math.nan
+            if not math.isnan(at):
+                outcome.rewards[metric] = rewards.sums[row.number - 1]
+                outcome.told[metric] = at
+        return outcome
+
+    def _commit(self, writer: "_MemoryWriter") -> None:
+        for entry in writer.added:
+            kept = _kept(entry)
+            self._entries.append(kept)
+            if isinstance(kept, _KeptAsked):
+                self._drawn.append(kept)
+            elif isinstance(entry, Told):
+                self._rewards.setdefault(entry.metric, _Rewards()).add(entry)
+        for unit, number in writer.added_units.items():
+            self._first_of_unit.setdefault(unit, number)
+        self._head = writer.head
+        self._snapshot = writer.kept
+        self._requests.update(writer.added_requests)
+        if writer.forget_before > -math.inf:
+            self._requests = {
+                key: one for key, one in self._requests.items() if one[0] >= writer.forget_before
+            }
+
+
+class _Rewards:
+    """Rewards of one metric by proposal: their sum, and the time of the last, NaN if there is none."""
+
+    def __init__(self) -> None:
+        self.sums = array("d")
+        self.times = array("d")
+
+    def add(self, told: Told) -> None:
+        numbers = told.proposals.tolist()
+        missing = max(numbers) - len(self.sums)
+        if missing > 0:
+            self.sums.extend([0.0] * missing)
+            self.times.extend([math.nan] * missing)
+        for number, value in zip(numbers, told.values.tolist(), strict=True):
+            self.sums[number - 1] += value
+            self.times[number - 1] = told.at
 
 
 class _Block:
@@ -166,7 +312,7 @@ class _Block:
             store._ready()
             if store._writer is not None:
                 raise ConflictError("this thread has an exclusive block open; end that one first")
-            store._writer = self._writer = _MemoryWriter(store._log, store._snapshot, store._requests)
+            store._writer = self._writer = _MemoryWriter(store)
         except BaseException:
             store._lock.release()
             raise
@@ -176,11 +322,7 @@ class _Block:
         store = self._store
         try:
             if kind is None:
-                store._log.settle()
-                store._snapshot = self._writer.kept
-                store._requests = self._writer.requests()
-            else:
-                store._log.cut()
+                store._commit(self._writer)
         finally:
             store._writer = None
             self._writer.is_open = False
@@ -188,102 +330,65 @@ class _Block:
 
 
 class _MemoryWriter:
-    """The store while nobody else writes."""
+    """The store while nobody else writes; what it adds is the store's only when the block ends."""
 
-    def __init__(
-        self, log: Log, kept: tuple[int, str] | None, requests: dict[str, tuple[float, str]]
-    ) -> None:
-        self._log = log
-        self.kept = kept
-        self._requests = requests
-        self._added = dict[str, tuple[float, str]]()
-        self._before = -np.inf
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self.head = store._head
+        self.kept = store._snapshot
+        self.added: list[Entry] = []
+        self.added_units: dict[str, int] = {}
+        self.added_requests: dict[str, tuple[float, str]] = {}
+        self.forget_before = -math.inf
         self.is_open = True
 
     def last(self) -> int:
-        return self._ready().head.seq
+        self._check_open()
+        return self.head.seq
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
-        while found := self._ready().block(after, self._log.head.seq):
-            yield from enumerate(found, after + 1)
-            after += len(found)
+        self._check_open()
+        committed = len(self._store._entries)
+        for seq, kept in enumerate(self._store._entries[after:], after + 1):
+            yield seq, kept.entry()
+        start = max(after - committed, 0)
+        yield from enumerate(self.added[start:], committed + start + 1)
 
     def append(self, entries: Sequence[Entry]) -> int:
-        log = self._ready()
-        log.append(entries)
-        return log.head.seq
+        self._check_open()
+        self.head = self.head.after(entries)
+        self.added.extend(entries)
+        for entry in entries:
+            if isinstance(entry, Asked):
+                for number, unit in enumerate(entry.units, entry.first):
+                    if unit is not None:
+                        self.added_units.setdefault(unit, number)
+        return self.head.seq
 
     def keep(self, seq: int, state: Mapping[str, Any]) -> None:
-        check_snapshot(seq, self._ready().head.seq)
+        self._check_open()
+        check_snapshot(seq, self.head.seq)
         if self.kept is None or seq >= self.kept[0]:
             self.kept = (seq, as_json("the state", state))
 
     def known(self, units: Sequence[str]) -> dict[str, int]:
-        first = self._ready().first
+        self._check_open()
+        first = ChainMap(self._store._first_of_unit, self.added_units)
         return {unit: first[unit] for unit in units if unit in first}
 
     def recall(self, key: str) -> str | None:
-        self._ready()
-        at, text = self._added.get(key) or self._requests.get(key) or (-np.inf, None)
-        return text if at >= self._before else None
+        self._check_open()
+        at, text = self.added_requests.get(key) or self._store._requests.get(key) or (-math.inf, None)
+        return text if at >= self.forget_before else None
 
     def remember(self, key: str, at: float, text: str) -> None:
-        self._ready()
-        self._added[key] = (at, text)
+        self._check_open()
+        self.added_requests[key] = (at, text)
 
     def forget(self, before: float) -> None:
-        self._ready()
-        self._before = max(self._before, before)
+        self._check_open()
+        self.forget_before = max(self.forget_before, before)
 
-    def requests(self) -> dict[str, tuple[float, str]]:
-        """Return all that is remembered at the end of the block."""
-        self._requests.update(self._added)
-        if self._before == -np.inf:
-            return self._requests
-        return {key: one for key, one in self._requests.items() if one[0] >= self._before}
-
-    def _ready(self) -> Log:
+    def _check_open(self) -> None:
         if not self.is_open:
             raise ClosedError("the exclusive block has ended; open another")
-        return self._log
-
-
-def _add(outcome: Outcome, rewards: list[tuple[int, float, float, str]]) -> None:
-    """Add (proposal, value, at, metric) to what was told of a proposal."""
-    for _, value, at, metric in rewards:
-        outcome.rewards[metric] = outcome.rewards.get(metric, 0.0) + value
-        outcome.told[metric] = at
-
-
-class _Spans:
-    """Rewards by proposal: which chunks of them can hold rewards of a range of proposals."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._spans: list[tuple[int, int]] = []  # of each full chunk, the smallest and largest proposal
-
-    def between(self, start: int, stop: int) -> list[tuple[int, float, float, str]]:
-        """Return (proposal, value, at, metric) of proposals beyond `start` up to `stop`, as told."""
-        found = []
-        log = self._log
-        while (len(self._spans) + 1) * CHUNK <= log.rewarded:
-            chunk = log.told(len(self._spans) * CHUNK, (len(self._spans) + 1) * CHUNK)
-            self._spans.append((int(chunk.min()), int(chunk.max())))
-        for index in range(-(-log.rewarded // CHUNK)):
-            low, high = self._spans[index] if index < len(self._spans) else (1, stop)
-            if low > stop or high <= start:
-                continue
-            first = index * CHUNK
-            told = log.told(first, min(first + CHUNK, log.rewarded))
-            rows = np.flatnonzero((told > start) & (told <= stop))
-            if rows.size:
-                found += self._picked(first, rows)
-        return found
-
-    def _picked(self, first: int, rows: Any) -> list[tuple[int, float, float, str]]:
-        low, high = int(rows[0]), int(rows[-1]) + 1
-        proposals, values, at, metrics = self._log.rewards(first + low, first + high)
-        return [
-            (int(proposals[row]), float(values[row]), float(at[row]), metrics[row])
-            for row in (rows - low).tolist()
-        ]

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from orthobandit.errors import DamagedStoreError
 from orthobandit.experiment.ledger.entries import Entry
-from orthobandit.experiment.store.contract import Outcome, Row
-from orthobandit.experiment.store.order import Head, check_drawn
+from orthobandit.experiment.store.contract import Head, Outcome, Row, check_drawn
 from orthobandit.experiment.store.sql.records import (
     BLOCK,
     ROWS,

@@ -25,8 +25,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.experiment.ledger.entries import Entry
-from orthobandit.experiment.store.contract import Outcome, Row, Writer
-from orthobandit.experiment.store.order import as_json
+from orthobandit.experiment.store.contract import Outcome, Row, Writer, as_json
 from orthobandit.experiment.store.sql.dialects import (
     address,
     begin,

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from orthobandit.errors import ClosedError, StorageError
 from orthobandit.experiment.ledger.entries import Entry
-from orthobandit.experiment.store.order import Head, as_json, check_snapshot
+from orthobandit.experiment.store.contract import Head, as_json, check_snapshot
 from orthobandit.experiment.store.sql.dialects import version
 from orthobandit.experiment.store.sql.reader import Ahead, Reader
 from orthobandit.experiment.store.sql.records import rows_of, seal
