@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.engines import KEPT
+from orthobandit.experiment.store.sql.connections import MAX_KEPT_CONNECTIONS
 from orthobandit.service.registry import Registry
 from orthobandit.testing import check_store
 from release_samples import Clock, check_shared
@@ -77,10 +77,10 @@ def connections(registry):
 def test_experiments_share_their_connections(postgres):
     registry, other = Registry(postgres), Registry(postgres)
     before, arms, policy = connections(registry), ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1))
-    made = [registry.create(f"shared-{number}", arms, policy) for number in range(KEPT + 5)]
+    made = [registry.create(f"shared-{number}", arms, policy) for number in range(MAX_KEPT_CONNECTIONS + 5)]
     for one in (*made, *made):
         one.tell(one.ask().id, 1.0)
-    assert connections(registry) <= before + KEPT + 1  # those kept, and one that reads
+    assert connections(registry) <= before + MAX_KEPT_CONNECTIONS + 1  # those kept, and one that reads
     assert registry._engine is other._engine
     registry.close()
     registry.close()

@@ -10,7 +10,7 @@ import pytest
 
 from orthobandit import Experiment
 from orthobandit.errors import StorageError, VersionError
-from orthobandit.experiment.store.sql.records import seal
+from orthobandit.experiment.store.sql.reader import seal
 from orthobandit.service import create_app
 from service_samples import TWO, is_problem, running, served
 
@@ -141,7 +141,7 @@ def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch
 
     monkeypatch.setattr("orthobandit.experiment.async_experiment.AsyncExperiment.ask", failing)
     monkeypatch.setattr("orthobandit.service.registry.Registry.writing", failing)
-    monkeypatch.setattr("orthobandit.service.readiness.FRESH", 0.0)
+    monkeypatch.setattr("orthobandit.service.api.health.FRESH_SECONDS", 0.0)
     with caplog.at_level(logging.ERROR, "orthobandit.service"):
         for answer in (http.post(f"{PAGE}/ask", json={}), http.get("/readyz")):
             assert is_problem(answer, 503, "unavailable")

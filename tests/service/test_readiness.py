@@ -9,18 +9,18 @@ import sqlalchemy as sa
 
 from orthobandit import ArmSet
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store.sql.dialects import LONGEST_STATEMENT, address, connected
+from orthobandit.experiment.store.sql.connections import MAX_STATEMENT_SECONDS, address, make_engine
 from orthobandit.policy import AnytimeElimination
-from orthobandit.service import readiness
+from orthobandit.service.api import health
+from orthobandit.service.api.health import FRESH_SECONDS, Readiness
 from orthobandit.service.background.keeper import ClockWatch, Keeper
 from orthobandit.service.http.observability import Metrics
-from orthobandit.service.readiness import FRESH, Readiness
 from orthobandit.service.registry import Registry
 from service_samples import TWO, is_problem, served
 
 
 def test_a_database_that_takes_no_writes_is_not_ready(tmp_path, monkeypatch):
-    monkeypatch.setattr(readiness, "FRESH", 0.0)
+    monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
     where = tmp_path / "all.db"
     with served(where) as http:
         http.post("/v1/experiments", json=TWO)
@@ -78,10 +78,10 @@ def test_a_trial_holds_for_a_moment_however_many_ask():
         assert database.tried == 1
         database.fails = True
         assert await asked.find_trouble() == ""
-        database.now += FRESH
+        database.now += FRESH_SECONDS
         assert await asked.find_trouble() == "the disk is full"
         database.fails = False
-        database.now += FRESH
+        database.now += FRESH_SECONDS
         assert await asked.find_trouble() == ""
         assert database.tried == 3
 
@@ -89,7 +89,7 @@ def test_a_trial_holds_for_a_moment_however_many_ask():
 
 
 def test_a_database_that_hangs_is_asked_once(monkeypatch):
-    monkeypatch.setattr(readiness, "LONGEST", 0.05)
+    monkeypatch.setattr(health, "MAX_WAIT_SECONDS", 0.05)
     database = Database()
     database.goes_on.clear()
 
@@ -102,13 +102,13 @@ def test_a_database_that_hangs_is_asked_once(monkeypatch):
         database.goes_on.set()
         while await asked.find_trouble():
             await asyncio.sleep(0.01)
-            database.now += FRESH
+            database.now += FRESH_SECONDS
 
     asyncio.run(play())
 
 
 def test_postgresql_gives_up_statements_and_lost_connections(postgres):
-    engine = connected(address(postgres), 5.0)
+    engine = make_engine(address(postgres), 5.0)
     with engine.connect() as connection:
         said = connection.execute(
             sa.text(
@@ -117,13 +117,13 @@ def test_postgresql_gives_up_statements_and_lost_connections(postgres):
             )
         ).all()
     engine.dispose()
-    wanted = str(round(1000 * LONGEST_STATEMENT))
+    wanted = str(round(1000 * MAX_STATEMENT_SECONDS))
     assert dict(said) == {
         "statement_timeout": wanted,
         "idle_in_transaction_session_timeout": wanted,
         "lock_timeout": "5000",
     }
-    engine = connected(address(postgres), 5.0, statement_seconds=0.05)
+    engine = make_engine(address(postgres), 5.0, statement_seconds=0.05)
     with engine.connect() as connection, pytest.raises(sa.exc.OperationalError, match="statement timeout"):
         connection.execute(sa.text("SELECT pg_sleep(5)"))
     engine.dispose()

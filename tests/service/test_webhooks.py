@@ -25,10 +25,10 @@ from orthobandit.service.background.webhook_messages import (
     sign,
 )
 from orthobandit.service.background.webhooks import (
-    DELAYS,
     GUARDRAIL,
     NO_DATA,
     RETIRED,
+    RETRY_SECONDS,
     SAMPLE_RATIO,
     Outbox,
     find_news,
@@ -205,7 +205,7 @@ def test_what_fails_is_tried_again_with_the_same_name_and_given_up_at_last(kept)
         made, _ = kept.outbox.make(url, [RETIRED])
         page.retire(2)
         kept.round()
-        for delay in DELAYS:
+        for delay in RETRY_SECONDS:
             kept.round()
             before = len(came)
             kept.now += delay - 1
@@ -217,10 +217,10 @@ def test_what_fails_is_tried_again_with_the_same_name_and_given_up_at_last(kept)
         kept.now += 1e7
         kept.round()
     tries = [headers["webhook-id"] for headers, _ in came]
-    assert len(tries) == len(DELAYS) + 1
+    assert len(tries) == len(RETRY_SECONDS) + 1
     assert len(set(tries)) == 1
     states = {one.kind: (one.state, one.tries) for one in kept.outbox.deliveries(made.id, 10)}
-    assert states[RETIRED] == ("dead", len(DELAYS) + 1)
+    assert states[RETIRED] == ("dead", len(RETRY_SECONDS) + 1)
     assert kept.metrics.webhooks["dead"] == 1
 
 
@@ -463,7 +463,7 @@ def test_two_servers_on_postgresql_send_once(postgres):
             other.experiment("hooked", arms=3).retire(1)
             assert [kept.round(), other.round()] == [True, False]
             kept.lock.release()
-            other.now += DELAYS[0] + 1
+            other.now += RETRY_SECONDS[0] + 1
             assert other.round()
             other.round()
             kept.outbox.remove(made.id)
@@ -477,4 +477,4 @@ def test_two_servers_on_postgresql_send_once(postgres):
 
 
 def test_delays_grow():
-    assert list(DELAYS) == sorted(DELAYS)
+    assert list(RETRY_SECONDS) == sorted(RETRY_SECONDS)

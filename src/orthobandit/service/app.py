@@ -25,6 +25,7 @@ from orthobandit.service.api import (
     tokens,
     webhooks,
 )
+from orthobandit.service.api.health import Readiness
 from orthobandit.service.api.shared import ProblemAnswer, document_problems
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
@@ -35,7 +36,6 @@ from orthobandit.service.http.fast_path import FastPath
 from orthobandit.service.http.limits import BODY_LIMIT, Limits
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
-from orthobandit.service.readiness import Readiness
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
 

@@ -15,9 +15,15 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ExperimentExistsError, InputError, UnknownExperimentError
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.settings import Options
-from orthobandit.experiment.store.sql.dialects import address, file_of, writing
-from orthobandit.experiment.store.sql.engines import engine_of, let_go, turns_of
-from orthobandit.experiment.store.sql.failures import named_errors
+from orthobandit.experiment.store.sql.connections import (
+    acquire_engine,
+    address,
+    connect_to_write,
+    file_of,
+    named_errors,
+    release_engine,
+    turns_of,
+)
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS
 from orthobandit.experiment.store.sql.upgrade import VERSION_TABLE, is_ready
 from orthobandit.policy import AnytimeElimination
@@ -57,7 +63,7 @@ class Registry:
         file = file_of(url)
         self.where: str | Path = where if file is None else file.absolute()
         self._shown = str(file or url)  # the text of a URL hides its password
-        self._engine = engine_of(address(self.where), PATIENCE)
+        self._engine = acquire_engine(address(self.where), PATIENCE)
         self._is_closed = False
         self._open: dict[str, Experiment] = {}
         self._lock = Lock()
@@ -73,7 +79,7 @@ class Registry:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection in a transaction that is committed at the end."""
-        with self.errors(), writing(self._engine) as connection, connection.begin():
+        with self.errors(), connect_to_write(self._engine) as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -159,7 +165,7 @@ class Registry:
             self._open.clear()
             if not self._is_closed:
                 self._is_closed = True
-                let_go(self._engine)
+                release_engine(self._engine)
 
 
 def _unknown(key: str) -> UnknownExperimentError:

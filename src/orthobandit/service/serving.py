@@ -16,16 +16,15 @@ import uvicorn
 
 from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.store.sql.dialects import address, file_of
+from orthobandit.experiment.store.sql.connections import address, file_of
 from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
 from orthobandit.service.http.admission import MOST_REQUESTS, RATE
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.connections import SPARE, ConnectionLimits, Guard
 from orthobandit.service.http.limits import BODY_LIMIT
-from orthobandit.service.http.observability import configure_logging
+from orthobandit.service.http.observability import check_packages, configure_logging, send_telemetry
 from orthobandit.service.registry import Registry
-from orthobandit.service.telemetry import check_packages, send_telemetry
 from orthobandit.service.warm_up import Preparing
 
 LIMITS = ConnectionLimits()

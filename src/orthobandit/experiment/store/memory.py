@@ -59,7 +59,7 @@ class _KeptAsked(NamedTuple):
         held = np.frombuffer(self.held, np.bool_).tolist()
         forecasts = np.frombuffer(self.forecasts).reshape(-1, len(arms)).T.tolist()
         units = self.units or (None,) * len(arms)
-        covariates = [dict(given) for given in self.covariates] or [None] * len(arms)
+        covariates = [dict(given) for given in self.covariates] if self.covariates else [None] * len(arms)
         columns = zip(units, arms, held, forecasts, covariates, strict=True)
         return [
             Row(number, self.at, unit, arm, self.plan, self.distribution, is_held, tuple(row), given)

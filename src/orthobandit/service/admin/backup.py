@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from orthobandit._foundation.files import whole_file
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import DamagedStoreError, FileFormatError, ParameterError, StorageError, VersionError
-from orthobandit.experiment.store.sql.dialects import lock_tables, writing
+from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
 from orthobandit.experiment.store.sql.upgrade import NEWEST, is_ready
 from orthobandit.service.admin.database import (
     TABLES,
@@ -274,7 +274,7 @@ def restore(path: str | Path, where: str | Path) -> dict[str, int]:
 def _fill(database: Database, kept: Kept) -> dict[str, int]:
     is_ready(database.engine, database.name, make=True)
     counts = {table.name: 0 for table in TABLES}
-    with writing(database.engine) as connection, connection.begin():
+    with connect_to_write(database.engine) as connection, connection.begin():
         lock_tables(connection)  # a server that starts now must not write in between
         _refuse_what_is_there(database, connection)
         for table, rows in groupby(kept.rows(), key=lambda row: row[0]):

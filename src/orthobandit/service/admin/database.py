@@ -9,14 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from orthobandit.errors import UnknownExperimentError
-from orthobandit.experiment.store.sql.dialects import address, connected, file_of
-from orthobandit.experiment.store.sql.failures import named_errors
-from orthobandit.experiment.store.sql.service_schema import METADATA
+from orthobandit.experiment.store.sql.connections import address, file_of, make_engine, named_errors
 from orthobandit.experiment.store.sql.upgrade import NEWEST, found_version, is_ready
+from orthobandit.service.tables import ALL_TABLES
 
 PATIENCE = 30.0  # seconds to wait for other processes
 # Not `releases`, which records the schema version and is written when tables are created.
-TABLES = [table for table in METADATA.sorted_tables if table.name != "releases"]
+TABLES = [table for table in ALL_TABLES if table.name != "releases"]
 
 
 class Database(NamedTuple):
@@ -33,7 +32,7 @@ def open_database(where: str | Path) -> Iterator[Database]:
     url = address(where)
     file = file_of(url)
     # Copies and checks of large databases take as long as they take.
-    engine = connected(url, PATIENCE, statement_seconds=None)
+    engine = make_engine(url, PATIENCE, statement_seconds=None)
     name = str(file or url)
     try:
         with named_errors(name, engine.dialect.dbapi):

@@ -1,5 +1,17 @@
-"""Health of the server: alive, ready, and metrics for Prometheus."""
+"""Health of the server: alive, ready, and metrics for Prometheus.
 
+Ready means that the database takes writes now. Reading is not enough: with a full disk, or as a replica, a
+database answers every query and takes nothing. So a write is tried, of nothing that anybody could miss: at
+most every two seconds, however many ask, and in a thread of its own, since the threads that requests use may
+all be waiting for the same database.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -9,12 +21,12 @@ from fastapi.security import HTTPAuthorizationCredentials
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
+from orthobandit.errors import OrthobanditError
 from orthobandit.service.api.shared import document_problems, token_of
 from orthobandit.service.background.watch import reports
 from orthobandit.service.http.auth import BEARER, allows, needs
 from orthobandit.service.http.observability import experiment_families, render_metrics
 from orthobandit.service.http.problems import Problem
-from orthobandit.service.readiness import Readiness
 from orthobandit.service.warm_up import Preparing
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -22,6 +34,9 @@ TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
 router = APIRouter(tags=["health"])
+LOG = logging.getLogger("orthobandit.service")
+MAX_WAIT_SECONDS = 2.0  # within which the database has to answer
+FRESH_SECONDS = 2.0  # for which an answer holds
 
 
 class HealthAnswer(BaseModel):
@@ -82,3 +97,60 @@ async def metrics(request: Request) -> Response:
         found = {key: report for key, report in found.items() if is_for(key)}
     families = experiment_families(found, len(found or ()))
     return Response(render_metrics(state.metrics.families(), families), media_type=CONTENT_TYPE_LATEST)
+
+
+class Readiness:
+    """Tries to write, and remembers for a moment whether that worked. Used by one event loop.
+
+    Parameters
+    ----------
+    write : callable
+        Writes something, and raises :class:`~orthobandit.errors.OrthobanditError` if it cannot.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, write: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write = write
+        self._clock = clock
+        self._trial: asyncio.Future[str] | None = None
+        self._begun = 0.0
+        self._said = ""
+
+    async def find_trouble(self) -> str:
+        """Return why experiments cannot be asked and told now, for the log; empty if they can."""
+        now = self._clock()
+        is_old = self._trial is not None and self._trial.done() and now - self._begun >= FRESH_SECONDS
+        if self._trial is None or is_old:
+            self._trial = asyncio.get_running_loop().create_future()
+            self._begun = now
+            Thread(
+                target=self._try, args=(asyncio.get_running_loop(), self._trial), name="trial", daemon=True
+            ).start()
+        left = max(0.0, self._begun + MAX_WAIT_SECONDS - now)
+        try:
+            trouble = await asyncio.wait_for(asyncio.shield(self._trial), left)
+        except TimeoutError:
+            trouble = f"the database does not answer within {MAX_WAIT_SECONDS:g} s"
+        self._say(trouble)
+        return trouble
+
+    def _try(self, loop: asyncio.AbstractEventLoop, trial: "asyncio.Future[str]") -> None:
+        trouble = ""
+        try:
+            self._write()
+        except OrthobanditError as error:
+            trouble = str(error)
+        except Exception as error:
+            LOG.error("a write could not be tried", exc_info=error)
+            trouble = repr(error)
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(trial.set_result, trouble)
+
+    def _say(self, trouble: str) -> None:
+        """Log what has changed: balancers ask every second."""
+        if trouble and not self._said:
+            LOG.error("not ready: %s", trouble)
+        elif self._said and not trouble:
+            LOG.warning("ready again")
+        self._said = trouble

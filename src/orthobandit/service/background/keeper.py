@@ -16,17 +16,16 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.experiment.store.sql.dialects import address, connected, file_of
-from orthobandit.service.background.courier import Courier
+from orthobandit.experiment.store.sql.connections import address, file_of, make_engine
 from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhooks import Outbox, find_news
+from orthobandit.service.background.webhooks import Courier, Outbox, find_news
 from orthobandit.service.http.observability import Metrics
 
 LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
 PATIENCE = 5.0  # seconds
 LOG = logging.getLogger("orthobandit.service")
 EVERY = 5.0  # seconds between two rounds
-PARTING = 3.0  # seconds that a round in progress has when the server stops
+PARTING_SECONDS = 3.0  # seconds that a round in progress has when the server stops
 JUMP = 60.0  # seconds by which a clock may be set without anybody being told
 
 
@@ -48,7 +47,7 @@ class KeeperLock:
         self._file = file_of(url)
         self._engine: Engine | None = None
         if url.get_backend_name() == "postgresql":
-            self._engine = connected(url, PATIENCE)
+            self._engine = make_engine(url, PATIENCE)
         self._connection: Connection | None = None
         self._beside: sqlite3.Connection | None = None
 
@@ -178,7 +177,7 @@ class Keeper:
         self._is_over.set()
         self._courier.stop()
         if self._thread.ident is not None:
-            self._thread.join(PARTING)
+            self._thread.join(PARTING_SECONDS)
         if self._thread.is_alive():
             LOG.warning("the keeper's last round has not ended; the database is slow")
         self._lock.release()

@@ -1,22 +1,27 @@
-"""Webhooks: which events of experiments are worth a message, and the messages that are still to be sent.
+"""Webhooks: which events of experiments are worth a message, messages still to be sent, and their sender.
 
 Each event is recorded once, under an id that follows from what happened. Each message is sent at least once.
 """
 
 import json
+import logging
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from secrets import token_hex
+from threading import Condition, Event, Thread
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit.experiment.store.sql.dialects import lock_tables
+from orthobandit.errors import OrthobanditError
+from orthobandit.experiment.store.sql.connections import lock_tables
 from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhook_messages import Answer, check_url, new_secret
+from orthobandit.service.background.webhook_messages import Answer, check_url, new_secret, send_signed
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import DELIVERIES, NEWS, WEBHOOKS
 
@@ -26,11 +31,14 @@ SAMPLE_RATIO = "experiment.sample_ratio"
 NO_DATA = "experiment.no_data"
 GUARDRAIL = "experiment.guardrail"
 KINDS = (DECLARED, RETIRED, SAMPLE_RATIO, NO_DATA, GUARDRAIL)
-QUIET = 3600.0  # seconds without a question or a reward after which an open experiment has no data
+NO_DATA_SECONDS = 3600.0  # seconds without a question or a reward after which an open experiment has no data
 # Seconds between tries; after the last the delivery is given up.
-DELAYS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
+RETRY_SECONDS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
 GONE = 410  # HTTP status by which a receiver says that it wants no more messages
-AT_ONCE = 100  # deliveries that are looked up together
+MAX_DUE = 100  # deliveries that are looked up together
+LOG = logging.getLogger("orthobandit.service")
+MAX_SENDERS = 8  # webhooks that are sent to at the same time
+PARTING_SECONDS = 2.0  # seconds that deliveries in progress have when the server stops
 
 
 class News(NamedTuple):
@@ -86,7 +94,7 @@ def find_news(key: str, look: Look, now: float) -> Iterator[News]:
     if "sample-ratio" in report.alarms:
         warning = next((one for one in report.warnings if "not drawn as the plans say" in one), "")
         yield news(SAMPLE_RATIO, "", warning=warning)
-    if report.status == "open" and report.declared is None and now - look.at >= QUIET:
+    if report.status == "open" and report.declared is None and now - look.at >= NO_DATA_SECONDS:
         yield news(NO_DATA, str(look.seq), since=_write_moment(look.at))
 
 
@@ -215,7 +223,7 @@ class Outbox:
             .where(delivery.state == "waiting", delivery.next <= now, delivery.webhook.not_in(without))
             .where(delivery.webhook == WEBHOOKS.c.id, delivery.news == NEWS.c.id)
             .order_by(delivery.next)
-            .limit(AT_ONCE)
+            .limit(MAX_DUE)
         )
         with self._registry.reading() as connection:
             return [Due(*row) for row in connection.execute(query)]
@@ -223,9 +231,9 @@ class Outbox:
     def settle(self, due: Due, answer: Answer, now: float) -> str:
         """Record the result of a delivery; return "sent", "failed" (to be tried again) or "dead"."""
         tries = due.tries + 1
-        is_over = answer.status == GONE or tries > len(DELAYS)
+        is_over = answer.status == GONE or tries > len(RETRY_SECONDS)
         state = "sent" if answer.is_good else "dead" if is_over else "waiting"
-        later = now if state != "waiting" else now + DELAYS[tries - 1]
+        later = now if state != "waiting" else now + RETRY_SECONDS[tries - 1]
         mine = sa.and_(DELIVERIES.c.webhook == due.webhook, DELIVERIES.c.news == due.news)
         with self._registry.writing() as connection:
             values = {"state": state, "tries": tries, "next": later, "answer": answer.words}
@@ -254,3 +262,82 @@ class Outbox:
         )
         with self._registry.reading() as connection:
             return [Delivery(*row) for row in connection.execute(query)]
+
+
+class Courier:
+    """Sends deliveries in threads of its own, and records what came of them.
+
+    Each webhook has at most one thread at a time, and each delivery a deadline for all of it. So a receiver
+    that answers slowly, or never, delays its own messages and neither others nor the keeper.
+
+    Parameters
+    ----------
+    outbox : Outbox
+    counts : dict
+        Deliveries by result, counted here.
+    clock : callable
+        Returns seconds since the epoch.
+    """
+
+    def __init__(
+        self, outbox: Outbox, counts: dict[str, int], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._outbox = outbox
+        self._counts = counts
+        self._clock = clock
+        self._busy = set[str]()
+        self._changed = Condition()
+        self._is_over = Event()
+
+    def busy(self) -> Collection[str]:
+        """Return the webhooks that are being sent to."""
+        with self._changed:
+            return set(self._busy)
+
+    def send(self, due: Collection[Due]) -> None:
+        """Begin to send deliveries, and return at once; those that find no free sender stay due."""
+        by_webhook = attrgetter("webhook")
+        for webhook, group in groupby(sorted(due, key=by_webhook), by_webhook):
+            with self._changed:
+                if webhook in self._busy or len(self._busy) >= MAX_SENDERS or self._is_over.is_set():
+                    continue
+                self._busy.add(webhook)
+            # A daemon: nobody waits for a receiver when the process ends.
+            Thread(target=self._send_all, args=(webhook, list(group)), name="courier", daemon=True).start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is being sent, for at most so many seconds; return whether nothing is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._busy, seconds)
+
+    def stop(self) -> None:
+        """Begin nothing new, and wait a little for what is being sent.
+
+        What is not known to have arrived then stays due: the next keeper sends it again.
+        """
+        self._is_over.set()
+        self.wait(PARTING_SECONDS)
+
+    def _send_all(self, webhook: str, group: list[Due]) -> None:
+        try:
+            for due in group:
+                # A receiver that fails is not asked again before the next round.
+                if self._is_over.is_set() or not self._send_one(due):
+                    return
+        except OrthobanditError as error:
+            LOG.warning("a webhook was sent, and could not be noted: it will be sent again (%s)", error)
+        except Exception as error:
+            LOG.error("a webhook could not be sent", exc_info=error)
+        finally:
+            with self._changed:
+                self._busy.discard(webhook)
+                self._changed.notify_all()
+
+    def _send_one(self, due: Due) -> bool:
+        answer = send_signed(due.url, due.secret, due.news, due.body, anywhere=self._outbox.anywhere)
+        if self._is_over.is_set() and not answer.is_good:
+            return False
+        result = self._outbox.settle(due, answer, self._clock())
+        with self._changed:
+            self._counts[result] += 1
+        return answer.is_good

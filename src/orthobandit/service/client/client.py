@@ -2,28 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self, cast
+from urllib.parse import quote
+from uuid import uuid4
+
+import numpy as np
 
 from orthobandit._foundation.files import optional_package
-from orthobandit.errors import OrthobanditError, ServiceError
+from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ServiceError
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment import Proposal
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.settings import Silence, Unknown
-from orthobandit.service.client.calls import (
-    Call,
-    ManyRewards,
-    Rewards,
-    error_of,
-    given,
-    of,
-    proposal_of,
-    read,
-    told,
-    write,
-)
 from orthobandit.service.client.data import (
     DescribedArm,
     ExperimentData,
@@ -33,10 +26,89 @@ from orthobandit.service.client.data import (
     MetricSettings,
     ReportData,
 )
+from orthobandit.service.http.problem_kinds import ERRORS, PREFIX
 
 RETRIES = 4  # times that a request is sent again by default
 TIMEOUT = 30.0  # seconds to wait for each answer by default
 BUSY = (429, 502, 503, 504)  # answers after which the same request may succeed
+Rewards = float | Mapping[str, float]
+ManyRewards = Sequence[float] | Mapping[str, Sequence[float]]
+# Errors that can be made from their message alone.
+PLAIN = {kind: error for error, kind in ERRORS if error not in (DesignError, MissingExtraError)}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request; a write has an idempotency key, by which the server recognises a repeat."""
+
+    method: str
+    path: str
+    json: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def read_call(path: str) -> Call:
+    """Return a request that changes nothing."""
+    return Call("GET", path, headers={"Accept": "application/json"})
+
+
+def write_call(path: str, json: Any = None, key: str | None = None) -> Call:
+    """Return a request that changes something, with this idempotency key or a new one."""
+    return Call("POST", path, {} if json is None else json, {"Idempotency-Key": key or uuid4().hex})
+
+
+def path_of(key: str, *parts: str) -> str:
+    """Return the path of an experiment, or of something of it.
+
+    Examples
+    --------
+    >>> path_of("page", "arms", "a/b", "retire")
+    '/v1/experiments/page/arms/a%2Fb/retire'
+    """
+    return "/".join(["/v1/experiments", *(quote(part, safe="") for part in (key, *parts))])
+
+
+def drop_missing(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None, with lists for tuples and arrays."""
+    return {
+        name: value if isinstance(value, str | Mapping) or not isinstance(value, Sequence) else list(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def plain_rewards(rewards: ManyRewards) -> Any:
+    """Return rewards as plain lists."""
+    if isinstance(rewards, Mapping):
+        return {name: np.asarray(values, float).tolist() for name, values in rewards.items()}
+    return np.asarray(rewards, float).tolist()
+
+
+def proposal_of(data: Mapping[str, Any]) -> Proposal:
+    """Return a proposal as `Experiment.ask` would."""
+    probabilities = np.array(data["probabilities"], dtype=float)
+    probabilities.flags.writeable = False
+    return Proposal(
+        id=data["id"],
+        arm=data["arm"],
+        label=data["label"],
+        plan=data["plan"],
+        probabilities=probabilities,
+        baseline=data["baseline"],
+        held=data["held"],
+    )
+
+
+def error_of(status: int, data: Any, text: str) -> OrthobanditError:
+    """Return the error that an answer stands for: the same class that `Experiment` would raise."""
+    if not isinstance(data, Mapping) or not str(data.get("type", "")).startswith(PREFIX):
+        return ServiceError(f"the server answered {status}: {text[:200]!r}", status=status)
+    kind = str(data["type"]).removeprefix(PREFIX)
+    detail = str(data.get("detail", ""))
+    known = PLAIN.get(kind)
+    if known is not None:
+        return known(detail)
+    return ServiceError(f"{data.get('title')}: {detail}", status=status, kind=kind)
 
 
 class _Base:
@@ -140,7 +212,7 @@ class Client(_Base):
         metrics, guardrails : sequence of dict, optional
             With the parameters of :class:`Metric` and :class:`Guardrail`.
         """
-        body = given(
+        body = drop_missing(
             key=key,
             arms=list(arms),
             rewards=rewards,
@@ -158,7 +230,7 @@ class Client(_Base):
             metrics=metrics,
             guardrails=guardrails,
         )
-        return cast(ExperimentData, self._send(write("/v1/experiments", body)))
+        return cast(ExperimentData, self._send(write_call("/v1/experiments", body)))
 
     def experiments(self) -> list[str]:
         """Return the keys of all experiments."""
@@ -172,7 +244,7 @@ class Client(_Base):
 
     def experiment(self, key: str) -> ExperimentData:
         """Return what an experiment was set up with, and how far it is."""
-        return cast(ExperimentData, self._send(read(of(key))))
+        return cast(ExperimentData, self._send(read_call(path_of(key))))
 
     def ask(
         self,
@@ -183,8 +255,8 @@ class Client(_Base):
         covariates: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = given(unit=unit, available=available, covariates=covariates)
-        return proposal_of(self._send(write(of(key, "ask"), body)))
+        body = drop_missing(unit=unit, available=available, covariates=covariates)
+        return proposal_of(self._send(write_call(path_of(key, "ask"), body)))
 
     def ask_many(
         self,
@@ -196,53 +268,55 @@ class Client(_Base):
         covariates: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
-        body = given(count=count, units=units, available=available, covariates=covariates)
-        answer = self._send(write(of(key, "ask-many"), body))
+        body = drop_missing(count=count, units=units, available=available, covariates=covariates)
+        answer = self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]
 
     def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name."""
-        self._send(write(of(key, "tell"), {"id": id, "reward": reward}))
+        self._send(write_call(path_of(key, "tell"), {"id": id, "reward": reward}))
 
     def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
         """Tell the rewards of several proposals, or several metrics by name; all or none."""
-        self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
+        self._send(
+            write_call(path_of(key, "tell-many"), {"ids": list(ids), "rewards": plain_rewards(rewards)})
+        )
 
     def edge_plan(self, key: str) -> EdgePlan:
         """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
-        return EdgePlan.from_json(self._send(read(of(key, "plan"))))
+        return EdgePlan.from_json(self._send(read_call(path_of(key, "plan"))))
 
     def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
         """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
-        return cast(ExposedData, self._send(write(of(key, "exposures"), dict(body), once)))
+        return cast(ExposedData, self._send(write_call(path_of(key, "exposures"), dict(body), once)))
 
     def report(self, key: str) -> ReportData:
         """Return what is known now, and what to do."""
-        return cast(ReportData, self._send(read(of(key, "report"))))
+        return cast(ReportData, self._send(read_call(path_of(key, "report"))))
 
     def certificate(self, key: str) -> dict[str, object]:
         """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
-        return self._send(read(of(key, "certificate")))
+        return self._send(read_call(path_of(key, "certificate")))
 
     def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
         """Add arms, described as those so far."""
-        return cast(ExperimentData, self._send(write(of(key, "arms"), {"arms": list(arms)})))
+        return cast(ExperimentData, self._send(write_call(path_of(key, "arms"), {"arms": list(arms)})))
 
     def retire(self, key: str, label: str) -> ExperimentData:
         """Take an arm out."""
-        return cast(ExperimentData, self._send(write(of(key, "arms", label, "retire"))))
+        return cast(ExperimentData, self._send(write_call(path_of(key, "arms", label, "retire"))))
 
     def pause(self, key: str) -> ExperimentData:
         """Let the experiment take no questions until it is resumed."""
-        return cast(ExperimentData, self._send(write(of(key, "pause"))))
+        return cast(ExperimentData, self._send(write_call(path_of(key, "pause"))))
 
     def resume(self, key: str) -> ExperimentData:
         """Go on after a pause."""
-        return cast(ExperimentData, self._send(write(of(key, "resume"))))
+        return cast(ExperimentData, self._send(write_call(path_of(key, "resume"))))
 
     def stop(self, key: str, reason: str = "") -> ExperimentData:
         """End an experiment by hand."""
-        return cast(ExperimentData, self._send(write(of(key, "stop"), {"reason": reason})))
+        return cast(ExperimentData, self._send(write_call(path_of(key, "stop"), {"reason": reason})))
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -309,7 +383,7 @@ class AsyncClient(_Base):
         guardrails: Sequence[GuardrailData] | None = None,
     ) -> ExperimentData:
         """Begin an experiment; see :meth:`Client.create`."""
-        body = given(
+        body = drop_missing(
             key=key,
             arms=list(arms),
             rewards=rewards,
@@ -327,7 +401,7 @@ class AsyncClient(_Base):
             metrics=metrics,
             guardrails=guardrails,
         )
-        return cast(ExperimentData, await self._send(write("/v1/experiments", body)))
+        return cast(ExperimentData, await self._send(write_call("/v1/experiments", body)))
 
     async def experiments(self) -> list[str]:
         """Return the keys of all experiments."""
@@ -341,7 +415,7 @@ class AsyncClient(_Base):
 
     async def experiment(self, key: str) -> ExperimentData:
         """Return what an experiment was set up with, and how far it is."""
-        return cast(ExperimentData, await self._send(read(of(key))))
+        return cast(ExperimentData, await self._send(read_call(path_of(key))))
 
     async def ask(
         self,
@@ -352,8 +426,8 @@ class AsyncClient(_Base):
         covariates: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = given(unit=unit, available=available, covariates=covariates)
-        return proposal_of(await self._send(write(of(key, "ask"), body)))
+        body = drop_missing(unit=unit, available=available, covariates=covariates)
+        return proposal_of(await self._send(write_call(path_of(key, "ask"), body)))
 
     async def ask_many(
         self,
@@ -365,53 +439,55 @@ class AsyncClient(_Base):
         covariates: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
-        body = given(count=count, units=units, available=available, covariates=covariates)
-        answer = await self._send(write(of(key, "ask-many"), body))
+        body = drop_missing(count=count, units=units, available=available, covariates=covariates)
+        answer = await self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]
 
     async def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name."""
-        await self._send(write(of(key, "tell"), {"id": id, "reward": reward}))
+        await self._send(write_call(path_of(key, "tell"), {"id": id, "reward": reward}))
 
     async def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
         """Tell the rewards of several proposals, or several metrics by name; all or none."""
-        await self._send(write(of(key, "tell-many"), {"ids": list(ids), "rewards": told(rewards)}))
+        await self._send(
+            write_call(path_of(key, "tell-many"), {"ids": list(ids), "rewards": plain_rewards(rewards)})
+        )
 
     async def edge_plan(self, key: str) -> EdgePlan:
         """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
-        return EdgePlan.from_json(await self._send(read(of(key, "plan"))))
+        return EdgePlan.from_json(await self._send(read_call(path_of(key, "plan"))))
 
     async def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
         """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
-        return cast(ExposedData, await self._send(write(of(key, "exposures"), dict(body), once)))
+        return cast(ExposedData, await self._send(write_call(path_of(key, "exposures"), dict(body), once)))
 
     async def report(self, key: str) -> ReportData:
         """Return what is known now, and what to do."""
-        return cast(ReportData, await self._send(read(of(key, "report"))))
+        return cast(ReportData, await self._send(read_call(path_of(key, "report"))))
 
     async def certificate(self, key: str) -> dict[str, object]:
         """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
-        return await self._send(read(of(key, "certificate")))
+        return await self._send(read_call(path_of(key, "certificate")))
 
     async def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
         """Add arms, described as those so far."""
-        return cast(ExperimentData, await self._send(write(of(key, "arms"), {"arms": list(arms)})))
+        return cast(ExperimentData, await self._send(write_call(path_of(key, "arms"), {"arms": list(arms)})))
 
     async def retire(self, key: str, label: str) -> ExperimentData:
         """Take an arm out."""
-        return cast(ExperimentData, await self._send(write(of(key, "arms", label, "retire"))))
+        return cast(ExperimentData, await self._send(write_call(path_of(key, "arms", label, "retire"))))
 
     async def pause(self, key: str) -> ExperimentData:
         """Let the experiment take no questions until it is resumed."""
-        return cast(ExperimentData, await self._send(write(of(key, "pause"))))
+        return cast(ExperimentData, await self._send(write_call(path_of(key, "pause"))))
 
     async def resume(self, key: str) -> ExperimentData:
         """Go on after a pause."""
-        return cast(ExperimentData, await self._send(write(of(key, "resume"))))
+        return cast(ExperimentData, await self._send(write_call(path_of(key, "resume"))))
 
     async def stop(self, key: str, reason: str = "") -> ExperimentData:
         """End an experiment by hand."""
-        return cast(ExperimentData, await self._send(write(of(key, "stop"), {"reason": reason})))
+        return cast(ExperimentData, await self._send(write_call(path_of(key, "stop"), {"reason": reason})))
 
     async def close(self) -> None:
         """Let go of the connections."""

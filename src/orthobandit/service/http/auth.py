@@ -18,7 +18,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.experiment.settings import seconds
-from orthobandit.experiment.store.sql.dialects import lock_tables
+from orthobandit.experiment.store.sql.connections import lock_tables
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import TOKENS

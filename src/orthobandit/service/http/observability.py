@@ -1,8 +1,13 @@
-"""What is recorded of requests: an id, a log line, and counts and latencies for Prometheus."""
+"""What is recorded of requests: an id, a log line, counts and latencies for Prometheus, OpenTelemetry.
+
+Where OpenTelemetry's traces go is said by its own variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``.
+Prometheus needs none of them: ``/metrics`` is always there.
+"""
 
 import itertools
 import json
 import logging
+import os
 import re
 import sys
 from bisect import bisect_left
@@ -12,12 +17,14 @@ from secrets import token_hex
 from time import perf_counter
 from typing import Any, TextIO
 
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.files import optional_package
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.http.limits import HEADERS
 from orthobandit.service.http.problems import REQUEST_ID, SILENT, problem
@@ -28,9 +35,15 @@ PLAIN_ID = re.compile(rb"[\w.-]{8,64}")
 STYLES = ("json", "text", "none")
 REQUESTS = logging.getLogger("orthobandit.requests")
 TOKEN = re.compile(rb"bearer ob_([0-9a-f]{12})_", re.IGNORECASE)
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
+LATENCY_BOUNDS_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 ALARMS = ("sample-ratio", "missing", "drift")
+SERVICE_NAME = "orthobandit"
+# Modules below `opentelemetry`.
+OTEL_FASTAPI = "instrumentation.fastapi"
+OTEL_SDK = "sdk"
+OTEL_EXPORTER = "exporter.otlp.proto.http"
+UNTRACED_ROUTES = "healthz,readyz,metrics"  # routes that are asked every second, and tell nothing
 
 
 class JSONLines(logging.Formatter):
@@ -136,9 +149,9 @@ class Metrics:
         self.requests[key] = self.requests.get(key, 0) + 1
         found = self._seconds.get(route)
         if found is None:
-            found = self._seconds[route] = ([0] * (len(BOUNDS) + 1), [0.0])
+            found = self._seconds[route] = ([0] * (len(LATENCY_BOUNDS_SECONDS) + 1), [0.0])
         # Counted per bucket here, and accumulated only when somebody reads the metrics.
-        found[0][bisect_left(BOUNDS, seconds)] += 1
+        found[0][bisect_left(LATENCY_BOUNDS_SECONDS, seconds)] += 1
         found[1][0] += seconds
 
     def families(self) -> Iterator[Metric]:
@@ -152,7 +165,7 @@ class Metrics:
         latency = HistogramMetricFamily(
             "orthobandit_http_seconds", "Seconds until an answer began", labels=("route",)
         )
-        names = [*(str(bound) for bound in BOUNDS), "+Inf"]
+        names = [*(str(bound) for bound in LATENCY_BOUNDS_SECONDS), "+Inf"]
         for route, (counts, total) in list(self._seconds.items()):
             buckets = list(zip(names, map(float, itertools.accumulate(counts)), strict=True))
             latency.add_metric((route,), buckets, total[0])
@@ -334,3 +347,52 @@ def _headers(scope: Scope) -> tuple[bytes, bytes]:
         elif name == b"authorization":
             authorization = value
     return given, authorization
+
+
+def check_packages() -> None:
+    """Raise :class:`MissingExtraError` if the packages of the extra ``telemetry`` are not installed."""
+    for name in (OTEL_FASTAPI, OTEL_SDK, OTEL_EXPORTER):
+        _load(name)
+
+
+def _load(name: str) -> Any:
+    return optional_package(f"opentelemetry.{name}", "telemetry", "sending telemetry")
+
+
+def send_telemetry(app: FastAPI) -> Callable[[], None]:
+    """Let an application send traces and metrics; return what sends the rest at the end.
+
+    Raises
+    ------
+    MissingExtraError
+        If the packages of the extra ``telemetry`` are not installed.
+    """
+    fastapi = _load(OTEL_FASTAPI)
+    trace = _load(f"{OTEL_SDK}.trace")
+    trace_export = _load(f"{OTEL_SDK}.trace.export")
+    metrics = _load(f"{OTEL_SDK}.metrics")
+    metrics_export = _load(f"{OTEL_SDK}.metrics.export")
+    resources = _load(f"{OTEL_SDK}.resources")
+    spans = _load(f"{OTEL_EXPORTER}.trace_exporter")
+    numbers = _load(f"{OTEL_EXPORTER}.metric_exporter")
+    # `Resource.create` reads OTEL_SERVICE_NAME, which goes before ours.
+    named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": SERVICE_NAME}
+    resource = resources.Resource.create(named)
+    tracing = trace.TracerProvider(resource=resource)
+    tracing.add_span_processor(trace_export.BatchSpanProcessor(spans.OTLPSpanExporter()))
+    reader = metrics_export.PeriodicExportingMetricReader(numbers.OTLPMetricExporter())
+    measuring = metrics.MeterProvider(metric_readers=[reader], resource=resource)
+    fastapi.FastAPIInstrumentor.instrument_app(
+        app,
+        tracer_provider=tracing,
+        meter_provider=measuring,
+        excluded_urls=UNTRACED_ROUTES,
+        # A span for every message of a request would be three spans for each.
+        exclude_spans=["receive", "send"],
+    )
+
+    def end() -> None:
+        tracing.shutdown()
+        measuring.shutdown()
+
+    return end

@@ -8,7 +8,7 @@ from experiment_samples import append, python
 from orthobandit.errors import StorageError
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.dialects import address, connected
+from orthobandit.experiment.store.sql.connections import address, make_engine
 
 MODE = "PRAGMA journal_mode"
 # Workers are forked: starting Python anew for each takes longer than all the work.
@@ -142,7 +142,7 @@ def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
     for number in range(10):
         where = address(tmp_path / f"{number}.db")
         with ThreadPoolExecutor(6) as pool:
-            engines = list(pool.map(lambda _, where=where: connected(where, 20.0), range(6)))
+            engines = list(pool.map(lambda _, where=where: make_engine(where, 20.0), range(6)))
             modes = list(pool.map(lambda engine: engine.connect().exec_driver_sql(MODE).scalar(), engines))
         assert modes == ["wal"] * 6
         for engine in engines:

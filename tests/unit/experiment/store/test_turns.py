@@ -8,8 +8,7 @@ import pytest
 from experiment_samples import asked
 from orthobandit.errors import StorageError
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.dialects import address
-from orthobandit.experiment.store.sql.engines import turns_of
+from orthobandit.experiment.store.sql.connections import address, turns_of
 
 
 @pytest.fixture

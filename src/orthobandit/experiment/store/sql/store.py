@@ -26,27 +26,24 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment.ledger.entries import Entry
 from orthobandit.experiment.store.contract import Outcome, Row, Writer, as_json
-from orthobandit.experiment.store.sql.dialects import (
+from orthobandit.experiment.store.sql.connections import (
+    acquire_engine,
     address,
     begin,
-    commit,
-    file_of,
-    lock_tables,
-    undo,
-    writing,
-)
-from orthobandit.experiment.store.sql.engines import (
     check_not_forked_during_write,
-    engine_of,
+    commit,
+    connect_to_write,
+    file_of,
     is_crowded,
     keep_for_ever,
-    let_go,
+    lock_tables,
+    named_errors,
     note_fork_during_write,
+    release_engine,
+    roll_back,
     turns_of,
 )
-from orthobandit.experiment.store.sql.failures import named_errors
-from orthobandit.experiment.store.sql.reader import Reader
-from orthobandit.experiment.store.sql.records import seal
+from orthobandit.experiment.store.sql.reader import Reader, seal
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS
 from orthobandit.experiment.store.sql.statements import Statements
 from orthobandit.experiment.store.sql.upgrade import is_ready
@@ -114,7 +111,7 @@ class SQLStore(Forkable):
         with self._lock:
             self._refuse_second_block()
             self._has_tables(make=True)
-            with self._errors(), writing(self._engine) as connection, connection.begin():
+            with self._errors(), connect_to_write(self._engine) as connection, connection.begin():
                 lock_tables(connection)
                 named = EXPERIMENTS.c.name == self._name
                 if connection.execute(sa.select(EXPERIMENTS.c.id).where(named)).first() is not None:
@@ -227,10 +224,11 @@ class SQLStore(Forkable):
             self._is_closed = True
             if self._process == os.getpid():  # those of a parent are its own to close
                 self._give_back()
-                let_go(self._engine)
+                release_engine(self._engine)
 
     def _connect(self) -> None:
-        self._engine, self._turns = engine_of(self._url, self._patience), turns_of(self._url)
+        self._engine = acquire_engine(self._url, self._patience)
+        self._turns = turns_of(self._url)
         self._statements = Statements(self._engine.dialect)
         self._writer = None
         self._connection = None
@@ -330,7 +328,7 @@ class SQLStore(Forkable):
 
     def _write_connection(self) -> Connection:
         if self._connection is None:
-            self._connection = writing(self._engine)
+            self._connection = connect_to_write(self._engine)
         return self._connection
 
     def _give_back(self) -> None:
@@ -343,7 +341,7 @@ class SQLStore(Forkable):
         if self._connection is None:
             return
         try:
-            undo(self._connection)
+            roll_back(self._connection)
         except Exception:
             # The connection is in a state that nobody knows; the database undoes what it began.
             self._connection.invalidate()

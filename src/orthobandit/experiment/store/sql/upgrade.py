@@ -10,11 +10,20 @@ from sqlalchemy.engine import Connection, Engine
 from orthobandit._foundation.files import optional_package
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import DamagedStoreError, VersionError
-from orthobandit.experiment.store.sql.dialects import lock_tables, writing
-from orthobandit.experiment.store.sql.schema import RELEASES
-from orthobandit.experiment.store.sql.service_schema import METADATA
+from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
+from orthobandit.experiment.store.sql.schema import METADATA, RELEASES
 
-NEWEST = "0004"  # the version of schema.py and service_schema.py
+NEWEST = "0004"  # the version of schema.py and of service/tables.py
+# The tables of service/tables.py, which this layer does not import.
+SERVICE_TABLES = {
+    "service_actions",
+    "service_deliveries",
+    "service_history",
+    "service_news",
+    "service_sessions",
+    "service_tokens",
+    "service_webhooks",
+}
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 _LOCK = Lock()  # Alembic has one place in a process for what it is working on
@@ -48,7 +57,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
         if found is None and not make:
             return False
     steps = _steps()
-    with _LOCK, writing(engine) as connection, connection.begin():
+    with _LOCK, connect_to_write(engine) as connection, connection.begin():
         lock_tables(connection)
         found = found_version(connection)  # perhaps another process was faster
         if found is None:
@@ -79,7 +88,8 @@ def _newer(connection: Connection, where: str, found: str) -> str:
 def _refuse_other_tables(connection: Connection) -> None:
     there = set(sa.inspect(connection).get_table_names())
     # A server's database may be shared with others as long as names differ. A file belongs to one program.
-    other = sorted(there if connection.dialect.name == "sqlite" else there & set(METADATA.tables))
+    ours = SERVICE_TABLES.union(METADATA.tables)
+    other = sorted(there if connection.dialect.name == "sqlite" else there & ours)
     if other:
         raise DamagedStoreError(
             f"table {other[0]!r} belongs to another program, or the store is damaged; "

@@ -1,23 +1,25 @@
 """Writing to tables while nobody else does."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy.engine import Connection
 
+from orthobandit._foundation.json_arrays import json_text
 from orthobandit.errors import ClosedError, StorageError
-from orthobandit.experiment.ledger.entries import Entry
+from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Told, encoded
 from orthobandit.experiment.store.contract import Head, as_json, check_snapshot
-from orthobandit.experiment.store.sql.dialects import version
-from orthobandit.experiment.store.sql.reader import Ahead, Reader
-from orthobandit.experiment.store.sql.records import rows_of, seal
+from orthobandit.experiment.store.sql.connections import version
+from orthobandit.experiment.store.sql.reader import Ahead, Reader, seal
 
 ENDED = "the exclusive block has ended; open another"
 
 
 class End(NamedTuple):
-    """Where a log ended, as long as nobody else writes: see :func:`~.dialects.version`."""
+    """Where a log ended, as long as nobody else writes: see :func:`~.connections.version`."""
 
     version: int | None
     head: Head
@@ -186,3 +188,55 @@ class SQLWriter:
         except StorageError as error:
             self._failure = error
             raise
+
+
+class Rows(NamedTuple):
+    """Rows to insert, in the order of the columns."""
+
+    events: list[tuple[Any, ...]]
+    plans: list[tuple[Any, ...]]
+    proposals: list[tuple[Any, ...]]
+    rewards: list[tuple[Any, ...]]
+    seal: bytes
+
+
+def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes) -> Rows:
+    """Return the rows of entries that follow the entry `last`, whose seal is `before`."""
+    rows = Rows([], [], [], [], before)
+    for seq, entry in enumerate(entries, last + 1):
+        before = seal(encoded(entry), before)
+        if isinstance(entry, Asked):
+            kind = "asked"
+            data = f'{{"first":{entry.first},"count":{entry.count}}}'
+            rows.proposals.extend(_proposals(experiment, entry))
+        elif isinstance(entry, Told):
+            kind = "told"
+            data = f'{{"metric": {_quoted(entry.metric)}, "count": {entry.count}}}'
+            pairs = zip(entry.proposals.tolist(), entry.values.tolist(), strict=True)
+            rows.rewards.extend(
+                (experiment, seq, position, proposal, entry.metric, entry.at, value)
+                for position, (proposal, value) in enumerate(pairs)
+            )
+        else:
+            kind = entry.kind
+            data = json_text(entry.data)
+            if kind in NUMBERED:
+                rows.plans.append((experiment, kind, entry.data["number"], seq))
+        rows.events.append((experiment, seq, kind, entry.at, data, before))
+    return rows._replace(seal=before)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    return json.dumps(text)
+
+
+def _proposals(experiment: int, entry: Asked) -> Iterator[tuple[Any, ...]]:
+    units = entry.units or (None,) * entry.count
+    given = [json.dumps(row) for row in entry.covariates] or (None,) * entry.count
+    # The text of a list of finite floats is JSON, and reads back as the same numbers.
+    forecasts = map(str, entry.forecasts.T.tolist())
+    columns = zip(units, entry.arms.tolist(), entry.held.tolist(), forecasts, given, strict=True)
+    for number, (unit, arm, held, row, covariates) in enumerate(columns, entry.first):
+        fixed = (entry.plan, entry.distribution)
+        yield (experiment, number, entry.at, unit, arm, *fixed, held, row, covariates)

@@ -20,7 +20,7 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment.ledger.entries import Noted, encoded
 from orthobandit.experiment.store import MemoryStore, SQLStore
-from orthobandit.experiment.store.sql.records import BLOCK
+from orthobandit.experiment.store.sql.reader import BLOCK
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from experiment_samples import append, asked, texts, told
 from orthobandit.errors import StorageError
 from orthobandit.experiment.store import SQLStore
 from orthobandit.experiment.store.sql import upgrade
-from orthobandit.experiment.store.sql.schema import METADATA
 from orthobandit.experiment.store.sql.statements import Statements
+from orthobandit.service.tables import METADATA
 
 STEP = """
 import sqlalchemy as sa
@@ -64,6 +64,10 @@ def test_the_steps_lead_to_the_tables_of_the_schema(path):
         options = {"version_table": upgrade.VERSION_TABLE, "compare_type": True}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
     engine.dispose()
+
+
+def test_the_names_of_the_services_tables_are_known_below_it():
+    assert {name for name in METADATA.tables if name.startswith("service_")} == upgrade.SERVICE_TABLES
 
 
 def test_an_older_file_is_brought_up_to_date_when_opened(path, tmp_path, monkeypatch):
