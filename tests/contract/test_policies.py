@@ -17,6 +17,10 @@ from orthobandit.policy import (
     AnytimeElimination,
     FarthestPair,
     FixedBudget,
+    FrankWolfeSampling,
+    LazyTrackAndStop,
+    LinGame,
+    LinGapE,
     LinTS,
     LinUCB,
     MABThompson,
@@ -26,6 +30,8 @@ from orthobandit.policy import (
     SemiparametricTS,
     StratifiedMeans,
     UniformAllocation,
+    XYAdaptive,
+    XYStatic,
 )
 from orthobandit.testing import check_policy
 
@@ -63,6 +69,14 @@ POLICIES = {
     "phased": PhasedElimination(noise=0.3),
     "rage": RAGE(delta=0.3, noise=0.1),
     "rage released": RAGE(delta=0.3, noise=0.3, constants="released"),
+    "xy static": XYStatic(noise=0.2),
+    "xy adaptive": XYAdaptive(noise=0.2, alpha=0.5, constants="released"),
+    "lingape": LinGapE(noise=0.3),
+    "lingape eliminates": LinGapE(noise=0.1, eliminates=True, constants="paper"),
+    "lazy track": LazyTrackAndStop(noise=0.3),
+    "lazy draw": LazyTrackAndStop(noise=0.3, draw=True),
+    "lingame": LinGame(noise=0.1, eliminates=True),
+    "frank-wolfe": FrankWolfeSampling(noise=0.1, threshold="heuristic"),
     "stratified": StratifiedMeans(epoch=100),
     "p1rage": P1RAGE(budget=1000),
     "fixed budget": FixedBudget(1000),
@@ -84,6 +98,14 @@ PLAY_DROPPED = {
     "spbai cut",
     "rage",
     "rage released",
+    "xy static",
+    "xy adaptive",
+    "lingape",
+    "lingape eliminates",
+    "lazy track",
+    "lazy draw",
+    "lingame",
+    "frank-wolfe",
     "fixed budget",
     "anytime",
     "anytime epsilon",
@@ -103,9 +125,11 @@ ARMS = {
 
 # The first setting of a class meets every arm set. So does a setting that has code of its own.
 FIRST = {type(policy): name for name, policy in reversed(POLICIES.items())}
-THOROUGH = {*FIRST.values(), "anytime leader"}
+THOROUGH = {*FIRST.values(), "anytime leader", "lazy draw"}
+# Their steps take seconds to compile.
+SLOW_TO_COMPILE = {"lingape", "lingape eliminates", "lazy track", "lazy draw", "lingame", "frank-wolfe"}
 PLAYED = [
-    pytest.param(name, arms, id=f"{name}-{arms}")
+    pytest.param(name, arms, id=f"{name}-{arms}", marks=[pytest.mark.slow] if name in SLOW_TO_COMPILE else [])
     for name in POLICIES
     for arms in (ARMS if name in THOROUGH else ["random"])
 ]

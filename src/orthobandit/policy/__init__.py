@@ -12,6 +12,7 @@ from orthobandit.policy.catalogue import (
     range_settings,
 )
 from orthobandit.policy.explore import PureExploration, UniformAllocation
+from orthobandit.policy.gap_exploration import LinGapE
 from orthobandit.policy.linear import LinTS, LinUCB
 from orthobandit.policy.multi_armed import UCB1, MABThompson
 from orthobandit.policy.phased import RAGE, PhasedElimination
@@ -19,6 +20,8 @@ from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
+from orthobandit.policy.track_and_stop import FrankWolfeSampling, LazyTrackAndStop, LinGame
+from orthobandit.policy.xy_allocation import XYAdaptive, XYStatic
 
 __all__ = [
     "BOSE",
@@ -34,6 +37,10 @@ __all__ = [
     "Decision",
     "FarthestPair",
     "FixedBudget",
+    "FrankWolfeSampling",
+    "LazyTrackAndStop",
+    "LinGame",
+    "LinGapE",
     "LinTS",
     "LinUCB",
     "MABThompson",
@@ -44,6 +51,8 @@ __all__ = [
     "SemiparametricTS",
     "StratifiedMeans",
     "UniformAllocation",
+    "XYAdaptive",
+    "XYStatic",
     "named_policy",
     "needs_horizon",
     "policy_settings",

@@ -12,6 +12,7 @@ from orthobandit.policy.base import Policy
 from orthobandit.policy.bose import BOSE, FarthestPair
 from orthobandit.policy.budget import P1RAGE, FixedBudget
 from orthobandit.policy.explore import PureExploration, UniformAllocation
+from orthobandit.policy.gap_exploration import LinGapE
 from orthobandit.policy.linear import LinTS, LinUCB
 from orthobandit.policy.multi_armed import UCB1, MABThompson
 from orthobandit.policy.phased import RAGE, PhasedElimination
@@ -19,6 +20,8 @@ from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI, OneShot
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
+from orthobandit.policy.track_and_stop import FrankWolfeSampling, LazyTrackAndStop, LinGame
+from orthobandit.policy.xy_allocation import XYAdaptive, XYStatic
 
 # A policy's settings are the arguments of its maker.
 POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
@@ -35,6 +38,12 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "stratified": StratifiedMeans,
     "phased-elimination": PhasedElimination,
     "rage": RAGE,
+    "xy-static": XYStatic,
+    "xy-adaptive": XYAdaptive,
+    "lingape": LinGapE,
+    "lazy-track-and-stop": LazyTrackAndStop,
+    "lingame": LinGame,
+    "frank-wolfe-sampling": FrankWolfeSampling,
     "p1-rage": P1RAGE,
     "linucb": LinUCB,
     "lints": LinTS,

@@ -120,7 +120,7 @@ TYPED = [
     (["si"], ["simulate"]),
     (["simulate", "--hor"], ["--horizon"]),
     (["simulate", "--policy", "any"], ["anytime"]),
-    (["simulate", "--policy", "anytime", "lin"], ["lints", "linucb"]),
+    (["simulate", "--policy", "anytime", "ling"], ["lingame", "lingape"]),
     (["simulate", "--policy", "anytime", "--shift", "rand"], ["random-walk"]),
     (["design", "arms.csv", "--method", "c"], ["centred", "contrast"]),
     (["design", "ar"], ["arms.csv"]),
