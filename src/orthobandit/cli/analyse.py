@@ -17,7 +17,7 @@ from orthobandit.cli._words import guide, stored
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
-from orthobandit.logs.question import BASELINES, MISSING, Ratio
+from orthobandit.logs.question import BASELINES, MISSING, SUMMARY_COLUMNS, Ratio
 
 FORMATS = ("export", "growthbook", "vw", "obp")
 DESCRIPTION = (
@@ -37,9 +37,12 @@ MEANT = {
 SINGLE = (
     *("arm", "reward", "time", "arms", "plan", "plans", "split", "unit", "window", "missing", "segment"),
     *("bucket", "reference", "delta", "baseline", "table", "format", "value"),
+    *SUMMARY_COLUMNS,
+    "cumulative",
 )
 REPEATED = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
 SWITCHES = ("asymptotic", "fixed", "compare")
+FIGURES = {"n": "n", "mean": "mean", "variance": "variance"}  # columns of a summary, unless they are named
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 '    --reward revenue --time at --split "old=.8 new=.2" --unit customer --window 7d \\\n'
                 "    --covariate spent_before --guardrail complaints:0.01 --html report.html"
             ),
+            "daily counts, means and variances instead of rows": (
+                "analyse daily.csv --summary --arm variant --time day --split equal \\\n"
+                "    --n visitors --mean revenue_mean --variance revenue_variance"
+            ),
         },
         ["`orthobandit init` writes a log to try, and prints the command for it."],
     )
@@ -66,6 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "source", metavar="SOURCE", help="a CSV or Parquet file, a folder of them, or the URL of a database"
     )
     _add_columns(parser)
+    _add_summary(parser)
     _add_randomisation(parser)
     _add_metrics(parser)
     _add_known_before(parser)
@@ -121,6 +129,36 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="not a plain table: our export, GrowthBook's exposures, Vowpal Wabbit's lines, Open Bandit's"
         " arrays",
+    )
+
+
+def _add_summary(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("aggregated data: one row per arm and period, instead of --reward")
+    group.add_argument(
+        "--summary",
+        action="store_true",
+        help="the source has count, mean and variance per arm and period (columns n, mean and variance"
+        " unless named below)",
+    )
+    group.add_argument("--n", metavar="COLUMN", help="how many values (visitors, orders) a row stands for")
+    group.add_argument("--mean", metavar="COLUMN", help="their mean")
+    group.add_argument("--variance", metavar="COLUMN", help="their sample variance")
+    group.add_argument("--std", metavar="COLUMN", help="their standard deviation, instead of the variance")
+    group.add_argument("--smallest", metavar="COLUMN", help="the smallest value, if the table has it")
+    group.add_argument("--largest", metavar="COLUMN", help="the largest value, if the table has it")
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--cumulative",
+        action="store_true",
+        default=None,
+        help="each row counts everything up to its time: differenced before use",
+    )
+    kind.add_argument(
+        "--per-period",
+        dest="cumulative",
+        action="store_false",
+        default=None,
+        help="each row counts its own period alone",
     )
 
 
@@ -214,10 +252,16 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
     """Return what was given as arguments of the library, which has the defaults."""
-    for name in ("arm", "reward"):
+    is_summary = options.summary or any(getattr(options, name) is not None for name in SUMMARY_COLUMNS)
+    for name in ("arm",) if is_summary else ("arm", "reward"):
         if getattr(options, name) is None and options.format is None:
             raise ParameterError(f"--{name} is missing; name the column of the log that holds the {name}")
     given: dict[str, Any] = {name: getattr(options, name) for name in SINGLE}
+    if is_summary:
+        unnamed = {name: usual for name, usual in FIGURES.items() if given[name] is None}
+        if given["std"] is not None:
+            unnamed.pop("variance", None)
+        given |= unnamed
     given |= {name: getattr(options, MEANT.get(name, name)) for name in REPEATED}
     given = {
         name: tuple(found) if name in REPEATED else found

@@ -18,10 +18,11 @@ from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import compare as compared_with
-from orthobandit.logs.question import Question
+from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Question, Summary
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.source import open_source
+from orthobandit.logs.reading.summary import cells_of_summary
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.showing.words import sentence_of
 
@@ -60,7 +61,9 @@ def analyse(
         Fields of :class:`~orthobandit.logs.question.Question`: the columns `arm` and `reward` at least, for
         sources that do not know theirs; time, split or probabilities or plan with plans, unit, window,
         missing, covariates, segment, metrics, guardrails, ratios, caps, bucket, reference, delta, bounds,
-        asymptotic, baseline, fixed.
+        asymptotic, baseline, fixed. Of aggregated data, instead of `reward`, the columns `n`, `mean`, and
+        `variance` or `std` of each arm and period (`smallest` and `largest` where there are such), and
+        whether they are `cumulative`: :class:`~orthobandit.logs.question.Summary`.
 
     Examples
     --------
@@ -83,7 +86,9 @@ def analyse(
         if asked.get("bounds") is None and question.bounds is not None:
             question = _with_known_ranges(question)
         _check(question)
-        gathered = cells_of(opened, question)
+        gathered = (
+            cells_of(opened, question) if question.summary is None else cells_of_summary(opened, question)
+        )
     show(1, 2, "computing")
     found = analysis_of(gathered, question, compare=compare, value=value)
     show(2, 2, "done")
@@ -180,16 +185,38 @@ def bucket_in_words(cells: Cells) -> str:
 
 def _question(asked: Mapping[str, Any]) -> Question:
     """Return the question, with lists and single names as tuples."""
-    known = Question.__dataclass_fields__
+    known = [name for name in Question.__dataclass_fields__ if name != "summary"]
+    figures = [*SUMMARY_COLUMNS, "cumulative"]
     for name in asked:
-        check_choice("argument", name, known)
+        check_choice("argument", name, [*known, *figures])
+    fields: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    given = {name: fields.pop(name) for name in figures if name in fields}
+    if given:
+        fields |= _summary_fields(given, fields)
     for name in ("arm", "reward"):
-        if asked.get(name) is None:
+        if name not in fields:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
     several = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
-    fields: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     fields |= {name: _tuple(fields[name]) for name in several if name in fields}
     return Question(**fields)
+
+
+def _summary_fields(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a question about aggregated data."""
+    for name in ("n", "mean"):
+        if name not in given:
+            raise ParameterError(
+                f"{name}= is missing: aggregated data have the columns n, mean, and variance or std"
+                f" ({', '.join(f'{one}={value!r}' for one, value in given.items())} was given)"
+            )
+    if "reward" in fields:
+        raise ParameterError(
+            f"reward={fields['reward']!r} is for a log of single rows; of aggregated data, name n, mean, and"
+            " variance or std"
+        )
+    is_stated = any(name in fields for name in ("split", "probabilities", "plan", "plans"))
+    stated = {} if is_stated else {"split": OBSERVED}
+    return {"summary": Summary(**given), "reward": given["mean"], **stated}
 
 
 def _with_known_ranges(question: Question) -> Question:

@@ -7,6 +7,7 @@ from pathlib import Path
 from orthobandit.estimate.follow.guardrails import Guardrail
 
 MISSING = ("refuse", "zero", "drop")
+OBSERVED = "observed"  # the split of a summary that nobody declared: shares as they were counted
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
 
 
@@ -21,6 +22,45 @@ class Ratio:
     def name(self) -> str:
         """As it is shown."""
         return f"{self.numerator}/{self.denominator}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Columns of aggregated data: one row an arm and period, with count, mean and variance of its values.
+
+    Attributes
+    ----------
+    n, mean : str
+        How many values a row stands for, and their mean.
+    variance, std : str or None
+        Their sample variance, or its square root: one of the two.
+    smallest, largest : str or None
+        Their ends, if the table has them.
+    cumulative : bool or None
+        Whether each row counts everything up to its time, and not its own period alone; None if nobody said.
+    """
+
+    n: str
+    mean: str
+    variance: str | None = None
+    std: str | None = None
+    smallest: str | None = None
+    largest: str | None = None
+    cumulative: bool | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns by what they hold."""
+        names = {role: getattr(self, role) for role in SUMMARY_COLUMNS}
+        return {role: name for role, name in names.items() if name is not None}
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether the table has the smallest and the largest value."""
+        return self.smallest is not None and self.largest is not None
+
+
+SUMMARY_COLUMNS = ("n", "mean", "variance", "std", "smallest", "largest")
 
 
 @dataclass(frozen=True)
@@ -76,6 +116,8 @@ class Question:
     baseline : {"auto", "mean", "last", "seasonal", "autoregressive", "none"}
     fixed : bool
         Ordinary fixed-sample intervals, for those who look once.
+    summary : Summary or None
+        Of aggregated data; `reward` is then the column of means.
     """
 
     arm: str
@@ -102,6 +144,7 @@ class Question:
     asymptotic: bool = False
     baseline: str = "auto"
     fixed: bool = False
+    summary: Summary | None = None
 
     @property
     def measured(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import orthobandit.logs
 from orthobandit.cli import main
 from orthobandit.cli.analyse import cap, duration, guardrail, probabilities, ratio, split
 from orthobandit.errors import OutputError, ParameterError
-from orthobandit.logs.question import Guardrail, Question, Ratio
+from orthobandit.logs.question import Guardrail, Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
 
 LOG = ["analyse", "log.csv", "--arm", "variant", "--reward", "clicked"]
@@ -84,7 +84,24 @@ def test_every_flag_reaches_the_library(called):
         name: value for name, value in asked.items() if name not in ("table", "format", "compare", "value")
     }
     assert Question(**own).covariates == ("x", "y")
-    assert set(own) == set(Question.__dataclass_fields__)  # no field without a flag
+    # No field without a flag; those of a summary have their own test.
+    assert set(own) == set(Question.__dataclass_fields__) - {"summary"}
+
+
+def test_columns_of_a_summary_reach_the_library(called):
+    command = ["analyse", "daily.csv", "--arm", "variant", "--time", "day"]
+    assert main([*command, "--summary"]) == 0
+    assert main([*command, "--n", "visitors", "--std", "sd", "--cumulative", "--largest", "top"]) == 0
+    assert main([*command, "--summary", "--variance", "v", "--smallest", "low", "--per-period"]) == 0
+    usual = {"arm": "variant", "time": "day", "n": "n", "mean": "mean"}
+    assert [asked for _, asked in called] == [
+        usual | {"variance": "variance"},
+        usual | {"n": "visitors", "std": "sd", "largest": "top", "cumulative": True},
+        usual | {"variance": "v", "smallest": "low", "cumulative": False},
+    ]
+    fields = {"n", "mean", "variance", "std", "smallest", "largest", "cumulative"}
+    assert fields == set(Summary.__dataclass_fields__)
+    assert fields <= {name for _, asked in called for name in asked}
 
 
 def test_ranges_of_further_metrics_stand_beside_that_of_the_reward(called):
@@ -238,4 +255,4 @@ def test_help_is_grouped_and_says_something_of_every_option(capsys):
     shown = capsys.readouterr().out
     for part in ("the log:", "how arms were drawn", "metrics", "method:", "output:", "examples:"):
         assert part in shown
-    assert shown.count("  orthobandit analyse ") == 3
+    assert shown.count("  orthobandit analyse ") == 4

@@ -93,7 +93,7 @@ class Cells:
 
     def time_words(self, time: float) -> str:
         """Return a time of the log in words: date and minute (UTC), or the number if there is no clock."""
-        return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if self.is_clock else f"{time:g}"
+        return time_words(time, is_clock=self.is_clock)
 
     def only(self, kept: Mask | slice) -> "Cells":
         """Return some of the cells (G,)."""
@@ -136,6 +136,11 @@ PER_CELL = (
     "rest_low",
     "rest_high",
 )
+
+
+def time_words(time: float, *, is_clock: bool) -> str:
+    """Return a time in words: date and minute (UTC) of seconds since 1970, or the number it is."""
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" if is_clock else f"{time:g}"
 
 
 def totals_at(index: Whole, values: Array | Whole, length: int) -> Array:

@@ -16,7 +16,7 @@ from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.health.missing import Missing, missing_p_value
 from orthobandit.estimate.health.sample_ratio import ALARM, SampleRatio, ratio_p_value
 from orthobandit.logs.checks.drift import DriftFound, find_drift
-from orthobandit.logs.question import Question
+from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.results import Diagnostic
 
 BLIND_SHARE = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
@@ -55,12 +55,21 @@ def diagnose(
     units : object, optional
         With `units`, `rows` and `in_several_arms`: how many there are, and units that were in several arms.
     """
-    found = [*sample_ratios(cells), *missing_values(cells)]
+    found = [_no_ratio()] if question.split == OBSERVED else sample_ratios(cells)
+    found += missing_values(cells)
     found += [constant_gaps(cells, follower), blind_buckets(cells, follower.measure.reference)]
     found += _capped(cells, question)
     if units is not None:
         found.append(_units(int(units.units), int(units.rows), int(units.in_several_arms)))
     return tuple(found)
+
+
+def _no_ratio() -> Diagnostic:
+    words = (
+        "Whether arms came up as often as they should cannot be checked: nobody declared the split that they"
+        " were drawn with, and the shares that were counted are taken for it. Declare it (split=, --split)."
+    )
+    return Diagnostic("sample ratio", "note", words)
 
 
 def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:

@@ -4,4 +4,5 @@
 ``engine`` is how an opened log is asked. ``arguments`` refuses questions that a log cannot answer.
 ``group_by`` asks: ``rows`` names the columns, ``units`` gathers the rows of a unit, ``clock`` cuts time into
 buckets, ``plans`` finds arms and distributions, and ``missing`` refuses values that are not there.
+``summary`` makes cells of data that somebody has aggregated already.
 """

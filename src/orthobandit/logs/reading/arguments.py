@@ -6,7 +6,7 @@ from typing import Any
 
 from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, nearest
 from orthobandit.errors import FileFormatError, InputError, ParameterError
-from orthobandit.logs.question import BASELINES, MISSING, Question
+from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
 from orthobandit.logs.reading.engine import Opened
 
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
@@ -20,6 +20,7 @@ def check_question(opened: Opened, question: Question) -> None:
     """Refuse a question that cannot be asked of this log; the message names the column and the remedy."""
     # What needs no look at the log comes first: a slip should not wait for a large file to be opened.
     _check_settings(question)
+    _check_summary(question)
     _check_stated(question)
     _check_combinations(question)
     _check_separator(opened)
@@ -37,12 +38,17 @@ def check_question(opened: Opened, question: Question) -> None:
             _check_number(opened, role, name)
 
 
-NUMBERS = ("reward", "metrics", "guardrails", "ratios", "covariates", "probabilities")
+NUMBERS = ("reward", "metrics", "guardrails", "ratios", "covariates", "probabilities", *SUMMARY_COLUMNS)
+# What needs single rows, which a summary does not have.
+OF_ROWS = ("unit", "window", "covariates", "metrics", "ratios", "caps")
 
 
 def _roles(question: Question) -> list[tuple[str, str]]:
     """Return what every column is for."""
-    roles = [("arm", question.arm), ("reward", question.reward)]
+    roles = [("arm", question.arm)]
+    roles += (
+        [("reward", question.reward)] if question.summary is None else [*question.summary.columns.items()]
+    )
     for role in ("time", "plan", "unit", "segment"):
         name = getattr(question, role)
         roles += [] if name is None else [(role, name)]
@@ -72,6 +78,35 @@ def _check_settings(question: Question) -> None:
             raise ParameterError(f"bounds={bounds!r} of {name!r} must be a smaller and a larger number")
 
 
+def _check_summary(question: Question) -> None:
+    """Refuse what a summary cannot tell."""
+    summary = question.summary
+    if summary is None:
+        if question.split == OBSERVED:
+            raise ParameterError(
+                f"split={OBSERVED!r} is for aggregated data; for a log of rows, state the probabilities"
+            )
+        return
+    if (summary.variance is None) == (summary.std is None):
+        raise ParameterError(
+            "a summary needs n, mean, and one of variance and std: the columns with the count, the mean and"
+            " the spread of the values of each arm and period"
+        )
+    for name in OF_ROWS:
+        if getattr(question, name):
+            raise ParameterError(
+                f"{name}={getattr(question, name)!r} needs single rows; a summary has counts, means and"
+                " variances of one metric alone"
+            )
+    if any(one.metric != question.reward for one in question.guardrails):
+        raise ParameterError("a summary has one metric; analyse the summary of each guardrail by itself")
+    if question.split == OBSERVED and question.bounds is not None and not question.asymptotic:
+        raise ParameterError(
+            f"bounds={question.bounds!r}: exact intervals need the probabilities that arms were drawn with;"
+            " declare them (split=), or say asymptotic=True"
+        )
+
+
 def _check_stated(question: Question) -> None:
     """Refuse a question that states no probabilities, or states them twice."""
     ways = {
@@ -87,7 +122,7 @@ def _check_stated(question: Question) -> None:
     if (question.plan is None) != (question.plans is None):
         lacking = "plans (a file or a mapping)" if question.plans is None else "plan (a column)"
         raise ParameterError(f"plan and plans belong together; {lacking} is not given")
-    if isinstance(question.split, str) and question.split != "equal":
+    if isinstance(question.split, str) and question.split not in ("equal", OBSERVED):
         raise ParameterError(f"split={question.split!r} must be 'equal' or {{arm: probability}}")
 
 

@@ -25,6 +25,7 @@ WIDTHS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": WEEK}
 MONDAY = -3 * DAY  # 1970 began on a Thursday
 UNITS = 5000  # buckets of numbers that are one unit long; later ones double whenever time has doubled
 FIRST = 20  # rows whose times give the unit of times that are no whole numbers
+ON_A_BOUNDARY = 1e-9  # of a bucket: what rounding may take from a time that begins one
 LEVELS = 50  # doublings at most: 10¹⁸ units
 
 
@@ -63,6 +64,15 @@ class Clock:
         ]
         last = 2.0**LEVELS
         return ibis().cases(*cases, else_=(unit / last).floor() * last).cast("int64")
+
+    def numbers(self, seconds: Array) -> Whole:
+        """Return the bucket number of times (n,), as :meth:`bucket` has it in an engine."""
+        # Times such as 0.1 + 0.2 must not fall short of the boundary that they stand for.
+        unit = np.floor((seconds - self.origin) / self.width + ON_A_BOUNDARY)
+        if self.doubles:
+            level = np.maximum(np.floor(np.log2(np.maximum(unit, 1.0) / UNITS)) + 1.0, 0.0)
+            unit = np.floor(unit / 2.0**level) * 2.0**level
+        return np.asarray(unit, dtype=np.int64)
 
     def begins(self, buckets: Whole) -> Array:
         """Return when buckets (B,) begin."""
@@ -128,6 +138,32 @@ def clock_of(opened: Opened, question: Question) -> Clock:
     if is_clock:
         return Clock(question.time, True, HOUR)
     return _numbers(opened, question.time, when)
+
+
+def clock_of_periods(question: Question, seconds: Array, *, is_clock: bool) -> Clock:
+    """Return how the periods of a summary are cut into buckets; by default each is one.
+
+    Parameters
+    ----------
+    question : Question
+    seconds : (n,) array
+        When periods are, in any order.
+    is_clock : bool
+        Whether these are seconds since 1970.
+    """
+    if question.time is None:
+        return Clock(None)
+    if question.bucket is not None:
+        width = _given_width(question.bucket, is_clock=is_clock)
+        return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
+    if is_clock:
+        return Clock(question.time, True, DAY if np.all(seconds % DAY == 0) else HOUR)
+    times = np.unique(seconds)
+    if np.all(times == np.floor(times)):
+        return Clock(question.time, False, 1.0, float(times[0]), doubles=True)
+    # The first two periods fix the width: no boundary moves when others follow.
+    width = float(times[1] - times[0]) if len(times) > 1 else 1.0
+    return Clock(question.time, False, width, float(times[0]), doubles=True)
 
 
 def last_time(opened: Opened, question: Question) -> float | None:

@@ -110,28 +110,69 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     offset = find_offsets(opened, question)
     guessed = guess_slopes(opened, question)
     groups, rows = _ask_groups(opened, question, clock, (offset, guessed))
-    found = read_moments(groups, rows, question)
+    found = read_moments(groups, question, is_masked=rows.is_masked)
     _check_groups(opened, question, groups)
     origin = read_draws(opened, question, groups, found.rows)
     # Asked first as if nothing were missing, which is the usual case; masks only if they are needed.
     if not found.is_whole:
         refuse_missing(opened, question)
         groups, rows = _ask_groups(opened, question, clock, (offset, guessed), is_masked=True)
-        found = read_moments(groups, rows, question)
+        found = read_moments(groups, question, is_masked=rows.is_masked)
         origin = read_draws(opened, question, groups, found.rows)
-    _check_size(question, found)
-    cells = replace(_arrange_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
-    note = repeating_unit(opened, question, groups, found.rows)
-    units = _unit_counts(question, groups, found)
     # Whose window is over is told by the end of the whole log, not of the rows that count.
     end = last_time(opened, question) if question.unit is not None and question.window is not None else None
+    note = repeating_unit(opened, question, groups, found.rows)
     is_boolean = np.array(
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
     )
-    notes = opened.notes + origin.notes + ((note,) if note else ())
+    gathered = _assemble(question, clock, groups, found, origin, offset, guessed)
+    notes = opened.notes + gathered.notes + ((note,) if note else ())
+    return replace(gathered, notes=notes, end=end, is_boolean=is_boolean)
+
+
+def gather_groups(
+    opened: Opened, question: Question, clock: Clock, groups: Any, *, offset: Array
+) -> Gathered:
+    """Return what groups say that no GROUP BY of ours was run for: those of a summary.
+
+    Parameters
+    ----------
+    opened : Opened
+        For messages.
+    question : Question
+    clock : Clock
+    groups : pyarrow.Table
+        Under the names of :func:`list_aggregates`, without masks.
+    offset : (q,) array
+        What was taken from each column.
+    """
+    found = read_moments(groups, question, is_masked=False)
+    origin = read_draws(opened, question, groups, found.rows)
+    gathered = _assemble(question, clock, groups, found, origin, offset, None)
+    return replace(gathered, notes=opened.notes + gathered.notes)
+
+
+def _assemble(
+    question: Question,
+    clock: Clock,
+    groups: Any,
+    found: Moments,
+    origin: Drawn,
+    offset: Array,
+    guessed: Array | None,
+) -> Gathered:
+    _check_size(question, found)
+    cells = replace(_arrange_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
+    units = _unit_counts(question, groups, found)
     numbers = np.round((cells.times - clock.origin) / (clock.width or 1.0)).astype(np.int64)
-    longest = clock.longest(numbers)
-    return Gathered(cells, units, notes, _are_binary(cells), end, is_boolean, clock.rule, longest)
+    return Gathered(
+        cells,
+        units,
+        origin.notes,
+        _are_binary(cells),
+        bucket_rule=clock.rule,
+        longest=clock.longest(numbers),
+    )
 
 
 def _ask_groups(
@@ -292,6 +333,11 @@ def _offset(values: Array) -> float:
     with np.errstate(over="ignore"):
         middle = float(np.median(values))
         spread = float(values.std())
+    return round_offset(middle, spread)
+
+
+def round_offset(middle: float, spread: float) -> float:
+    """Return what to take from values around `middle` so that squares keep their digits; usually 0."""
     if abs(middle) <= FAR * spread:
         return 0.0
     if spread == 0:
@@ -379,7 +425,7 @@ def list_aggregates(
     return out | {name: table[name].sum() for name in rows.extra}
 
 
-def read_moments(groups: Any, rows: Rows, question: Question) -> Moments:
+def read_moments(groups: Any, question: Question, *, is_masked: bool) -> Moments:
     """Return the result of the GROUP BY (a pyarrow table of G rows) as arrays."""
     q = len(question.columns)
 
@@ -406,9 +452,9 @@ def read_moments(groups: Any, rows: Rows, question: Question) -> Moments:
     return Moments(
         counts,
         whole("n"),
-        counts if rows.is_masked else whole("there"),
+        counts if is_masked else whole("there"),
         each("raw", 0.0),
-        each("m", 0).astype(np.int64) if rows.is_masked else np.zeros((len(groups), q), dtype=np.int64),
+        each("m", 0).astype(np.int64) if is_masked else np.zeros((len(groups), q), dtype=np.int64),
         np.where(empty, 0.0, each("s", 0.0)),
         products,
         np.where(empty, 0.0, each("low", 0.0)),

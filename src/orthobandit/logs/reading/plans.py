@@ -12,7 +12,7 @@ from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, LabelError, ProbabilityError
-from orthobandit.logs.question import Question
+from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.engine import Coded, Opened, encode_keys, first_row, how_many, text_of
 from orthobandit.logs.reading.rows import key_of
 
@@ -48,7 +48,8 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
     arms, notes = arms_of(question, keys, laws)
     arm = arm_numbers(opened, question, arms, keys, counts)
     if question.split is not None:
-        plans = _split(question.split, arms)[np.newaxis]
+        by_arm = np.bincount(arm, counts, minlength=len(arms)).astype(np.float64)
+        plans = _split(question.split, arms, by_arm)[np.newaxis]
         plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
         plans, plan = _named_plans(question, arms, encode_keys(groups["plan"]), laws, counts)
@@ -72,7 +73,10 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
     return Drawn(arms, plans / whole, arm, plan, notes)
 
 
-def _split(split: Mapping[str, float] | str, arms: ArmSet) -> Array:
+def _split(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Array:
+    """Return the one distribution (K,) of all rows, of which each arm has so many (K,)."""
+    if split == OBSERVED:
+        return np.asarray(rows / rows.sum())
     if isinstance(split, str):
         return np.full(len(arms), 1.0 / len(arms))
     return _law("split", split, arms)

@@ -1,0 +1,450 @@
+"""Aggregated data: a table of count, mean and variance per arm and period becomes cells without its rows.
+
+A cell needs the count, Σv and Σv² of its rows, and these follow from count, mean and variance:
+Σv = n·mean and Σ(v − c)² = (n − 1)·variance + n·(mean − c)². So the GROUP BY is skipped, and all that comes
+after it is as for rows. Only the smallest and the largest value of a cell cannot be told; see :func:`_ends`.
+
+Cumulative figures ("up to day 7") are differenced first. With A what came before, B the period and T both,
+Σ(v − mean)² adds up as T = A + B + (mean_B − mean_A)²·n_A·n_B/n_T (Chan, Golub & LeVeque 1983), solved for B.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.errors import InputError, ParameterError
+from orthobandit.estimate.follow.cells import time_words
+from orthobandit.logs.question import Question, Summary
+from orthobandit.logs.reading.arguments import check_question
+from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
+from orthobandit.logs.reading.engine import Opened, encode_keys, ibis
+from orthobandit.logs.reading.group_by import Gathered, gather_groups, round_offset
+from orthobandit.logs.reading.rows import key_of, to_float
+
+MOST_ROWS = 5_000_000  # of a summary, which is held in memory
+FEWEST_TO_TELL = 3  # periods of a series, from which on counts that only grow look cumulative
+NAMED = 3  # snapshots that a note names, of those that cannot be differenced
+ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
+# Σv² and Σv of zeros and ones are equal, but for the digits that means and variances were printed with.
+TWO_VALUED_ROUNDING = 1e-4
+FIGURES = ("seconds", "n", "mean", "variance", "std", "smallest", "largest")
+# Columns of a GROUP BY, and how those of several rows are joined.
+AGGREGATES = {
+    "n": ("n", "sum"),
+    "there": ("there", "sum"),
+    "s0": ("s0", "sum"),
+    "q0_0": ("q0_0", "sum"),
+    "low0": ("low0", "min"),
+    "high0": ("high0", "max"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Periods:
+    """Rows of a summary, one an arm and period.
+
+    Attributes
+    ----------
+    place : (G,) array of int
+        The row of the table that each is taken from: its keys are those of that row.
+    seconds : (G,) array
+        Time of the period; 0 without time.
+    counts, means, scatter : (G,) arrays
+        n, mean and Σ(v − mean)².
+    low, high : (G,) arrays or None
+        Smallest and largest value, if they are known.
+    """
+
+    place: Whole
+    seconds: Array
+    counts: Array
+    means: Array
+    scatter: Array
+    low: Array | None
+    high: Array | None
+
+    def only(self, kept: Mask | Whole) -> "Periods":
+        """Return some of the rows."""
+        return Periods(
+            self.place[kept],
+            self.seconds[kept],
+            self.counts[kept],
+            self.means[kept],
+            self.scatter[kept],
+            None if self.low is None else self.low[kept],
+            None if self.high is None else self.high[kept],
+        )
+
+
+def cells_of_summary(opened: Opened, question: Question) -> Gathered:
+    """Return the cells of aggregated data.
+
+    Parameters
+    ----------
+    opened : Opened
+        A table with one row an arm and period (and plan and segment).
+    question : Question
+        With a :class:`~orthobandit.logs.question.Summary`.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from orthobandit.logs.reading.source import open_source
+    >>> columns = {"arm": ["a", "b"], "n": [4, 2], "mean": [0.5, 1.0], "variance": [1 / 3, 0.0]}
+    >>> with open_source(pyarrow.table(columns)) as opened:
+    ...     asked = Question("arm", "mean", split="equal", summary=Summary("n", "mean", "variance"))
+    ...     found = cells_of_summary(opened, asked)
+    >>> found.cells.sums[:, 0].tolist(), found.is_binary.tolist()
+    ([2.0, 2.0], [True])
+    """
+    check_question(opened, question)
+    summary = question.summary
+    if summary is None:
+        raise AssertionError("the question is about a summary")
+    when, is_clock = (None, False) if question.time is None else when_of(opened, question.time)
+    table = _fetch(opened, question, summary, when, is_clock=is_clock)
+    periods = _read_periods(opened, question, summary, table)
+    notes: tuple[str, ...] = ()
+    if _is_cumulative(question, summary, table, periods):
+        periods, notes = _difference(opened, question, table, periods, is_clock=is_clock)
+    is_two_valued = _is_two_valued(periods)
+    offset = 0.0 if is_two_valued else _offset_of(periods)
+    clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
+    groups = _groups(question, table, periods, clock, offset, is_two_valued=is_two_valued)
+    if not (is_two_valued or summary.has_ends or question.reward in question.ranges):
+        notes += (
+            "a summary does not show single values, so intervals take it that none is far beyond what the"
+            " variances suggest; if a few huge values carry the metric, name the columns of the smallest and"
+            " the largest value (smallest=, largest=) or declare bounds",
+        )
+    found = gather_groups(opened, question, clock, groups, offset=np.array([offset]))
+    return replace(found, notes=found.notes + notes)
+
+
+def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, is_clock: bool) -> Any:
+    """Return keys, times and figures of a summary as a pyarrow table, in the order of its rows."""
+    source = opened.table
+    parts: dict[str, Any] = {}
+    for key in ("arm", "segment", "plan"):
+        name = getattr(question, key)
+        if name is not None:
+            parts[key] = key_of(source[name], opened.schema[name])
+    for place, name in enumerate(question.probabilities):
+        parts[f"p{place}"] = source[name].cast("float64")
+    if when is not None:
+        parts["seconds"] = seconds_of(when, is_clock=is_clock)
+    for role, name in summary.columns.items():
+        value = to_float(source[name], opened.schema[name])
+        parts[role] = ibis().ifelse(is_there(value), value, None)
+    table = opened.fetch(source.select(**parts).limit(MOST_ROWS + 1))
+    if len(table) > MOST_ROWS:
+        raise InputError(
+            f"{opened.name} has more than {MOST_ROWS:,} rows: is it a log of single rows? Then name the"
+            " column of rewards (reward=), and neither n nor mean"
+        )
+    return table
+
+
+def _read_periods(opened: Opened, question: Question, summary: Summary, table: Any) -> Periods:
+    """Check the figures; rows whose count is 0 are left out."""
+
+    def column(role: str) -> Array:
+        # NULL becomes NaN, which every check below refuses.
+        return np.asarray(table[role].to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def refuse(role: str, bad: Mask, words: str) -> None:
+        if np.any(bad):
+            row = int(np.argmax(bad))
+            value = column(role)[row]
+            held = "is missing" if np.isnan(value) else f"is {value:g}"
+            where = f" in row {row + 1}" if opened.is_ordered else ""
+            raise InputError(
+                f"{role}={summary.columns[role]!r} {held}{where} ({int(bad.sum()):,} such rows); {words}"
+            )
+
+    counts = column("n")
+    refuse("n", ~(counts >= 0) | (counts != np.floor(counts)), "a count is a whole number of at least 0")
+    seconds = column("seconds") if question.time is not None else np.zeros(len(table))
+    some = counts > 0
+    timeless = int((some & np.isnan(seconds)).sum())
+    if timeless:
+        raise InputError(
+            f"time={question.time!r} is missing or cannot be read in {timeless:,} rows; every period needs"
+            " its time"
+        )
+    means = column("mean")
+    refuse("mean", some & ~np.isfinite(means), "a period with rows has a mean")
+    spread = "variance" if summary.variance is not None else "std"
+    values = column(spread)
+    # Engines have no sample variance of a single row.
+    values = np.where((counts == 1) & np.isnan(values), 0.0, values)
+    refuse(spread, some & ~(values >= 0), f"a {spread} is at least 0")
+    variances = values if spread == "variance" else values**2
+    low = column("smallest") if summary.smallest is not None else None
+    high = column("largest") if summary.largest is not None else None
+    slack = ROUNDING * (1.0 + np.abs(means))
+    if low is not None:
+        refuse("smallest", some & ~(low <= means + slack), "it cannot be above the mean")
+    if high is not None:
+        refuse("largest", some & ~(high >= means - slack), "it cannot be below the mean")
+    if not np.any(some):
+        raise InputError(f"n={summary.n!r} is 0 in all rows; there is nothing to analyse")
+    scatter = (counts - 1.0) * variances
+    return Periods(np.arange(len(table)), seconds, counts, means, scatter, low, high).only(some)
+
+
+def _is_cumulative(question: Question, summary: Summary, table: Any, periods: Periods) -> bool:
+    """Tell whether figures are cumulative: as was said; raise if it was not, and they look so."""
+    if summary.cumulative is not None:
+        if summary.cumulative and question.time is None:
+            raise ParameterError(
+                "cumulative=True needs the time up to which rows were counted; name it: time="
+            )
+        return summary.cumulative
+    if question.time is None or not _look_cumulative(_series_of(table, periods), periods):
+        return False
+    raise InputError(
+        f"the counts in n={summary.n!r} never fall with time, for any arm, and means and variances fit"
+        " cumulative figures: say cumulative=True (--cumulative) if each row counts everything up to its"
+        " time, or cumulative=False (--per-period) if each row counts its own period alone"
+    )
+
+
+def _series_of(table: Any, periods: Periods) -> Whole:
+    """Return the number of the series, an arm of a segment, that each row is of."""
+    codes = encode_keys(table["arm"]).codes[periods.place]
+    if "segment" not in table.column_names:
+        return codes
+    segments = encode_keys(table["segment"]).codes[periods.place]
+    return np.asarray(np.unique(np.stack([segments, codes], axis=1), axis=0, return_inverse=True)[1].ravel())
+
+
+def _look_cumulative(series: Whole, periods: Periods) -> bool:
+    """Tell whether all series could be cumulative: counts never fall, and no variance would be below 0.
+
+    Counts of single periods grow as well while an experiment ramps up; but of two periods of about the same
+    size the difference is a small number of rows with a large scatter, which soon comes out negative.
+    """
+    for one in np.unique(series):
+        own = periods.only(series == one)
+        own = own.only(np.argsort(own.seconds, kind="stable"))
+        if len(own.counts) < FEWEST_TO_TELL or np.any(np.diff(own.seconds) <= 0):
+            return False
+        places = np.arange(len(own.counts))
+        rows, _, scatter = _less(own.only(places[:-1]), own.only(places[1:]))
+        if np.any(rows < 0) or np.any(scatter < -ROUNDING * own.scatter[1:]):
+            return False
+        # Figures that stand still for most of the time are those of equal periods.
+        if 2 * np.sum(rows > 0) < len(rows):
+            return False
+    return True
+
+
+def _less(before: Periods, after: Periods) -> tuple[Array, Array, Array]:
+    """Return count, mean and scatter of what came between two cumulative figures; scatter is not clipped."""
+    rows = after.counts - before.counts
+    some = np.where(rows > 0, rows, 1.0)
+    # Means are differenced around the later one, so that their digits are kept.
+    means = after.means + (after.means - before.means) * before.counts / some
+    between = (means - before.means) ** 2 * before.counts * rows / np.maximum(after.counts, 1.0)
+    return rows, means, after.scatter - before.scatter - np.where(rows > 0, between, 0.0)
+
+
+def _difference(
+    opened: Opened, question: Question, table: Any, periods: Periods, *, is_clock: bool
+) -> tuple[Periods, tuple[str, ...]]:
+    """Return the periods between cumulative figures, and notes on those that cannot be told apart.
+
+    Figures of one time are used for all arms of a segment or for none: a period must hold the same time of
+    every arm. What cannot be used is joined to the period after it.
+    """
+    arms = encode_keys(table["arm"])
+    segment = np.zeros(len(table), dtype=np.int64)
+    if "segment" in table.column_names:
+        segment = encode_keys(table["segment"]).codes
+    found: list[Periods] = []
+    problems: list[str] = []
+    snapshots = 0
+    for code in np.unique(segment[periods.place]):
+        part = periods.only(segment[periods.place] == code)
+        arm = arms.codes[part.place]
+        rows_of = {
+            arms.texts[one]: _in_time(opened, question, arms.texts[one], part.only(arm == one))
+            for one in np.unique(arm)
+        }
+        last = {label: _before(rows) for label, rows in rows_of.items()}
+        times = np.unique(part.seconds)
+        snapshots += len(times)
+        for time in times:
+            # An arm that has not begun, or is no longer reported, has nothing to add.
+            now = {
+                label: rows.only(rows.seconds == time)
+                for label, rows in rows_of.items()
+                if rows.seconds[0] <= time <= rows.seconds[-1]
+            }
+            words = [_why_not(label, last[label], here) for label, here in now.items()]
+            problem = next((one for one in words if one), "")
+            if problem:
+                problems.append(f"{time_words(float(time), is_clock=is_clock)} ({problem})")
+                continue
+            for label, here in now.items():
+                rows, means, scatter = _less(last[label], here)
+                fresh = replace(here, counts=rows, means=means, scatter=np.maximum(scatter, 0.0))
+                found.append(fresh.only(rows > 0))
+                last[label] = here
+    if len(problems) * 2 > snapshots:
+        raise InputError(
+            f"{len(problems):,} of {snapshots:,} cumulative figures cannot be differenced, the first at"
+            f" {problems[0]}; are they cumulative? If each row counts its own period, say cumulative=False"
+            " (--per-period)"
+        )
+    if problems and question.split is None:
+        raise InputError(
+            f"the cumulative figures at {problems[0]} cannot be differenced, and joining them to the period"
+            " after could mix rows that were drawn with different probabilities; mend these rows"
+        )
+    return _concatenate(found), _account(problems, snapshots)
+
+
+def _account(problems: list[str], snapshots: int) -> tuple[str, ...]:
+    """Say how many cumulative figures were differenced, and which could not be."""
+    periods = snapshots - len(problems)
+    said = f"cumulative figures of {snapshots:,} times were differenced into {periods:,} periods"
+    if not problems:
+        return (said,)
+    shown = "; ".join(problems[:NAMED]) + ("; …" if len(problems) > NAMED else "")
+    return (f"{said}; {len(problems):,} cannot be differenced and are joined to the period after: {shown}",)
+
+
+def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> Periods:
+    """Return the rows of one arm in the order of time; raise if there are two of one time."""
+    rows = rows.only(np.argsort(rows.seconds, kind="stable"))
+    twice = np.flatnonzero(np.diff(rows.seconds) == 0)
+    if len(twice):
+        first, second = sorted(rows.place[twice[0] : twice[0] + 2] + 1)
+        where = f" (rows {first} and {second})" if opened.is_ordered else ""
+        raise InputError(
+            f"arm {label!r} has two rows of the same time{where}; cumulative figures need one row an arm and"
+            f" time{'' if question.segment else ': name what tells them apart with segment='}"
+        )
+    return rows
+
+
+def _before(rows: Periods) -> Periods:
+    """Return the figures of an arm before its first row."""
+    first = rows.only(np.zeros(1, dtype=np.int64))
+    return replace(first, counts=np.zeros(1), scatter=np.zeros(1))
+
+
+def _why_not(label: str, before: Periods, here: Periods) -> str:
+    """Say why the figures of an arm cannot be differenced; nothing if they can."""
+    if not len(here.counts):
+        return f"a gap: no row of {label!r}"
+    rows, _, scatter = _less(before, here)
+    if rows[0] < 0:
+        return f"the count of {label!r} falls from {before.counts[0]:,.0f} to {here.counts[0]:,.0f}"
+    if rows[0] == 0:
+        has_moved = abs(here.means[0] - before.means[0]) > ROUNDING * (1.0 + abs(here.means[0]))
+        return f"the mean of {label!r} changes without new rows" if has_moved else ""
+    if scatter[0] < -ROUNDING * here.scatter[0]:
+        return f"the variance of {label!r} would be negative"
+    return ""
+
+
+def _concatenate(parts: list[Periods]) -> Periods:
+    def joined(name: str) -> Any:
+        values = [getattr(one, name) for one in parts]
+        return None if values[0] is None else np.concatenate(values)
+
+    names = ("place", "seconds", "counts", "means", "scatter", "low", "high")
+    return Periods(*(joined(name) for name in names))
+
+
+def _is_two_valued(periods: Periods) -> bool:
+    """Tell whether all values are 0 or 1, as far as figures with some digits can: then Σv² = Σv."""
+    sums = periods.counts * periods.means
+    squares = periods.scatter + periods.means * sums
+    is_within = np.all((periods.means >= 0) & (periods.means <= 1))
+    return bool(is_within and np.all(np.abs(squares - sums) <= TWO_VALUED_ROUNDING * sums))
+
+
+def _offset_of(periods: Periods) -> float:
+    rows = periods.counts.sum()
+    middle = float(periods.counts @ periods.means / rows)
+    between = periods.counts @ (periods.means - middle) ** 2
+    return round_offset(middle, float(np.sqrt((periods.scatter.sum() + between) / rows)))
+
+
+def _groups(
+    question: Question,
+    table: Any,
+    periods: Periods,
+    clock: Clock,
+    offset: float,
+    *,
+    is_two_valued: bool,
+) -> Any:
+    """Return the table that the GROUP BY of the rows would have returned."""
+    package = pyarrow()[0]
+    n = periods.counts
+    means = periods.means - offset
+    low, high = _ends(question, periods, is_two_valued=is_two_valued)
+    columns: dict[str, Any] = {
+        name: table[name].take(periods.place) for name in table.column_names if name not in FIGURES
+    }
+    if clock.column is not None:
+        columns["bucket"] = clock.numbers(periods.seconds)
+    columns |= {
+        "n": n.astype(np.int64),
+        "there": n.astype(np.int64),
+        "s0": n * means,
+        "q0_0": n * means if is_two_valued else periods.scatter + n * means**2,
+        "low0": low - offset,
+        "high0": high - offset,
+    }
+    groups = package.table(columns)
+    keys = [name for name in groups.column_names if name not in AGGREGATES]
+    # Several rows of a bucket, of hours in a day or of countries, are one cell.
+    return groups.group_by(keys).aggregate(list(AGGREGATES.values())).rename_columns([*keys, *AGGREGATES])
+
+
+def _ends(question: Question, periods: Periods, *, is_two_valued: bool) -> tuple[Array, Array]:
+    """Return the smallest and the largest value of each row, as far as anything tells.
+
+    Zeros and ones are known from the mean. Then come columns of the summary, then the declared range. Without
+    any of these they are where those of a normal variable would be, √(2·log n) standard deviations away: the
+    asymptotic mode cannot see rare, huge values in a summary.
+    """
+    means = periods.means
+    if is_two_valued:
+        return (means >= 1.0).astype(np.float64), (means > 0.0).astype(np.float64)
+    n = periods.counts
+    away = np.sqrt(periods.scatter / n * 2.0 * np.log(np.maximum(n, 1.0)))
+    declared = question.ranges.get(question.reward)
+    low = means - away
+    high = means + away
+    if declared is not None:
+        _check_spread(question, periods, declared)
+        # A cell without scatter has one value. A mean outside of the range is refused with that range.
+        is_single = periods.scatter <= 0
+        low = np.where(is_single, means, np.minimum(declared[0], means))
+        high = np.where(is_single, means, np.maximum(declared[1], means))
+    return low if periods.low is None else periods.low, high if periods.high is None else periods.high
+
+
+def _check_spread(question: Question, periods: Periods, declared: tuple[float, float]) -> None:
+    """Refuse a variance that no values within the declared range have (Bhatia & Davis 2000)."""
+    low, high = declared
+    most = periods.counts * (high - periods.means) * (periods.means - low)
+    bad = (periods.scatter > most * (1.0 + TWO_VALUED_ROUNDING) + ROUNDING) & (most >= 0)
+    if np.any(bad):
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"bounds={declared!r} do not hold {question.reward!r}: in row {periods.place[row] + 1} a mean of"
+            f" {periods.means[row]:g} with {periods.counts[row]:,.0f} values in that range cannot have a"
+            f" variance of {periods.scatter[row] / max(periods.counts[row] - 1.0, 1.0):g}; declare a range"
+            " that holds all values"
+        )

@@ -1,0 +1,261 @@
+"""Aggregated data say what the rows say from which they were made, bucket by bucket."""
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+import pytest
+
+from orthobandit import Guardrail, analyse
+from orthobandit.errors import InputError, ParameterError
+
+SPLIT = {"old": 0.5, "mid": 0.3, "new": 0.2}
+LABELS = np.array(list(SPLIT))
+FIGURES = {"n": "n", "mean": "mean", "variance": "variance"}
+ENDS = {"smallest": "smallest", "largest": "largest"}
+
+
+def log(kind="normal", rows=6000, days=20, seed=1, segments=False):
+    """Return rows of an experiment whose level moves."""
+    rng = np.random.default_rng(seed)
+    day = np.sort(rng.integers(0, days, rows))
+    arm = rng.choice(3, rows, p=list(SPLIT.values()))
+    level = np.sin(day / 3.0)
+    if kind == "binary":
+        values = (rng.random(rows) < 0.3 + 0.1 * level + 0.05 * arm).astype(float)
+    elif kind == "skewed":
+        values = rng.exponential(2.0 + level + 0.2 * arm)
+    else:
+        values = 1000.0 + level + 0.3 * arm + rng.normal(size=rows)
+    columns = {"day": day, "arm": LABELS[arm], "value": values}
+    if segments:
+        columns["place"] = rng.choice(["home", "away"], rows)
+    return pyarrow.table(columns)
+
+
+def summarise(rows, keys=("day", "arm")):
+    """Return count, mean, sample variance, smallest and largest value by key."""
+    spread = pyarrow.compute.VarianceOptions(ddof=1)
+    wanted = [
+        ("value", "count"),
+        ("value", "mean"),
+        ("value", "variance", spread),
+        ("value", "min"),
+        ("value", "max"),
+    ]
+    found = rows.group_by(list(keys)).aggregate(wanted)
+    return found.rename_columns([*keys, "n", "mean", "variance", "smallest", "largest"])
+
+
+def accumulate(rows, days=20):
+    """Return the summary of everything up to each day."""
+    parts = []
+    for day in range(days):
+        until = rows.filter(pyarrow.compute.less_equal(rows["day"], day))
+        part = summarise(until, ("arm",))
+        parts.append(part.append_column("day", [np.full(len(part), day)]))
+    return pyarrow.concat_tables(parts)
+
+
+def check_same(found, expected, *, ends=True, rtol=1e-9):
+    """Check that two analyses say the same at the end and after every bucket."""
+    one, other = found.metrics[0], expected.metrics[0]
+    assert found.rows == expected.rows
+    assert found.labels == expected.labels
+    for a, b in zip(one.effects, other.effects, strict=True):
+        fields = ("estimate", "interval", "lift") + (("fixed",) if ends else ())
+        for name in fields:
+            left, right = (np.array(getattr(each, name), dtype=float) for each in (a, b))
+            np.testing.assert_allclose(left, right, rtol=1e-6, atol=rtol)
+        assert a.verdict == b.verdict
+    assert len(one.history) == len(other.history) > 5
+    for a, b in zip(one.history, other.history, strict=True):
+        assert (a.time, a.rows) == (b.time, b.rows)
+        for name in ("level", "forecast", "estimates", "lows", "highs", "shares"):
+            left, right = (np.array(getattr(each, name), dtype=float) for each in (a, b))
+            np.testing.assert_allclose(left, right, rtol=1e-6, atol=rtol)
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+def test_a_summary_with_ends_says_what_its_rows_say(kind):
+    rows = log(kind)
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, "reference": "old"}
+    found = analyse(summarise(rows), **asked, **FIGURES, **ENDS)
+    expected = analyse(rows, **asked, reward="value")
+    check_same(found, expected)
+    ratio, own = (
+        next(one for one in each.diagnostics if one.name == "sample ratio") for each in (found, expected)
+    )
+    assert ratio.p_value == pytest.approx(own.p_value)
+
+
+def test_light_tails_need_no_ends():
+    rows = log()
+    asked = {"arm": "arm", "time": "day", "split": SPLIT}
+    found = analyse(summarise(rows), **asked, **FIGURES)
+    check_same(found, analyse(rows, **asked, reward="value"), ends=False)
+    assert any("does not show single values" in note for note in found.notes)
+
+
+def test_zeros_and_ones_are_exact_once_they_are_declared():
+    rows = log("binary")
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, "bounds": (0, 1)}
+    found = analyse(summarise(rows), **asked, **FIGURES)
+    check_same(found, analyse(rows, **asked, reward="value"))
+    assert found.metrics[0].mode.startswith("exact for values from 0 to 1")
+    # Undeclared, they are as zeros and ones of a log that nobody declared.
+    asked = {"arm": "arm", "time": "day", "split": SPLIT}
+    undeclared = analyse(summarise(rows), **asked, **FIGURES)
+    check_same(undeclared, analyse(rows, **asked, reward="value"))
+    assert any("held only 0 and 1 so far" in note for note in undeclared.notes)
+
+
+def test_declared_bounds_stand_for_ends_that_nobody_knows():
+    rows = log("skewed")
+    bounds = (0.0, 60.0)
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, "bounds": bounds}
+    found = analyse(summarise(rows), **asked, **FIGURES).metrics[0]
+    known = analyse(rows, **asked, reward="value").metrics[0]
+    for one, other in zip(found.effects[1:], known.effects[1:], strict=True):
+        assert one.estimate == pytest.approx(other.estimate)
+        # Wider, for values may have been anywhere in the range; but not by much.
+        assert one.interval[0] <= other.interval[0] + 1e-12
+        assert other.interval[1] <= one.interval[1] + 1e-12
+        assert np.ptp(one.interval) < 1.5 * np.ptp(other.interval)
+
+
+def test_segments_and_standard_deviations():
+    rows = log(segments=True)
+    table = summarise(rows, ("day", "arm", "place"))
+    table = table.append_column("std", pyarrow.compute.sqrt(table["variance"])).drop(["variance"])
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, "segment": "place"}
+    found = analyse(table, **asked, n="n", mean="mean", std="std", **ENDS)
+    expected = analyse(rows, **asked, reward="value")
+    check_same(found, expected)
+    assert [one.segment for one in found.segments] == ["away", "home"]
+    for one, other in zip(found.segments, expected.segments, strict=True):
+        assert one.effects[1].interval == pytest.approx(other.effects[1].interval)
+
+
+def test_cumulative_figures_are_differenced():
+    rows = log()
+    asked = {"arm": "arm", "time": "day", "split": SPLIT}
+    found = analyse(accumulate(rows), **asked, **FIGURES, cumulative=True)
+    check_same(found, analyse(rows, **asked, reward="value"), ends=False, rtol=1e-6)
+    assert "cumulative figures of 20 times were differenced into 20 periods" in found.notes
+
+
+def test_figures_that_look_cumulative_must_be_declared():
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, **FIGURES}
+    with pytest.raises(InputError, match=r"never fall with time.*say cumulative=True \(--cumulative\)"):
+        analyse(accumulate(log()), **asked)
+    # Who insists that they are of single periods is believed.
+    assert analyse(accumulate(log()), **asked, cumulative=False).rows > 6000
+    # Counts of single periods that grow do not look cumulative: differences have no variance.
+    rng = np.random.default_rng(0)
+    growing = {
+        "day": np.tile(np.arange(8), 3),
+        "arm": np.repeat(LABELS, 8),
+        "n": np.tile(1000 + 10 * np.arange(8), 3),
+        "mean": rng.normal(5.0, 0.1, 24),
+        "variance": np.full(24, 4.0),
+    }
+    assert analyse(pyarrow.table(growing), **asked).buckets == 8
+
+
+def test_snapshots_that_cannot_be_differenced_are_joined_and_named():
+    table = accumulate(log()).sort_by([("day", "ascending"), ("arm", "ascending")]).to_pandas()
+    is_new = table["arm"] == "new"
+    table.loc[is_new & (table["day"] == 4), "n"] -= 100
+    table.loc[is_new & (table["day"] == 9), "variance"] /= 9.0
+    table = table[~(is_new & (table["day"] == 12))]
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, **FIGURES}
+    found = analyse(table, **asked, cumulative=True)
+    note = next(one for one in found.notes if "differenced into 17 periods" in one)
+    assert (
+        "3 cannot be differenced and are joined to the period after: 4 (the count of 'new' falls from" in note
+    )
+    assert "9 (the variance of 'new' would be negative); 12 (a gap: no row of 'new')" in note
+    assert found.rows == 6000
+    with pytest.raises(InputError, match=r"cannot be differenced.*say cumulative=False"):
+        analyse(summarise(log()), **asked, cumulative=True)
+
+
+def test_without_a_split_the_ratio_cannot_be_checked():
+    rows = log()
+    found = analyse(summarise(rows), arm="arm", time="day", **FIGURES)
+    ratio = next(one for one in found.diagnostics if one.name == "sample ratio")
+    assert (ratio.status, ratio.p_value) == ("note", None)
+    assert "nobody declared the split" in ratio.words
+    stated = analyse(summarise(rows), arm="arm", time="day", split=SPLIT, reference="mid", **FIGURES)
+    by_arm = {effect.arm: effect.estimate for effect in stated.metrics[0].effects}
+    for effect in found.metrics[0].effects:
+        assert effect.over == "mid"
+        assert effect.estimate == pytest.approx(by_arm[effect.arm], abs=0.05)
+
+
+def test_one_row_an_arm_is_one_look():
+    table = pyarrow.table(
+        {"arm": ["a", "b"], "n": [10_000, 10_000], "mean": [0.10, 0.12], "variance": [0.09, 0.1056]}
+    )
+    found = analyse(table, arm="arm", split="equal", **FIGURES)
+    low, high = found.metrics[0].effects[1].interval
+    error = np.sqrt(0.09 / 10_000 + 0.1056 / 10_000)
+    assert (low + high) / 2 == pytest.approx(0.02, abs=2e-4)
+    assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.02)
+
+
+def test_times_of_halves_and_dates_are_periods():
+    halves = pyarrow.table(
+        {
+            "since": np.repeat(np.arange(1, 31) / 10.0, 2),
+            "arm": ["a", "b"] * 30,
+            "n": [50, 52] * 30,
+            "mean": [1.0, 1.1] * 30,
+            "variance": [1.0] * 60,
+        }
+    )
+    assert analyse(halves, arm="arm", time="since", split="equal", **FIGURES).buckets == 30
+    days = halves.set_column(0, "since", [[f"2025-03-{1 + place // 2:02d}" for place in range(60)]])
+    found = analyse(days, arm="arm", time="since", split="equal", **FIGURES)
+    assert (found.buckets, found.bucket) == (30, "day")
+
+
+BAD = {
+    "n": ({"n": [5.5, 4]}, r"n='n' is 5.5 in row 1 \(1 such rows\); a count is a whole number"),
+    "mean": ({"mean": [None, 1.0]}, "mean='mean' is missing in row 1"),
+    "variance": ({"variance": [1.0, -1.0]}, "variance='variance' is -1 in row 2"),
+    "empty": ({"n": [0, 0]}, "n='n' is 0 in all rows"),
+    "arm": ({"arm": ["a", "a"]}, "only the arm 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_figures_are_refused_by_name(case):
+    columns, words = BAD[case]
+    table = {"arm": ["a", "b"], "n": [5, 4], "mean": [1.0, 1.0], "variance": [1.0, 1.0]} | columns
+    with pytest.raises(InputError, match=words):
+        analyse(pyarrow.table(table), arm="arm", split="equal", **FIGURES)
+
+
+def test_questions_that_a_summary_cannot_answer_are_refused():
+    table = summarise(log())
+    asked = {"arm": "arm", "time": "day", "split": SPLIT}
+    cases = [
+        ({"n": "n"}, "mean= is missing: aggregated data have the columns"),
+        (FIGURES | {"std": "variance"}, "one of variance and std"),
+        ({"n": "n", "mean": "mean"}, "one of variance and std"),
+        (FIGURES | {"reward": "mean"}, "reward='mean' is for a log of single rows"),
+        (FIGURES | {"covariates": ["smallest"]}, r"covariates=\('smallest',\) needs single rows"),
+        (FIGURES | {"guardrails": [Guardrail("largest", 1.0)]}, "a summary has one metric"),
+        (FIGURES | {"split": None, "bounds": (0, 2000)}, "exact intervals need the probabilities"),
+        (FIGURES | {"time": None, "cumulative": True}, "cumulative=True needs the time"),
+    ]
+    for fields, words in cases:
+        with pytest.raises(ParameterError, match=words):
+            analyse(table, **(asked | fields))
+    with pytest.raises(InputError, match=r"bounds=\(999, 1001\) do not hold 'mean'"):
+        analyse(table, **asked, **FIGURES, bounds=(999, 1001))
+    with pytest.raises(InputError, match="no such column"):
+        analyse(table, **asked, n="count", mean="mean", variance="variance")
+    with pytest.raises(ParameterError, match="split='observed' is for aggregated data"):
+        analyse(log(), arm="arm", reward="value", split="observed")
