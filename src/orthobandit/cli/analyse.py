@@ -17,7 +17,7 @@ from orthobandit.cli._words import guide, stored
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
-from orthobandit.logs.question import BASELINES, MISSING, SUMMARY_COLUMNS, Ratio
+from orthobandit.logs.question import BASELINES, DIALECTS, MISSING, SUMMARY_COLUMNS, TYPES, Ratio
 
 FORMATS = ("export", "growthbook", "vw", "obp")
 DESCRIPTION = (
@@ -66,14 +66,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "analyse daily.csv --summary --arm variant --time day --split equal \\\n"
                 "    --n visitors --mean revenue_mean --variance revenue_variance"
             ),
+            "a warehouse that is not reached from here: print the SQL, then read its result": (
+                "analyse shop.exposures --sql bigquery --arm variant --reward revenue --time at \\\n"
+                "    --split equal > cells.sql\n"
+                "  orthobandit analyse --cells cells.csv --arm variant --reward revenue --time at \\\n"
+                "    --split equal"
+            ),
         },
         ["`orthobandit init` writes a log to try, and prints the command for it."],
     )
     parser.add_argument(
-        "source", metavar="SOURCE", help="a CSV or Parquet file, a folder of them, or the URL of a database"
+        "source",
+        metavar="SOURCE",
+        nargs="?",
+        help="a CSV or Parquet file, a folder of them, or the URL of a database; with --sql, the name of a"
+        " table",
     )
     _add_columns(parser)
     _add_summary(parser)
+    _add_warehouse(parser)
     _add_randomisation(parser)
     _add_metrics(parser)
     _add_known_before(parser)
@@ -85,10 +96,18 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, write, and print; return 1 if a diagnostic raises an alarm."""
     asked = _asked(options)
     _check_output(options)
+    _check_warehouse(options)
     # Engines cost time to import, and help needs none.
-    analyse = import_module("orthobandit.logs").analyse
+    logs = import_module("orthobandit.logs")
+    if options.sql is not None:
+        print(logs.warehouse_sql(options.source, options.sql, **asked))
+        return 0
+    source = options.source
+    if options.cells is not None:
+        source = options.cells
+        asked["cells"] = True
     with bar("reading the log") as show:
-        analysis = analyse(options.source, progress=show, **asked)
+        analysis = logs.analyse(source, progress=show, **asked)
     files, failure = stored(lambda: _written(options, analysis))
     if options.json:
         found = analysis.to_json() | {"files": files}
@@ -162,6 +181,29 @@ def _add_summary(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_warehouse(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a warehouse that is not reached from here")
+    group.add_argument(
+        "--sql",
+        choices=DIALECTS,
+        metavar="DIALECT",
+        help=f"print the one GROUP BY to run there, and nothing else: {', '.join(DIALECTS)}",
+    )
+    group.add_argument(
+        "--cells",
+        metavar="FILE",
+        help="what it returned, as CSV or Parquet; all other options as for --sql",
+    )
+    group.add_argument(
+        "--type",
+        action="append",
+        type=column_type,
+        metavar="COLUMN=KIND",
+        help="a column that is not as usual (time: timestamp; arm, segment, plan, unit: text; others:"
+        f" number): {', '.join(TYPES)} (may be repeated)",
+    )
+
+
 def _add_randomisation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how arms were drawn (one of)")
     group.add_argument(
@@ -195,6 +237,11 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
     repeated("--ratio", "N/D", "a metric that is a sum over a sum, such as revenue/clicks", ratio)
     harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
     repeated("--guardrail", "METRIC:MARGIN", harm, guardrail)
+    margin = (
+        "show that no arm is worse than the reference arm by more than a margin: crashed:0.002 for a rise,"
+        " returned:-0.01 for a fall"
+    )
+    repeated("--noninferiority", "METRIC:MARGIN", margin, noninferiority)
     repeated("--cap", "METRIC=VALUE", "the largest value that counts, fixed beforehand", cap)
     repeated("--range", "METRIC=LOW:HIGH", "where its values must lie: exact intervals", value_range)
 
@@ -270,6 +317,10 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     }
     # What was not given is left out, so that defaults have one home: the library.
     given |= {name: True for name in SWITCHES if getattr(options, name)}
+    if options.type is not None:
+        given["types"] = dict(options.type)
+    if options.noninferiority is not None:
+        given["noninferiority"] = dict(options.noninferiority)
     if options.cap is not None:
         given["caps"] = caps_of(options.cap)
     if options.bounds is not None:
@@ -284,6 +335,26 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
             pairs.append((options.reward, tuple(options.bounds)))
         given["bounds"] = ranges_of(pairs)
     return given
+
+
+def _check_warehouse(options: argparse.Namespace) -> None:
+    """Check that there is something to analyse, and that it is one thing."""
+    if options.sql is not None and options.cells is not None:
+        raise ParameterError(
+            "--sql prints a question and --cells reads its answer; give one of them at a time"
+        )
+    if options.source is None and options.cells is None:
+        what = (
+            "the name of the table"
+            if options.sql is not None
+            else "a file, a folder or the URL of a database"
+        )
+        raise ParameterError(f"SOURCE is missing; give {what}")
+    if options.type is not None and options.sql is None and options.cells is None:
+        raise ParameterError("--type is for --sql and --cells; other sources know the types of their columns")
+    for name in ("format", "table"):
+        if getattr(options, name) is not None and (options.sql is not None or options.cells is not None):
+            raise ParameterError(f"--{name} is for sources that are read here, not for --sql or --cells")
 
 
 def _check_output(options: argparse.Namespace) -> None:
@@ -397,12 +468,34 @@ def guardrail(text: str) -> Guardrail:
     return Guardrail(metric, value, worse)
 
 
+def noninferiority(text: str) -> tuple[str, float]:
+    """Return the metric and the margin of ``crashed:0.002``, or of ``returned:-0.01``."""
+    metric, _, margin = text.rpartition(":")
+    value = _finite(margin)
+    if not metric or not value:
+        raise ArgumentTypeError(
+            f"{text!r} must be METRIC:MARGIN with the rise that is still borne, as in crashed:0.002, or the"
+            " fall, with a minus sign, as in returned:-0.01"
+        )
+    return metric, value
+
+
 def ratio(text: str) -> Ratio:
     """Return the ratio of ``revenue/clicks``."""
     numerator, slash, denominator = text.partition("/")
     if not (numerator and slash and denominator) or "/" in denominator:
         raise ArgumentTypeError(f"{text!r} must be two columns with a / between them, as in revenue/clicks")
     return Ratio(numerator, denominator)
+
+
+def column_type(text: str) -> tuple[str, str]:
+    """Return the column and its kind of ``clicked=boolean``."""
+    column, _, kind = text.rpartition("=")
+    if not column or kind not in TYPES:
+        raise ArgumentTypeError(
+            f"{text!r} must be COLUMN=KIND with one of {', '.join(TYPES)}, as in clicked=boolean"
+        )
+    return column, kind
 
 
 def cap(text: str) -> tuple[str, float]:

@@ -6,8 +6,8 @@ metric through them (:mod:`orthobandit.estimate.follow`). ``checks`` come before
 page and pictures; ``certificate`` is for whoever wants to recompute it.
 """
 
-from orthobandit.logs.analysis import analyse, analysis_of
+from orthobandit.logs.analysis import analyse, analysis_of, warehouse_sql
 from orthobandit.logs.question import Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
 
-__all__ = ["Analysis", "Question", "Ratio", "Summary", "analyse", "analysis_of"]
+__all__ = ["Analysis", "Question", "Ratio", "Summary", "analyse", "analysis_of", "warehouse_sql"]

@@ -14,15 +14,18 @@ from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.checks.drift import constant_lift, constant_ratios
 from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, metric_result
+from orthobandit.logs.effects.noninferiority import judge_noninferiority
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Question, Summary
+from orthobandit.logs.reading.engine import Opened
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.source import open_source
 from orthobandit.logs.reading.summary import cells_of_summary
+from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.showing.words import sentence_of
 
@@ -38,6 +41,8 @@ def analyse(
     compare: bool = False,
     value: Mapping[str, float] | None = None,
     progress: Progress | None = None,
+    cells: bool = False,
+    types: Mapping[str, str] | None = None,
     **asked: Any,
 ) -> Analysis:
     """Return what a log of a randomised experiment says of its arms.
@@ -57,13 +62,17 @@ def analyse(
         Probabilities of the arms whose reward to compare with the logged ones'.
     progress : callable, optional
         Called with (done, total, what is being done).
+    cells : bool
+        Whether the source is what a warehouse returned for the SQL of :func:`warehouse_sql`.
+    types : mapping of str to str, optional
+        As for :func:`warehouse_sql`, with `cells`.
     **asked
         Fields of :class:`~orthobandit.logs.question.Question`: the columns `arm` and `reward` at least, for
         sources that do not know theirs; time, split or probabilities or plan with plans, unit, window,
-        missing, covariates, segment, metrics, guardrails, ratios, caps, bucket, reference, delta, bounds,
-        asymptotic, baseline, fixed. Of aggregated data, instead of `reward`, the columns `n`, `mean`, and
-        `variance` or `std` of each arm and period (`smallest` and `largest` where there are such), and
-        whether they are `cumulative`: :class:`~orthobandit.logs.question.Summary`.
+        missing, covariates, segment, metrics, guardrails, noninferiority, ratios, caps, bucket, reference,
+        delta, bounds, asymptotic, baseline, fixed. Of aggregated data, instead of `reward`, the columns `n`,
+        `mean`, and `variance` or `std` of each arm and period (`smallest` and `largest` where there are
+        such), and whether they are `cumulative`: :class:`~orthobandit.logs.question.Summary`.
 
     Examples
     --------
@@ -86,13 +95,50 @@ def analyse(
         if asked.get("bounds") is None and question.bounds is not None:
             question = _with_known_ranges(question)
         _check(question)
-        gathered = (
-            cells_of(opened, question) if question.summary is None else cells_of_summary(opened, question)
-        )
+        gathered = _gather(opened, question, types or {}, is_returned=cells)
     show(1, 2, "computing")
     found = analysis_of(gathered, question, compare=compare, value=value)
     show(2, 2, "done")
     return found
+
+
+def warehouse_sql(table: str, dialect: str, *, types: Mapping[str, str] | None = None, **asked: Any) -> str:
+    """Return the one GROUP BY of an analysis as SQL, to run where the log lives without a driver for it here.
+
+    Save what it returns as CSV or Parquet, and call :func:`analyse` on that file with ``cells=True`` and the
+    same other arguments.
+
+    Parameters
+    ----------
+    table : str
+        As the warehouse calls it, such as ``"shop.exposures"``.
+    dialect : str
+        "athena", "bigquery", "clickhouse", "databricks", "duckdb", "mssql", "mysql", "postgres", "snowflake",
+        "spark" or "trino".
+    types : mapping of str to str, optional
+        Kinds of columns, where they are not as usual: "boolean", "date", "integer", "number", "text" or
+        "time". Usually the time is a timestamp; arm, segment, plan and unit are text; all else are numbers.
+    **asked
+        As for :func:`analyse`.
+
+    Examples
+    --------
+    >>> sql = warehouse_sql("log", "bigquery", arm="page", reward="paid", time="at", split="equal")
+    >>> sql.count("GROUP BY")
+    1
+    """
+    question = _question(asked)
+    _check(question)
+    return sql_of(table, question, dialect, types)
+
+
+def _gather(opened: Opened, question: Question, types: Mapping[str, str], *, is_returned: bool) -> Gathered:
+    """Return the cells of rows, of aggregated data, or as a warehouse has returned them."""
+    if is_returned:
+        return cells_of_groups(opened, question, types)
+    if types:
+        raise ParameterError(f"types={dict(types)!r} are for cells=True; this log has types of its own")
+    return cells_of(opened, question) if question.summary is None else cells_of_summary(opened, question)
 
 
 def analysis_of(
@@ -139,6 +185,11 @@ def analysis_of(
         heterogeneity=differ,
         rivals=compared_with(cells, replace(question, delta=measures[0].delta)) if compare else (),
         value=_value(reward, results[0], once=once) if aims else None,
+        noninferiority=judge_noninferiority(
+            results,
+            question.noninferiority,
+            [one.name for one in asked if one.denominator is None and gathered.is_binary[one.column]],
+        ),
         notes=(*gathered.notes, *unfinished, *_notes(question, gathered, asked, measures)),
         is_clock=cells.is_clock,
         bucket_rule=gathered.bucket_rule,
@@ -234,7 +285,8 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def _check(question: Question) -> None:
     """Check arguments that reading the log does not check."""
-    for name, given in (("split", question.split), ("caps", question.caps)):
+    numbers = {"split": question.split, "caps": question.caps, "noninferiority": question.noninferiority}
+    for name, given in numbers.items():
         _check_numbers(name, given)
     for name, bounds in question.ranges.items():
         ends = tuple(bounds) if isinstance(bounds, Sequence) else ()

@@ -1,7 +1,7 @@
 """What is asked of a log: which columns are what, and what to make of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orthobandit.estimate.follow.guardrails import Guardrail
@@ -9,6 +9,30 @@ from orthobandit.estimate.follow.guardrails import Guardrail
 MISSING = ("refuse", "zero", "drop")
 OBSERVED = "observed"  # the split of a summary that nobody declared: shares as they were counted
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
+
+# How people call their engine, and what Ibis calls its dialect.
+DIALECTS = {
+    "athena": "athena",
+    "bigquery": "bigquery",
+    "clickhouse": "clickhouse",
+    "databricks": "databricks",
+    "duckdb": "duckdb",
+    "mssql": "mssql",
+    "mysql": "mysql",
+    "postgres": "postgres",
+    "snowflake": "snowflake",
+    "spark": "databricks",
+    "trino": "trino",
+}
+# Kinds of columns that can be said of a table that is not seen.
+TYPES = {
+    "boolean": "boolean",
+    "date": "date",
+    "integer": "int64",
+    "number": "float64",
+    "text": "string",
+    "time": "timestamp",
+}
 
 
 @dataclass(frozen=True)
@@ -99,6 +123,9 @@ class Question:
     metrics : tuple of str
         Further columns, at a joint level.
     guardrails : tuple of Guardrail
+    noninferiority : mapping of str to float
+        Margins by metric: the gap to the reference arm beyond which an arm is too much worse. Above 0 where
+        more is worse (0.002 for a share of crashes), below 0 where less is (−0.01 for a share that returns).
     ratios : tuple of Ratio
     caps : mapping of str to float
         Largest value of a metric that counts, fixed beforehand.
@@ -135,6 +162,7 @@ class Question:
     segment: str | None = None
     metrics: tuple[str, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
+    noninferiority: Mapping[str, float] = field(default_factory=dict)
     ratios: tuple[Ratio, ...] = ()
     caps: Mapping[str, float] | None = None
     bucket: str | float | None = None
@@ -154,9 +182,15 @@ class Question:
             self.reward,
             *self.metrics,
             *(guardrail.metric for guardrail in self.guardrails),
+            *(name for name in self.noninferiority if name not in self.ratio_names),
             *(side for ratio in self.ratios for side in (ratio.numerator, ratio.denominator)),
         )
         return tuple(dict.fromkeys(names))
+
+    @property
+    def ratio_names(self) -> tuple[str, ...]:
+        """Ratios as they are shown."""
+        return tuple(ratio.name for ratio in self.ratios)
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:

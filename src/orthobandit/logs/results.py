@@ -120,6 +120,29 @@ class MetricResult:
 
 
 @dataclass(frozen=True)
+class NonInferiority:
+    """Whether an arm is shown not to be worse than the reference arm by more than a margin.
+
+    Attributes
+    ----------
+    arm, over, metric : str
+    margin : float
+        The gap beyond which the arm is too much worse: above 0 where more is worse, below 0 where less is.
+    status : {"shown", "not yet", "refuted"}
+        Refuted if the arm is shown to be worse by more than the margin.
+    words : str
+        One sentence for a reader.
+    """
+
+    arm: str
+    over: str
+    metric: str
+    margin: float
+    status: str
+    words: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """One check of the log, made before any effect is shown.
 
@@ -206,6 +229,8 @@ class Analysis:
         With ``compare=True``.
     value : Value or None
         With ``value=``.
+    noninferiority : tuple of NonInferiority
+        Of every guardrail, and of metrics with ``noninferiority=``.
     notes : tuple of str
     is_clock : bool
         Whether times are seconds since 1970.
@@ -228,6 +253,7 @@ class Analysis:
     heterogeneity: tuple[Heterogeneity, ...] = ()
     rivals: tuple[Rival, ...] = ()
     value: Value | None = None
+    noninferiority: tuple[NonInferiority, ...] = ()
     notes: tuple[str, ...] = ()
     is_clock: bool = True
     bucket_rule: dict[str, Any] = field(default_factory=dict)

@@ -18,7 +18,7 @@ EVERY = """--time at --arms arms.csv --plan plan --plans plans.csv --unit user -
 --covariate x --covariate y --segment country --metric revenue --metric visits --guardrail visits:0.1
 --ratio revenue/visits --cap revenue=500 --cap visits=9 --bucket 15m --reference old --delta .1
 --bounds -1 2.5 --asymptotic --baseline seasonal --fixed --compare --table t --format export
---probabilities p_a p_b"""
+--probabilities p_a p_b --noninferiority a:b:-0.01 --noninferiority crashed:.002"""
 
 
 @pytest.fixture
@@ -66,6 +66,7 @@ def test_every_flag_reaches_the_library(called):
         "segment": "country",
         "metrics": ("revenue", "visits"),
         "guardrails": (Guardrail("visits", 0.1),),
+        "noninferiority": {"a:b": -0.01, "crashed": 0.002},
         "ratios": (Ratio("revenue", "visits"),),
         "caps": {"revenue": 500.0, "visits": 9.0},
         "bucket": 900.0,

@@ -42,12 +42,19 @@ class Asked:
 def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
     """Return all metrics of a question, the reward first."""
     at = {name: place for place, name in enumerate(cells.columns)}
-    return (
+    asked = [
         Asked(question.reward, "reward", at[question.reward]),
         *(Asked(name, "metric", at[name]) for name in question.metrics if name != question.reward),
         *(Asked(one.name, "ratio", at[one.numerator], at[one.denominator]) for one in question.ratios),
         *(Asked(one.metric, "guardrail", at[one.metric], None, one) for one in question.guardrails),
-    )
+    ]
+    # A margin for something that is followed anyway costs nothing; others are guardrails.
+    followed = {one.name for one in asked}
+    for name, margin in question.noninferiority.items():
+        if name not in followed:
+            rail = Guardrail(name, abs(margin), "higher" if margin > 0 else "lower")
+            asked.append(Asked(name, "guardrail", at[name], None, rail))
+    return tuple(asked)
 
 
 def confidence_of(

@@ -19,17 +19,13 @@ STATE = (
 def check_question(opened: Opened, question: Question) -> None:
     """Refuse a question that cannot be asked of this log; the message names the column and the remedy."""
     # What needs no look at the log comes first: a slip should not wait for a large file to be opened.
-    _check_settings(question)
-    _check_summary(question)
-    _check_stated(question)
-    _check_combinations(question)
+    check_options(question)
     _check_separator(opened)
     for role, name in _roles(question):
         if name not in opened.schema:
             raise InputError(
                 f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}"
             )
-    _check_repeats(question)
     # A header without rows has columns, so this comes after they were found.
     if not len(opened.sample):
         raise InputError(f"{opened.name} has no rows; one row a draw is needed")
@@ -38,7 +34,25 @@ def check_question(opened: Opened, question: Question) -> None:
             _check_number(opened, role, name)
 
 
-NUMBERS = ("reward", "metrics", "guardrails", "ratios", "covariates", "probabilities", *SUMMARY_COLUMNS)
+def check_options(question: Question) -> None:
+    """Refuse options that contradict each other, whatever the log is."""
+    _check_settings(question)
+    _check_summary(question)
+    _check_stated(question)
+    _check_combinations(question)
+    _check_repeats(question)
+
+
+NUMBERS = (
+    "reward",
+    "metrics",
+    "guardrails",
+    "noninferiority",
+    "ratios",
+    "covariates",
+    "probabilities",
+    *SUMMARY_COLUMNS,
+)
 # What needs single rows, which a summary does not have.
 OF_ROWS = ("unit", "window", "covariates", "metrics", "ratios", "caps")
 
@@ -58,6 +72,9 @@ def _roles(question: Question) -> list[tuple[str, str]]:
         for name in getattr(question, role)
     ]
     roles += [("guardrails", one.metric) for one in question.guardrails]
+    margins = [name for name in question.noninferiority if name not in question.ratio_names]
+    # In a summary the metric is the mean, which has its role.
+    roles += [("noninferiority", name) for name in margins if question.summary is None]
     roles += [("ratios", side) for one in question.ratios for side in (one.numerator, one.denominator)]
     return roles
 
@@ -71,6 +88,12 @@ def _check_settings(question: Question) -> None:
             raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")
         if not math.isfinite(cap):
             raise ParameterError(f"caps: the cap {cap!r} of {name!r} must be a finite number")
+    for name, margin in question.noninferiority.items():
+        if not (math.isfinite(margin) and margin):
+            raise ParameterError(
+                f"noninferiority: the margin {margin!r} of {name!r} must be a finite number other than 0: by"
+                " how much the metric may rise, or with a minus sign, fall"
+            )
     for name, bounds in question.ranges.items():
         if name not in question.measured:
             raise ParameterError(f"bounds: {name!r} is not a metric; {nearest(name, question.measured)}")
@@ -98,8 +121,12 @@ def _check_summary(question: Question) -> None:
                 f"{name}={getattr(question, name)!r} needs single rows; a summary has counts, means and"
                 " variances of one metric alone"
             )
-    if any(one.metric != question.reward for one in question.guardrails):
-        raise ParameterError("a summary has one metric; analyse the summary of each guardrail by itself")
+    others = {*(one.metric for one in question.guardrails), *question.noninferiority} - {question.reward}
+    if others:
+        raise ParameterError(
+            f"a summary has one metric, {question.reward!r}, and not {min(others)!r}; analyse the figures of"
+            " each metric by itself"
+        )
     if question.split == OBSERVED and question.bounds is not None and not question.asymptotic:
         raise ParameterError(
             f"bounds={question.bounds!r}: exact intervals need the probabilities that arms were drawn with;"
@@ -157,7 +184,7 @@ def _check_repeats(question: Question) -> None:
         both = {before, role}
         # A metric may be reward, guardrail and part of a ratio at once. A covariate that is also the reward
         # would explain it away.
-        if before != role and not both <= {"reward", "metrics", "guardrails", "ratios"}:
+        if before != role and not both <= {"reward", "metrics", "guardrails", "noninferiority", "ratios"}:
             raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
     for role in ("probabilities", "covariates"):
         names = getattr(question, role)

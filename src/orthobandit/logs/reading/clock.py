@@ -166,17 +166,6 @@ def clock_of_periods(question: Question, seconds: Array, *, is_clock: bool) -> C
     return Clock(question.time, False, width, float(times[0]), doubles=True)
 
 
-def last_time(opened: Opened, question: Question) -> float | None:
-    """Return the last time of a log, in seconds or as the number it is; None without any."""
-    if question.time is None:
-        return None
-    when, is_clock = when_of(opened, question.time)
-    times = opened.table.select(when=when)
-    last = times.aggregate(high=times.when.max())
-    found = opened.fetch(last.select(high=seconds_of(last.high, is_clock=is_clock)))["high"][0].as_py()
-    return None if found is None else float(found)
-
-
 def _given_width(bucket: str | float, *, is_clock: bool) -> float:
     if isinstance(bucket, str):
         if not is_clock:

@@ -10,7 +10,7 @@ from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.arguments import check_question
-from orthobandit.logs.reading.clock import Clock, clock_of, last_time, when_of
+from orthobandit.logs.reading.clock import Clock, clock_of, when_of
 from orthobandit.logs.reading.engine import Opened, encode_keys, first_row, ibis
 from orthobandit.logs.reading.missing import refuse_missing
 from orthobandit.logs.reading.plans import Drawn, read_draws
@@ -119,21 +119,19 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         groups, rows = _ask_groups(opened, question, clock, (offset, guessed), is_masked=True)
         found = read_moments(groups, question, is_masked=rows.is_masked)
         origin = read_draws(opened, question, groups, found.rows)
-    # Whose window is over is told by the end of the whole log, not of the rows that count.
-    end = last_time(opened, question) if question.unit is not None and question.window is not None else None
     note = repeating_unit(opened, question, groups, found.rows)
     is_boolean = np.array(
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
     )
     gathered = _assemble(question, clock, groups, found, origin, offset, guessed)
     notes = opened.notes + gathered.notes + ((note,) if note else ())
-    return replace(gathered, notes=notes, end=end, is_boolean=is_boolean)
+    return replace(gathered, notes=notes, is_boolean=is_boolean)
 
 
 def gather_groups(
-    opened: Opened, question: Question, clock: Clock, groups: Any, *, offset: Array
+    opened: Opened, question: Question, clock: Clock, groups: Any, *, offset: Array, is_masked: bool = False
 ) -> Gathered:
-    """Return what groups say that no GROUP BY of ours was run for: those of a summary.
+    """Return what groups say that were made elsewhere: by a warehouse, or those of a summary.
 
     Parameters
     ----------
@@ -142,11 +140,20 @@ def gather_groups(
     question : Question
     clock : Clock
     groups : pyarrow.Table
-        Under the names of :func:`list_aggregates`, without masks.
+        Under the names of :func:`list_aggregates`.
     offset : (q,) array
         What was taken from each column.
+    is_masked : bool
+        Whether groups count missing values.
     """
-    found = read_moments(groups, question, is_masked=False)
+    found = read_moments(groups, question, is_masked=is_masked)
+    if not found.is_whole:
+        gone = int((found.rows - found.there).sum())
+        raise RewardError(
+            f"a metric or covariate is missing or not finite in {gone:,} of {int(found.rows.sum()):,} rows:"
+            " choose missing='zero' or missing='drop' (--missing), and print and run the SQL again"
+        )
+    check_units(question, groups)
     origin = read_draws(opened, question, groups, found.rows)
     gathered = _assemble(question, clock, groups, found, origin, offset, None)
     return replace(gathered, notes=opened.notes + gathered.notes)
@@ -170,9 +177,18 @@ def _assemble(
         units,
         origin.notes,
         _are_binary(cells),
+        end=_last_time(groups),
         bucket_rule=clock.rule,
         longest=clock.longest(numbers),
     )
+
+
+def _last_time(groups: Any) -> float | None:
+    """Return the last time of any row, those that do not count too; None unless units have a window."""
+    if "last" not in groups.column_names:
+        return None
+    times = groups["last"].drop_null().to_numpy()
+    return float(times.max()) if len(times) else None
 
 
 def _ask_groups(
@@ -184,6 +200,30 @@ def _ask_groups(
     is_masked: bool = False,
 ) -> tuple[Any, Rows]:
     """Run the GROUP BY; return its result as a pyarrow table, and the rows it grouped."""
+    groups, rows = group_rows(opened, question, clock, guesses, is_masked=is_masked)
+    return opened.fetch(groups), rows
+
+
+def group_rows(
+    opened: Opened,
+    question: Question,
+    clock: Clock,
+    guesses: tuple[Array, Array | None],
+    *,
+    is_masked: bool = False,
+) -> tuple[Any, Rows]:
+    """Return the GROUP BY as an Ibis expression, and the rows that it groups; nothing is read yet.
+
+    Parameters
+    ----------
+    opened : Opened
+    question : Question
+    clock : Clock
+    guesses : ((q,) array, (q, q) array or None)
+        Offsets and slopes, from the first rows.
+    is_masked : bool
+        Whether some values are missing.
+    """
     rows = rows_of(opened, question, clock, is_masked=is_masked)
     if question.unit is not None:
         rows = units_of(rows, question.window)
@@ -194,7 +234,7 @@ def _ask_groups(
         table = table.mutate(bucket=clock.bucket(table.when))
         keys = ["bucket", *keys]
     wanted = list_aggregates(table, rows, question, *guesses)
-    return opened.fetch(table.group_by(keys).aggregate(**wanted)), rows
+    return table.group_by(keys).aggregate(**wanted), rows
 
 
 def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
@@ -203,11 +243,16 @@ def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
         empty = groups["bucket"].is_null().to_numpy()
         if np.any(empty):
             _refuse_times(opened, question.time)
-    if question.unit is None:
-        return
-    if groups["nameless"].to_numpy().sum():
+    if question.unit is not None and groups["nameless"].to_numpy().sum():
         where = first_row(opened, opened.table[question.unit].isnull())
         raise InputError(f"unit={question.unit!r} is empty in some rows{where}; every row needs its unit")
+    check_units(question, groups)
+
+
+def check_units(question: Question, groups: Any) -> None:
+    """Refuse units whose first row cannot be told."""
+    if question.unit is None:
+        return
     several = int(groups["several"].to_numpy().sum())
     if several and question.time is None:
         raise ParameterError(
@@ -422,6 +467,8 @@ def list_aggregates(
             for j in np.flatnonzero(guessed[i]):
                 rest = rest - float(guessed[i, j]) * values[j]
             out |= {f"restlow{i}": rest.min(), f"resthigh{i}": rest.max()}
+    if "last" in table.columns:
+        out["last"] = table["last"].max()
     return out | {name: table[name].sum() for name in rows.extra}
 
 

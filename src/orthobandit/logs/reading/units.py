@@ -7,6 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Whole
 from orthobandit.logs.question import Question
+from orthobandit.logs.reading.clock import seconds_of
 from orthobandit.logs.reading.engine import Opened, ibis
 from orthobandit.logs.reading.rows import Rows, key_of
 
@@ -56,6 +57,8 @@ def units_of(rows: Rows, window: float | None) -> Rows:
         **_totals(table, rows, counted),
         rows=table.count(),
         several=(table.arm.max() != table.arm.min()).cast("int32"),
+        # The last time of any row tells whose window is over.
+        **({} if window is None else {"last": seconds_of(table.when.max(), is_clock=rows.clock.is_clock)}),
     )
     found = found.mutate(nameless=found.unit.isnull().cast("int32"))
     return replace(rows, table=found, extra=("rows", "several", "nameless"))

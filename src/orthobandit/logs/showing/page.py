@@ -108,6 +108,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> dict[str, Any]:
         "name": metric.name,
         "forest": forest(title, [effect_bar(one) for one in metric.effects], limits),
         "certainty": certainty_words(metric),
+        "claims": [one.words for one in analysis.noninferiority if one.metric == metric.name],
         "best": _against_best(metric) if has_best else None,
         # A log that raised an alarm is no reason to drop anything.
         "droppable": "" if analysis.alarms else droppable,

@@ -82,6 +82,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
         out += ["", counts]
     if is_held_against_best(analysis, metric):
         out += ["", *_against_best(metric, bool(analysis.alarms))]
+    out += [_wrapped(printable(one.words)) for one in analysis.noninferiority if one.metric == metric.name]
     out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
     return "\n".join(out)
 

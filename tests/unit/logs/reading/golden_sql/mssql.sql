@@ -1,0 +1,63 @@
+SELECT
+  [t2].[bucket],
+  [t2].[arm],
+  [t2].[segment],
+  [t2].[p0],
+  [t2].[p1],
+  [t2].[p2],
+  [t2].[n],
+  [t2].[s0],
+  [t2].[low0],
+  [t2].[high0],
+  [t2].[k1],
+  [t2].[raw1],
+  [t2].[s1],
+  [t2].[low1],
+  [t2].[high1],
+  [t2].[there],
+  [t2].[q0_0],
+  [t2].[q1_1],
+  'f5c62dd1175d' AS [question]
+FROM (
+  SELECT
+    [t1].[bucket],
+    [t1].[arm],
+    [t1].[segment],
+    [t1].[p0],
+    [t1].[p1],
+    [t1].[p2],
+    COUNT_BIG(*) AS [n],
+    SUM([t1].[x0]) AS [s0],
+    MIN([t1].[x0]) AS [low0],
+    MAX([t1].[x0]) AS [high0],
+    SUM(CAST(COALESCE([t1].[x1] > 20.0, (1 = 0)) AS INTEGER)) AS [k1],
+    SUM([t1].[x1]) AS [raw1],
+    SUM(IIF([t1].[x1] > 20.0, 20.0, [t1].[x1])) AS [s1],
+    MIN(IIF([t1].[x1] > 20.0, 20.0, [t1].[x1])) AS [low1],
+    MAX(IIF([t1].[x1] > 20.0, 20.0, [t1].[x1])) AS [high1],
+    COUNT([t1].[x0] + [t1].[x1]) AS [there],
+    SUM([t1].[x0] * [t1].[x0]) AS [q0_0],
+    SUM(IIF([t1].[x1] > 20.0, 20.0, [t1].[x1]) * IIF([t1].[x1] > 20.0, 20.0, [t1].[x1])) AS [q1_1]
+  FROM (
+    SELECT
+      [t0].[arm],
+      [t0].[country] AS [segment],
+      [t0].[p:a] AS [p0],
+      [t0].[p:b] AS [p1],
+      [t0].[p:c] AS [p2],
+      [t0].[at] AS [when],
+      CAST(CAST([t0].[bought] AS INTEGER) AS FLOAT) AS [x0],
+      [t0].[revenue] AS [x1],
+      CAST(FLOOR(
+        CAST(CAST(DATEDIFF(S, CAST('1970-01-01 00:00:00' AS DATETIME2), CAST([t0].[at] AS DATETIME2)) AS BIGINT) AS FLOAT) / 3600.0
+      ) AS BIGINT) AS [bucket]
+    FROM [shop].[exposures] AS [t0]
+  ) AS [t1]
+  GROUP BY
+    [t1].[bucket],
+    [t1].[arm],
+    [t1].[segment],
+    [t1].[p0],
+    [t1].[p1],
+    [t1].[p2]
+) AS [t2]
