@@ -256,4 +256,4 @@ def test_help_is_grouped_and_says_something_of_every_option(capsys):
     shown = capsys.readouterr().out
     for part in ("the log:", "how arms were drawn", "metrics", "method:", "output:", "examples:"):
         assert part in shown
-    assert shown.count("  orthobandit analyse ") == 4
+    assert shown.count("  orthobandit analyse ") == 6
