@@ -11,16 +11,17 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.design.ball import ball_into
 from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
 from orthobandit.policy.contextual._regression import (
+    SETTLED,
     CentredMemory,
     begin_centred,
     grow_ridge,
+    learn_centred,
     pair_widths_into,
     scale_into,
     score_centred,
     scores_into,
 )
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
-from orthobandit.policy.contextual.information_directed import observe_directed
 
 BALL, UNIFORM = range(2)
 
@@ -40,7 +41,8 @@ def plan_filtered(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
-    grow_ridge(memory, i, scaled)
+    if memory.rounds[i] < SETTLED:
+        grow_ridge(memory, i, scaled)
     probabilities[:] = 0.0
     scores = np.empty(count)
     squared = np.empty((count, count))
@@ -108,5 +110,5 @@ class ContextualBOSE(CompiledContextual):
         return begin_centred(dimension, self.ridge, keys)
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_filtered)
-    observe_into: ClassVar[ObserveStep] = staticmethod(observe_directed)
+    observe_into: ClassVar[ObserveStep] = staticmethod(learn_centred)
     score_of: ClassVar[ScoreStep] = staticmethod(score_centred)

@@ -18,6 +18,7 @@ import scipy
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.policy.contextual._regression import (
+    SETTLED,
     add_outer,
     begin_centred,
     dot,
@@ -106,7 +107,8 @@ def observe_certified(
     count, size = features.shape
     scaled = np.empty((count, size))
     scale_into(memory.units[i], features, scaled)
-    grow_ridge(memory, i, scaled)
+    if memory.rounds[i] < SETTLED:
+        grow_ridge(memory, i, scaled)
     if probabilities[arm] < 1.0:
         mean = np.empty(size)
         centred = np.empty(size)
@@ -129,7 +131,7 @@ def observe_certified(
                     add_outer(memory.information[i], centred, 1.0)
                     for k in range(size):
                         memory.moment[i, k] += centred[k] * (reward - centre)
-    learn_centred(memory, i, scaled, probabilities, arm, reward, forecast)
+    learn_centred(settings, memory, i, features, probabilities, arm, reward, forecast)
 
 
 class Ellipsoid(NamedTuple):

@@ -17,6 +17,7 @@ from orthobandit.policy.contextual._regression import (
     begin_centred,
     dot,
     invert,
+    learn_centred,
     mean_into,
     scale_into,
     score_centred,
@@ -24,7 +25,6 @@ from orthobandit.policy.contextual._regression import (
     times,
 )
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
-from orthobandit.policy.contextual.information_directed import observe_directed
 from orthobandit.policy.thompson import count_wins
 
 FIRST = 10  # rounds whose residuals do not count for the scale
@@ -152,7 +152,7 @@ class CentredThompson(CompiledContextual):
         return begin_centred(dimension, self.ridge, keys)
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_frequencies)
-    observe_into: ClassVar[ObserveStep] = staticmethod(observe_directed)
+    observe_into: ClassVar[ObserveStep] = staticmethod(learn_centred)
     score_of: ClassVar[ScoreStep] = staticmethod(score_centred)
 
 
