@@ -12,7 +12,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit.estimate import CovariateRegression, OnlineRegression, RunningMean, SubGaussian
+from orthobandit.estimate import CovariateRegression, KernelRegression, RunningMean, SubGaussian
 from orthobandit.policy.contextual import (
     CentredThompson,
     ContextualBOSE,
@@ -100,43 +100,6 @@ def print_regret(seeds: int) -> None:
         print(f"{name:<26}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
 
 
-class Waves:
-    """Ridge regression on random waves of the context: an online model that follows smooth functions.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The columns of the context.
-    count : int
-        Waves.
-    """
-
-    def __init__(self, names: tuple[str, ...], count: int = 80) -> None:
-        rng = np.random.default_rng(0)
-        self._names = names
-        self._pitch = 1.5 * rng.normal(size=(len(names), count))
-        self._phase = rng.uniform(0.0, 2.0 * np.pi, size=count)
-        self._inverse = 10.0 * np.eye(count + 1)
-        self._weights = np.zeros(count + 1)
-
-    def predict_one(self, x: dict[str, float]) -> float:
-        """Predict from named features."""
-        return float(self._features(x) @ self._weights)
-
-    def learn_one(self, x: dict[str, float], y: float) -> None:
-        """Learn from named features and the outcome (recursive least squares)."""
-        features = self._features(x)
-        pull = self._inverse @ features
-        pull /= 1.0 + features @ pull
-        self._weights += pull * (y - features @ self._weights)
-        self._inverse -= np.outer(pull, self._inverse @ features)
-
-    def _features(self, x: dict[str, float]) -> Array:
-        row = np.array([x[name] for name in self._names])
-        waves = np.sqrt(2.0 / self._phase.size) * np.cos(row @ self._pitch + self._phase)
-        return np.append(waves, 1.0)
-
-
 CONTEXT = ("z1", "z2", "z3")
 VISITORS: dict[str, Callable[[Array], Array] | None] = {
     "none": None,
@@ -157,7 +120,7 @@ def print_visitors(seeds: int) -> None:
         "ours, running mean": replace(directed, baseline=RunningMean()),
         "ours, autoregression": directed,
         "ours, linear in context": replace(directed, baseline=CovariateRegression(CONTEXT)),
-        "ours, online waves": replace(directed, baseline=OnlineRegression(lambda: Waves(CONTEXT))),
+        "ours, smooth in context": replace(directed, baseline=KernelRegression(CONTEXT)),
     }
     print(f"regret, 4 arms × a context of 3 (d = {pages.dimension}), T = {ROUNDS:,}, {seeds} seeds, by level")
     print(f"{'':<26}" + "".join(f"{name:>22}" for name in VISITORS))

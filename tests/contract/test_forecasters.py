@@ -10,6 +10,7 @@ from orthobandit.estimate import (
     CovariateRegression,
     ExponentialMean,
     Forecast,
+    KernelRegression,
     NoBaseline,
     OnlineRegression,
     RunningMean,
@@ -40,13 +41,14 @@ BASELINES = {
     "seasonal": SeasonalRegression((21.0, 50.0), lags=2),
     "covariates": CovariateRegression(("heat", "hour")),
     "online": OnlineRegression(Mean, lags=2),
+    "kernel": KernelRegression(("heat", "hour"), waves=8),
 }
 
 
 @pytest.mark.parametrize("check", FORECASTER_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", BASELINES)
 def test_forecaster_keeps_the_contract(name, check):
-    check(BASELINES[name], ForecastSetting(("heat", "hour") if name == "covariates" else ()))
+    check(BASELINES[name], ForecastSetting(("heat", "hour") if name in ("covariates", "kernel") else ()))
 
 
 class Wrapped:

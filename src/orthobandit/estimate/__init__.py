@@ -16,6 +16,7 @@ from orthobandit.estimate.forecast.baselines import (
     SeasonalRegression,
 )
 from orthobandit.estimate.forecast.contract import Forecast, Forecaster
+from orthobandit.estimate.forecast.kernel import KernelRegression
 from orthobandit.estimate.orthogonal import Estimate, Moments, OrthogonalRegression
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
@@ -35,6 +36,7 @@ __all__ = [
     "ExponentialMean",
     "Forecast",
     "Forecaster",
+    "KernelRegression",
     "Moments",
     "NoBaseline",
     "OnlineRegression",

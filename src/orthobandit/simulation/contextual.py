@@ -21,11 +21,13 @@ from orthobandit.estimate.forecast.compiled import (
     forecast,
     fresh_memory,
     learn,
+    learn_penalised,
     learn_regressed,
     regressed,
     regressor_count,
 )
 from orthobandit.estimate.forecast.contract import Forecaster
+from orthobandit.estimate.forecast.kernel import KernelRegression
 from orthobandit.policy.contextual.base import CompiledContextual, Steps
 from orthobandit.policy.contextual.offers import Interactions
 from orthobandit.simulation.noise import Gaussian, Noise, reward_of
@@ -48,6 +50,8 @@ __all__ = [
 ]
 
 BLOCK = 4_000_000  # features that are made at a time: 32 MB
+# What a compiled forecast reads of the context: nothing, named columns, or smooth functions of them.
+UNREAD, AS_GIVEN, SMOOTH = range(3)
 CURVE = 100  # places at which regret is recorded
 
 
@@ -280,7 +284,7 @@ def play_offers(
     noise: tuple[int, tuple[float, float, float]],
     streams: tuple[Any, Any],
     recipe: Recipe,
-    uses_context: bool,
+    reads: int,
     level: Array,
     clock: int,
     settings: Any,
@@ -299,11 +303,11 @@ def play_offers(
     """
     rounds, count, _ = features.shape
     probabilities = np.zeros(count)
-    regressors = np.zeros(1 + context.shape[1] if uses_context else regressor_count(recipe))
+    regressors = np.zeros(1 + context.shape[1] if reads else regressor_count(recipe))
     for t in range(rounds):
         if plan_into(settings, memory, i, features[t], probabilities) < 0:
             return -1
-        if uses_context:
+        if reads:
             regressors[0] = 1.0
             for k in range(context.shape[1]):
                 regressors[1 + k] = context[t, k]
@@ -334,8 +338,10 @@ def play_offers(
         # With the estimate from before this reward, as a live experiment would have it.
         residual = reward - score(settings, memory, i, features[t, arm])
         observe(settings, memory, i, features[t], probabilities, arm, reward, expected)
-        if uses_context:
+        if reads == AS_GIVEN:
             learn_regressed(level, regressors, residual, 0, recipe.rate)
+        elif reads == SMOOTH:
+            learn_penalised(level, regressors, residual, recipe.rate)
         else:
             learn(recipe, level, regressors, residual)
         if (clock + t + 1) % every == 0:
@@ -421,8 +427,10 @@ def simulate_offers(
     offers = environment.offers
     steps = policy.steps(offers.dimension)
     baseline = getattr(policy, "baseline", None)
-    is_compiled = baseline is None or isinstance(baseline, CompiledBaseline | CovariateRegression)
-    recipe, uses_context, columns = _forecasting(baseline if is_compiled else None, offers)
+    is_compiled = baseline is None or isinstance(
+        baseline, CompiledBaseline | CovariateRegression | KernelRegression
+    )
+    recipe, reads, columns = _forecasting(baseline if is_compiled else None, offers)
     every = max(horizon // CURVE, 1)
     curve = np.zeros((replications, horizon // every))
     totals = np.zeros((replications, 2))
@@ -453,12 +461,15 @@ def simulate_offers(
                 if play_asking(whole, context, *world, *asked, *record) < 0:
                     raise ParameterError(f"{policy!r} could not plan in replication {replication}")
                 continue
+            regressors = context[:, columns]
+            if isinstance(baseline, KernelRegression):
+                regressors = baseline.features(regressors)
             arguments = (
                 np.ascontiguousarray(features),
-                np.ascontiguousarray(context[:, columns]),
+                np.ascontiguousarray(regressors),
                 *world,
                 recipe,
-                uses_context,
+                reads,
                 level,
                 clock,
                 steps.settings,
@@ -484,22 +495,24 @@ def simulate_offers(
     return ContextualResult(totals[:, 0], rounds, curve, totals[:, 1].astype(np.int64), theta)
 
 
-def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, bool, list[int]]:
-    """Return the recipe of a policy's forecaster, whether it reads the context, and which columns."""
+def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, int, list[int]]:
+    """Return the recipe of a policy's forecaster, what it reads of the context, and which columns."""
     if baseline is None:
-        return Recipe(NOTHING, 1.0, 0, np.zeros(0)), False, []
+        return Recipe(NOTHING, 1.0, 0, np.zeros(0)), UNREAD, []
     if isinstance(baseline, CompiledBaseline):
-        return baseline.recipe, False, []
-    if isinstance(baseline, CovariateRegression):
-        unknown = [name for name in baseline.names if name not in offers.names]
-        if unknown:
-            known = ", ".join(offers.names) or "none"
-            raise ParameterError(f"the baseline asks for context {unknown[0]!r}; offers have {known}")
-        columns = [offers.names.index(name) for name in baseline.names]
-        # The memory of a regression on so many columns; see CovariateRegression.
-        recipe = Recipe(REGRESSION, float(baseline.ridge), len(columns), np.zeros(0))
-        return recipe, True, columns
-    raise ParameterError(f"baseline={baseline!r} has no compiled step")
+        return baseline.recipe, UNREAD, []
+    if not isinstance(baseline, CovariateRegression | KernelRegression):
+        raise ParameterError(f"baseline={baseline!r} has no compiled step")
+    unknown = [name for name in baseline.names if name not in offers.names]
+    if unknown:
+        known = ", ".join(offers.names) or "none"
+        raise ParameterError(f"the baseline asks for context {unknown[0]!r}; offers have {known}")
+    columns = [offers.names.index(name) for name in baseline.names]
+    is_smooth = isinstance(baseline, KernelRegression)
+    size = baseline.size if isinstance(baseline, KernelRegression) else len(columns)
+    # The memory of a regression on so many columns; see CovariateRegression.
+    recipe = Recipe(REGRESSION, float(baseline.ridge), size, np.zeros(0))
+    return recipe, SMOOTH if is_smooth else AS_GIVEN, columns
 
 
 def _levels(

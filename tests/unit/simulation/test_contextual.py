@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import ParameterError
-from orthobandit.estimate import ARMA, CovariateRegression, OnlineRegression
+from orthobandit.estimate import ARMA, CovariateRegression, KernelRegression, OnlineRegression
 from orthobandit.policy.contextual import InformationDirected, Interactions
 from orthobandit.simulation import Sine
 from orthobandit.simulation.contextual import (
@@ -39,15 +39,27 @@ def test_asking_a_forecaster_changes_nothing(shift):
     assert np.array_equal(both[0].theta, both[1].theta)
 
 
-def test_a_forecaster_sees_who_comes():
+@pytest.mark.parametrize("baseline", [CovariateRegression(("age",)), KernelRegression(("age",), waves=4)])
+def test_a_forecaster_sees_who_comes(baseline):
     pages = Interactions(["A", "B"], context=["age", "hour"])
     level = WhoComes(lambda context: 2.0 * context[:, 0])
     world = ContextualEnvironment(InteractionOffers(pages), [0.5, 0.0, -0.5], level)
     both = [
         simulate_offers(InformationDirected(baseline=one), world, horizon=300, replications=2, seed=5)
-        for one in (CovariateRegression(("age",)), Asked(CovariateRegression(("age",))))
+        for one in (baseline, Asked(baseline))
     ]
-    assert np.array_equal(both[0].regret, both[1].regret)
+    assert np.allclose(both[0].regret, both[1].regret, rtol=1e-9)
+
+
+def test_a_curved_level_is_forecast_from_who_comes():
+    pages = Interactions(["A", "B"], context=["age", "hour"])
+    level = WhoComes(lambda context: 4.0 * np.cos(2.0 * context[:, 0]) + context[:, 1] ** 2)
+    world = ContextualEnvironment(InteractionOffers(pages), [0.5, 0.0, -0.5], level)
+    straight, curved = (
+        simulate_offers(InformationDirected(baseline=one), world, horizon=3000, replications=6, seed=5)
+        for one in (CovariateRegression(pages.context), KernelRegression(pages.context))
+    )
+    assert curved.regret.mean() < 0.6 * straight.regret.mean()
 
 
 class Nothing:

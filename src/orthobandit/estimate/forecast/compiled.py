@@ -155,6 +155,20 @@ def learn_regressed(memory: Array, regressors: Array, residual: float, past: int
 
 
 @compiled
+def learn_penalised(memory: Array, regressors: Array, residual: float, ridge: float) -> None:
+    """Take in a residual as :func:`learn_regressed` does; the ridge alone keeps the coefficients in check.
+
+    They are scaled so that the ridge is noise over prior variance: fewer residuals than coefficients cannot
+    make forecasts wild, and the regression begins as soon as there is a unit.
+    """
+    _note(memory, residual)
+    if memory[UNIT] > 0.0:
+        _recursive_least_squares(memory, regressors, (residual - memory[ORIGIN]) / memory[UNIT])
+    elif memory[SEEN] >= WARM_UP and memory[SCATTER] > 0.0:
+        _begin(memory, regressors.size, np.sqrt(memory[SCATTER] / memory[SEEN]), ridge)
+
+
+@compiled
 def _note(memory: Array, residual: float) -> None:
     """Update count, mean, squared scatter, lowest and highest (Welford)."""
     if memory[SEEN] == 0.0:
