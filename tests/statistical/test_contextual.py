@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from orthobandit.estimate import SubGaussian
-from orthobandit.policy.contextual import InformationDirected, Offer
+from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Offer
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -17,12 +17,11 @@ def is_inside(ellipsoid, theta):
     return left @ np.linalg.solve(ellipsoid.scatter, left) <= ellipsoid.radius**2
 
 
-def ever_outside(seed, level, skew, play):
+def ever_outside(seed, level, skew, play, confidence=SubGaussian(-2.0, 2.0, 0.5), noise=None):  # noqa: B008
     """Play random offers under plans of a given skew; tell whether θ, or some contrast, is ever outside."""
     rng = np.random.default_rng([seed, 77])
     theta = rng.normal(size=3)
     theta *= 0.5 / np.linalg.norm(theta)
-    confidence = SubGaussian(-2.0, 2.0, 0.5)
     policy = InformationDirected(confidence=confidence, size=0.5, delta=DELTA, play=play)
     state = policy.start(3)
     contrasts = rng.normal(size=(20, 3))
@@ -36,7 +35,8 @@ def ever_outside(seed, level, skew, play):
         plan = type(plan)(p, 1, number=plan.number)
         arm = int(rng.choice(2, p=p))
         shift = level(t, last, float(p @ offer.features @ theta))
-        reward = float(offer.features[arm] @ theta + shift + 0.5 * rng.normal())
+        chance = 0.5 * rng.normal() if noise is None else noise(rng, t)
+        reward = float(offer.features[arm] @ theta + shift + chance)
         state = policy.observe(state, offer, plan, arm, reward)
         last = arm
         if not is_inside(policy.ellipsoid(state), theta):
@@ -61,3 +61,22 @@ def test_intervals_of_all_contrasts_hold_at_all_times(level, skew, play):
     misses = sum(ever_outside(seed, LEVELS[level], skew, play) for seed in range(RUNS))
     # False-alarm rate 1e-6 for each of the 24 cases.
     assert misses <= binom.isf(1e-6, RUNS, DELTA)
+
+
+NOISES = {
+    "normal": lambda rng, t: 0.5 * rng.normal(),
+    "heavy tails": lambda rng, t: 0.3 * rng.standard_t(2.2),
+    "one-sided bursts": lambda rng, t: 20.0 * (rng.random() < 0.01),
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("skew", [None, 0.5, 0.03])
+def test_additive_noise_of_any_kind_keeps_the_intervals_exact(noise, level, skew):
+    found = (
+        ever_outside(seed, LEVELS[level], skew, "guaranteed", AdditiveNoise(), NOISES[noise])
+        for seed in range(RUNS)
+    )
+    # False-alarm rate 1e-6 for each of the 36 cases.
+    assert sum(found) <= binom.isf(1e-6, RUNS, DELTA)

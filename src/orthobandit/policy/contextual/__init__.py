@@ -4,6 +4,7 @@ The reward of a round is x_{t,a}ᵀθ + ν_t + noise. The level ν_t is arbitrar
 the effect θ of the arms is modelled.
 """
 
+from orthobandit.policy.contextual.additive import AdditiveNoise
 from orthobandit.policy.contextual.base import ContextualPolicy, ContextualState
 from orthobandit.policy.contextual.bose import ContextualBOSE
 from orthobandit.policy.contextual.ellipsoid import Ellipsoid
@@ -14,6 +15,7 @@ from orthobandit.policy.contextual.rules import RuleComparison, RuleGain, spread
 from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
 
 __all__ = [
+    "AdditiveNoise",
     "CentredThompson",
     "ContextualBOSE",
     "ContextualLinTS",

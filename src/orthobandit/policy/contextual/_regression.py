@@ -133,6 +133,107 @@ def pair_widths_into(features: Array, norm: Array, widths: Array) -> None:
             widths[b, a] = widths[a, b]
 
 
+@compiled
+def direct_into(
+    features: Array, scores: Array, norm: Array, radius: float, most: float, probabilities: Array
+) -> None:
+    """Write the distribution on two arms with the least (expected regret)²/information.
+
+    Δ_a = max_b [score_b − score_a + radius·‖x_a − x_b‖] is the most that arm a may lose, at most `most`. With
+    probabilities q and 1 − q on a and b the regret is qΔ_a + (1 − q)Δ_b and the information is
+    q(1 − q)‖x_a − x_b‖²; the ratio is least, 4Δ_aΔ_b/‖x_a − x_b‖², at q = Δ_b/(Δ_a + Δ_b). If nobody can beat
+    the leader, it is played alone.
+
+    `features` (K, d) are overwritten; lengths are those of the positive semi-definite `norm` (d, d).
+    """
+    count, size = features.shape
+    leader = 0
+    for a in range(count):
+        if scores[a] > scores[leader]:
+            leader = a
+    probabilities[:] = 0.0
+    # Differences from the leader: a large common feature would cost digits.
+    for a in range(count):
+        if a != leader:
+            for k in range(size):
+                features[a, k] -= features[leader, k]
+    features[leader] = 0.0
+    # No eigenvalue of the norm exceeds its largest absolute row sum: an arm that this cannot lift above the
+    # leader needs no length. Most rounds of a long experiment end here.
+    sums = np.zeros(size)
+    for j in range(size):
+        for k in range(size):
+            sums[k] += abs(norm[j, k])
+    largest = sums.max()
+    pulled = np.empty((count, size))
+    from_leader = np.empty(count)
+    is_known = np.zeros(count, dtype=np.bool_)
+    difference = np.empty(size)
+    pull = np.empty(size)
+    lost = 0.0
+    for everyone in range(2):
+        for a in range(count):
+            if is_known[a]:
+                continue
+            squares = 0.0
+            for k in range(size):
+                difference[k] = features[a, k]
+                squares += difference[k] * difference[k]
+            behind = scores[leader] - scores[a]
+            if everyone == 0 and radius * radius * largest * squares < behind * behind:
+                continue
+            is_known[a] = True
+            times(norm, difference, pull)
+            from_leader[a] = max(dot(pull, difference), 0.0)
+            for k in range(size):
+                pulled[a, k] = pull[k]
+            if from_leader[a] > 0.0:
+                lost = max(lost, radius * np.sqrt(from_leader[a]) - behind)
+        if lost <= 0.0:
+            probabilities[leader] = 1.0
+            return
+    # ‖x_a − x_b‖² = ‖y_a‖² + ‖y_b‖² − 2y_aᵀNy_b with y the differences from the leader.
+    turned = np.empty((size, count))
+    squared = np.empty((count, count))
+    losses = np.zeros(count)
+    for a in range(count):
+        for k in range(size):
+            turned[k, a] = features[a, k]
+    for a in range(count):
+        for b in range(a):
+            squared[a, b] = from_leader[a] + from_leader[b]
+        for k in range(size):
+            share = 2.0 * pulled[a, k]
+            for b in range(a):
+                squared[a, b] -= share * turned[k, b]
+    for a in range(count):
+        for b in range(a):
+            if squared[a, b] > 0.0:
+                width = radius * np.sqrt(squared[a, b])
+                gap = scores[a] - scores[b]
+                losses[a] = max(losses[a], width - gap)
+                losses[b] = max(losses[b], width + gap)
+    for a in range(count):
+        losses[a] = min(losses[a], most)
+    # Ratios are compared by cross-multiplying; a division takes several times as long.
+    first = leader
+    second = leader
+    over = np.inf
+    under = 1.0
+    for a in range(count):
+        for b in range(a):
+            product = losses[a] * losses[b]
+            if squared[a, b] > 0.0 and product * under < over * squared[a, b]:
+                over = product
+                under = squared[a, b]
+                first = a
+                second = b
+    # The arm that may lose more is played less: this share makes regret²/information least for the pair.
+    together = losses[first] + losses[second]
+    probabilities[first] = losses[second] / together
+    probabilities[second] = losses[first] / together
+
+
 REFRESH = 1024  # rounds after which the inverse is computed afresh, so that rounding cannot pile up
 CAUTIOUS = 10  # first rounds, in which twice the largest residual stands for the scale: θ̂ knows nothing yet
 FAR = 16.0  # variance of a feature in an offer, over that which the ridge stands for, that is out of line

@@ -10,7 +10,6 @@ from orthobandit._foundation.checks import check_choice, check_fraction, check_p
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import Confidence
 from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.estimate.plan import Plan
@@ -19,9 +18,9 @@ from orthobandit.policy.contextual._regression import (
     CentredMemory,
     add_outer,
     begin_centred,
+    direct_into,
     dot,
     grow_ridge,
-    invert,
     learn_centred,
     mean_into,
     scale_into,
@@ -29,6 +28,16 @@ from orthobandit.policy.contextual._regression import (
     scores_into,
     times,
     update_inverse,
+)
+from orthobandit.policy.contextual.additive import (
+    AdditiveMemory,
+    AdditiveNoise,
+    AdditiveSettings,
+    additive_settings,
+    begin_additive,
+    observe_additive,
+    plan_additive,
+    refresh_inverses,
 )
 from orthobandit.policy.contextual.base import (
     CompiledContextual,
@@ -59,107 +68,6 @@ class DirectedSettings(NamedTuple):
     """What the compiled steps of the default mode read: the radius in units of the residuals' scale."""
 
     radius: float
-
-
-@compiled
-def direct_into(
-    features: Array, scores: Array, norm: Array, radius: float, most: float, probabilities: Array
-) -> None:
-    """Write the distribution on two arms with the least (expected regret)²/information.
-
-    Δ_a = max_b [score_b − score_a + radius·‖x_a − x_b‖] is the most that arm a may lose, at most `most`. With
-    probabilities q and 1 − q on a and b the regret is qΔ_a + (1 − q)Δ_b and the information is
-    q(1 − q)‖x_a − x_b‖²; the ratio is least, 4Δ_aΔ_b/‖x_a − x_b‖², at q = Δ_b/(Δ_a + Δ_b). If nobody can beat
-    the leader, it is played alone.
-
-    `features` (K, d) are overwritten; lengths are those of the positive semi-definite `norm` (d, d).
-    """
-    count, size = features.shape
-    leader = 0
-    for a in range(count):
-        if scores[a] > scores[leader]:
-            leader = a
-    probabilities[:] = 0.0
-    # Differences from the leader: a large common feature would cost digits.
-    for a in range(count):
-        if a != leader:
-            for k in range(size):
-                features[a, k] -= features[leader, k]
-    features[leader] = 0.0
-    # No eigenvalue of the norm exceeds its largest absolute row sum: an arm that this cannot lift above the
-    # leader needs no length. Most rounds of a long experiment end here.
-    sums = np.zeros(size)
-    for j in range(size):
-        for k in range(size):
-            sums[k] += abs(norm[j, k])
-    largest = sums.max()
-    pulled = np.empty((count, size))
-    from_leader = np.empty(count)
-    is_known = np.zeros(count, dtype=np.bool_)
-    difference = np.empty(size)
-    pull = np.empty(size)
-    lost = 0.0
-    for everyone in range(2):
-        for a in range(count):
-            if is_known[a]:
-                continue
-            squares = 0.0
-            for k in range(size):
-                difference[k] = features[a, k]
-                squares += difference[k] * difference[k]
-            behind = scores[leader] - scores[a]
-            if everyone == 0 and radius * radius * largest * squares < behind * behind:
-                continue
-            is_known[a] = True
-            times(norm, difference, pull)
-            from_leader[a] = max(dot(pull, difference), 0.0)
-            for k in range(size):
-                pulled[a, k] = pull[k]
-            if from_leader[a] > 0.0:
-                lost = max(lost, radius * np.sqrt(from_leader[a]) - behind)
-        if lost <= 0.0:
-            probabilities[leader] = 1.0
-            return
-    # ‖x_a − x_b‖² = ‖y_a‖² + ‖y_b‖² − 2y_aᵀNy_b with y the differences from the leader.
-    turned = np.empty((size, count))
-    squared = np.empty((count, count))
-    losses = np.zeros(count)
-    for a in range(count):
-        for k in range(size):
-            turned[k, a] = features[a, k]
-    for a in range(count):
-        for b in range(a):
-            squared[a, b] = from_leader[a] + from_leader[b]
-        for k in range(size):
-            share = 2.0 * pulled[a, k]
-            for b in range(a):
-                squared[a, b] -= share * turned[k, b]
-    for a in range(count):
-        for b in range(a):
-            if squared[a, b] > 0.0:
-                width = radius * np.sqrt(squared[a, b])
-                gap = scores[a] - scores[b]
-                losses[a] = max(losses[a], width - gap)
-                losses[b] = max(losses[b], width + gap)
-    for a in range(count):
-        losses[a] = min(losses[a], most)
-    # Ratios are compared by cross-multiplying; a division takes several times as long.
-    first = leader
-    second = leader
-    over = np.inf
-    under = 1.0
-    for a in range(count):
-        for b in range(a):
-            product = losses[a] * losses[b]
-            if squared[a, b] > 0.0 and product * under < over * squared[a, b]:
-                over = product
-                under = squared[a, b]
-                first = a
-                second = b
-    # The arm that may lose more is played less: this share makes regret²/information least for the pair.
-    together = losses[first] + losses[second]
-    probabilities[first] = losses[second] / together
-    probabilities[second] = losses[first] / together
 
 
 @compiled
@@ -307,25 +215,7 @@ def observe_exact(
             times(inverse, centred, pull)
             add_outer(spread, pull, weight)
     if memory.taught[i] % REFRESH == 0:
-        _refresh(memory, i)
-
-
-@compiled
-def _refresh(memory: ExactMemory, i: int) -> None:
-    """Compute both inverses and M afresh from the sums."""
-    size = memory.theta.shape[1]
-    invert(memory.gram[i], memory.inverse[i])
-    invert(memory.scatter[i], memory.scatter_inverse[i])
-    half = np.zeros((size, size))
-    for a in range(size):
-        for k in range(size):
-            for b in range(size):
-                half[a, b] += memory.inverse[i, a, k] * memory.scatter[i, k, b]
-    memory.spread[i] = 0.0
-    for a in range(size):
-        for k in range(size):
-            for b in range(size):
-                memory.spread[i, a, b] += half[a, k] * memory.inverse[i, k, b]
+        refresh_inverses(memory.gram[i], memory.scatter[i], inverse, memory.scatter_inverse[i], spread)
 
 
 @compiled
@@ -347,7 +237,7 @@ class InformationDirected(CompiledContextual):
     ----------
     radius : float
         β in units of the residuals' scale. The default serves without tuning.
-    confidence : Bounded or SubGaussian, optional
+    confidence : Bounded, SubGaussian or AdditiveNoise, optional
         Where the means of all rewards lie, and how they scatter. Given, :meth:`intervals` hold at all times
         at once, at every sample size and whatever the level does.
     size : float, optional
@@ -373,8 +263,8 @@ class InformationDirected(CompiledContextual):
     [0.5, 0.5]
     """
 
-    radius: float = 2.0
-    confidence: Confidence | None = None
+    radius: float = 1.5
+    confidence: Bounded | SubGaussian | AdditiveNoise | None = None
     size: float | None = None
     delta: float = 0.05
     ridge: float = 3.0
@@ -389,16 +279,23 @@ class InformationDirected(CompiledContextual):
         check_choice("play", self.play, ("default", "guaranteed"))
         if self.size is not None:
             check_positive("size", self.size)
-        if self.confidence is not None and not isinstance(self.confidence, Bounded | SubGaussian):
+        if self.confidence is not None and not isinstance(
+            self.confidence, Bounded | SubGaussian | AdditiveNoise
+        ):
             raise ParameterError(
-                f"confidence={self.confidence!r} must be Bounded(low, high) or SubGaussian(low, high, sigma),"
-                " or be left out for a radius in units of the residuals' scale"
+                f"confidence={self.confidence!r} must be Bounded(low, high), SubGaussian(low, high, sigma) or"
+                " AdditiveNoise(), or be left out for a radius in units of the residuals' scale"
+            )
+        if isinstance(self.confidence, AdditiveNoise) and self.play != "guaranteed":
+            raise ParameterError(
+                f'play={self.play!r} has no exact intervals under AdditiveNoise(); set play="guaranteed" and'
+                " the most that ‖θ‖ can be as `size`"
             )
         if self.play == "guaranteed" and (self.confidence is None or self.size is None):
             missing = "confidence" if self.confidence is None else "size"
             raise ParameterError(
-                f'{missing} is missing: play="guaranteed" needs the range and scatter of rewards and the most'
-                " that ‖θ‖ can be, in the features' units"
+                f'{missing} is missing: play="guaranteed" needs what is known of the noise (its range and'
+                " scatter, or AdditiveNoise()) and the most that ‖θ‖ can be, in the features' units"
             )
 
     @property
@@ -406,7 +303,11 @@ class InformationDirected(CompiledContextual):
         """Whether intervals are exact at every sample size."""
         return self.confidence is not None
 
-    def settings(self, dimension: int) -> DirectedSettings | CertifiedSettings | ExactSettings:  # noqa: D102
+    def settings(  # noqa: D102
+        self, dimension: int
+    ) -> DirectedSettings | CertifiedSettings | ExactSettings | AdditiveSettings:
+        if isinstance(self.confidence, AdditiveNoise) and self.size is not None:
+            return additive_settings(self.size, self.delta)
         if not isinstance(self.confidence, Bounded | SubGaussian):
             return DirectedSettings(float(self.radius))
         low, high = self.confidence.range
@@ -421,8 +322,12 @@ class InformationDirected(CompiledContextual):
             low, high, sigma**2, float(self.size), ridge, prior, noise, -float(np.log(self.delta))
         )
 
-    def begin(self, dimension: int, keys: Whole) -> CentredMemory | CertifiedMemory | ExactMemory:  # noqa: D102
+    def begin(  # noqa: D102
+        self, dimension: int, keys: Whole
+    ) -> CentredMemory | CertifiedMemory | ExactMemory | AdditiveMemory:
         settings = self.settings(dimension)
+        if isinstance(settings, AdditiveSettings):
+            return begin_additive(dimension, settings, keys)
         if isinstance(settings, DirectedSettings):
             return begin_centred(dimension, self.ridge, keys)
         if isinstance(settings, CertifiedSettings):
@@ -449,6 +354,8 @@ class InformationDirected(CompiledContextual):
     def steps(self, dimension: int) -> Steps:
         """Return the compiled steps of the mode."""
         settings = self.settings(dimension)
+        if isinstance(settings, AdditiveSettings):
+            return Steps(settings, plan_additive, observe_additive, score_exact)
         if isinstance(settings, ExactSettings):
             return Steps(settings, plan_exact, observe_exact, score_exact)
         if isinstance(settings, CertifiedSettings):
@@ -459,7 +366,7 @@ class InformationDirected(CompiledContextual):
         self, state: ContextualState, offer: Offer, plan: Plan, arm: int, reward: float, forecast: float = 0.0
     ) -> ContextualState:
         """Return the state after the reward of one round; a reward outside the declared range is refused."""
-        if self.confidence is not None:
+        if isinstance(self.confidence, Bounded | SubGaussian):
             low, high = self.confidence.reward_range
             if not low <= reward <= high and np.isfinite(reward):
                 raise RewardError(
@@ -496,7 +403,7 @@ class InformationDirected(CompiledContextual):
         size = np.inf if self.size is None else float(self.size)
         memory = state.memory
         settings = self.settings(state.dimension)
-        if isinstance(settings, ExactSettings):
+        if isinstance(settings, ExactSettings | AdditiveSettings):
             information = memory.gram - settings.ridge * np.eye(state.dimension)
             radius = float(np.sqrt(2.0 * settings.log_inverse + memory.growth))
             return Ellipsoid(information, memory.scatter, memory.gram @ memory.theta, radius, size)

@@ -9,6 +9,7 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Bounded, Plan, SubGaussian
 from orthobandit.estimate.forecast.baselines import NoBaseline
 from orthobandit.policy.contextual import (
+    AdditiveNoise,
     CentredThompson,
     ContextualBOSE,
     ContextualLinTS,
@@ -24,6 +25,7 @@ POLICIES = [
     InformationDirected(confidence=SubGaussian(-2.0, 2.0, 0.5), size=1.0, play="guaranteed"),
     InformationDirected(confidence=Bounded(-20.0, 20.0), size=1.0, play="guaranteed"),
     InformationDirected(confidence=SubGaussian(-2.0, 2.0, 0.5)),
+    InformationDirected(confidence=AdditiveNoise(), size=1.0, play="guaranteed"),
     ContextualBOSE(),
     ContextualBOSE(explore="uniform"),
     CentredThompson(draws=16),
@@ -93,6 +95,8 @@ def test_units_of_features_change_no_plan(policy):
 def test_the_regression_is_the_centred_one(policy):
     if isinstance(policy, ContextualSemiparametricTS):
         pytest.skip("its published form weighs rounds otherwise")
+    if isinstance(getattr(policy, "confidence", None), AdditiveNoise):
+        pytest.skip("it weighs rounds; see the test of its sums")
     if getattr(policy, "play", None) == "guaranteed":
         ridge, units = policy.settings(3).ridge * np.ones(3), np.ones(3)
     else:
@@ -290,5 +294,57 @@ def test_bad_input_is_refused_by_name():
     plan = bounded.plan(state, offer)
     with pytest.raises(RewardError, match=r"reward=1.5 is outside the declared range \[0, 1\]"):
         bounded.observe(state, offer, plan, int(np.argmax(plan.probabilities)), 1.5)
-    with pytest.raises(ParameterError, match="Bounded\\(low, high\\) or SubGaussian"):
+    with pytest.raises(ParameterError, match="play='default' has no exact intervals under AdditiveNoise"):
+        InformationDirected(confidence=AdditiveNoise(), size=1.0)
+    with pytest.raises(ParameterError, match="Bounded\\(low, high\\), SubGaussian"):
         InformationDirected(confidence=NoBaseline(), size=1.0)
+
+
+def test_the_sums_of_additive_noise_are_those_of_the_definition():
+    policy = InformationDirected(confidence=AdditiveNoise(), size=0.9, delta=0.1, play="guaranteed")
+    settings = policy.settings(2)
+    rng = np.random.default_rng(0)
+    state = policy.start(2)
+    gram, scatter, moment = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2)
+    residuals = []
+    recent = 0.0
+    for t in range(700):  # inverses are computed afresh after 512
+        offer = Offer(rng.normal(size=(3, 2)))
+        p = np.array([0.2, 0.3, 0.5])
+        arm = int(rng.choice(3, p=p))
+        reward = float(rng.normal())
+        theta = policy.estimate(state)
+        x = offer.features - p @ offer.features
+        # N as it was before the round, from the sums.
+        a = settings.ridge * np.eye(2) + gram
+        w = settings.prior * np.eye(2) + scatter
+        beta = np.sqrt(2 * np.log(10) + np.linalg.slogdet(w / settings.prior)[1])
+        bias = np.sqrt(settings.ridge) * 0.9
+        inverse = np.linalg.inv(a)
+        norm = (1 + bias / beta) * beta**2 * inverse @ w @ inverse + (1 + beta / bias) * bias**2 * inverse
+        most = (0.9 + np.linalg.norm(theta)) ** 2 * np.sum(x**2, axis=1)
+        off = np.minimum(np.einsum("ad,de,ae->a", x, norm, x), most)
+        residual = reward - 0.1 - offer.features[arm] @ theta
+        if recent > 0:
+            weight = 1 / (np.sqrt(recent) + np.sqrt(p @ off)) ** 2
+            drawn = np.outer(x[arm], x[arm])
+            gram += weight * drawn
+            moment += weight * x[arm] * (reward - 0.1 - p @ offer.features @ theta)
+            bound = weight**2 * (abs(residual) + np.sqrt(off[arm])) ** 2
+            scatter += bound * (drawn + 2 * (x.T * p) @ x) / 3
+        residuals.append(residual**2)
+        if t < 10:
+            recent = 4 * max(residuals)
+        elif t == 10:
+            recent /= 4
+        else:
+            recent += (residuals[-1] - recent) / min(t - 8, 500)
+        state = policy.observe(state, offer, Plan(p, 1), arm, reward, 0.1)
+    ellipsoid = policy.ellipsoid(state)
+    assert np.allclose(ellipsoid.information, gram)
+    assert np.allclose(ellipsoid.scatter, scatter + settings.prior * np.eye(2))
+    assert np.allclose(ellipsoid.moment, moment)
+    assert np.isclose(
+        ellipsoid.radius**2,
+        2 * np.log(10) + np.linalg.slogdet(np.eye(2) + scatter / settings.prior)[1],
+    )
