@@ -5,19 +5,30 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import read_sealed, write_sealed
-from orthobandit._foundation.fingerprint import fingerprint
+from orthobandit._foundation.fingerprint import PACKAGE, fingerprint
+from orthobandit._foundation.used_code import used_code
 from orthobandit.errors import DamagedFileWarning, FileFormatError, OrthobanditError, ParameterError
 
 # Plain columns of equal length, and several such tables by name: what a cell computes.
 Rows = dict[str, list[Any]]
 Tables = dict[str, Rows]
+
+# Makers by name; a cell's code has those that its settings name.
+CATALOGUES = frozenset(
+    {
+        "orthobandit.policy.catalogue:POLICIES",
+        "orthobandit.simulation.instances:INSTANCES",
+        "orthobandit.simulation.noise:NOISES",
+        "orthobandit.simulation.shifts:SHIFTS",
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +58,47 @@ class Cell:
     cost: float = 1.0
 
     @cached_property
-    def key(self) -> str:
-        """A hash of the task, its settings and the code that computes it."""
+    def content(self) -> str:
+        """A hash of the task, its settings and the code that they use, the same on every machine."""
         # As JSON, since that is how settings reach a file and come back: a tuple is a list.
         settings = json.dumps(self.settings, sort_keys=True, allow_nan=False)
-        return blake2b(f"{_task_code(self.task)} {settings}".encode(), digest_size=16).hexdigest()
+        code = _task_code(self.task, *_makers(self.settings))
+        return blake2b(f"{code} {settings}".encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of the content and of the versions of numpy, scipy and numba."""
+        return fingerprint(self.content)
 
 
 @cache
-def _task_code(task: str) -> str:
-    """Return the fingerprint of a task's code; computed once, since code does not change while it runs."""
-    return fingerprint((task, _task(task)), task.partition(":")[0])
+def _task_code(task: str, *makers: str) -> str:
+    """Return a hash of the code of a task and of what its settings name.
+
+    Computed once, since code does not change while it runs.
+    """
+    if task.partition(".")[0] != PACKAGE:
+        return fingerprint((task, _task(task)))
+    # What the settings name is walked by itself, so that a change of one policy leaves cells of others alone.
+    return used_code(task, *makers, without=CATALOGUES)
+
+
+def _makers(settings: Mapping[str, Any]) -> list[str]:
+    """Return ``module:name`` of everything of this package that a cell's settings name by kind."""
+    # Here, since the catalogues' module builds cells.
+    from orthobandit.study.spec import KINDS
+
+    found = []
+    for what, makers in KINDS.items():
+        named = settings.get(what)
+        if isinstance(named, Mapping) and named.get("kind") in makers:
+            maker = makers[named["kind"]]
+            while isinstance(maker, partial):
+                maker = maker.func
+            # A user's own code is in the settings, as a hash.
+            if maker.__module__.partition(".")[0] == PACKAGE:
+                found.append(f"{maker.__module__}:{maker.__qualname__.partition('.')[0]}")
+    return found
 
 
 def _task(task: str) -> Callable[[dict[str, Any]], Tables]:
