@@ -30,10 +30,10 @@ def test_sbe_beats_bose_and_becomes_flat(name, tmp_path):
     section = replace(SECTIONS[name], contenders=some, sizes=sizes)
     data = data_of(section, 5, tmp_path)
     found = {verdict.name: verdict for verdict in section.verdicts(data)}
-    assert found["(5, 10) SBE below BOSE, tuned as in the paper"].measured.value < 0.5
-    assert found["(5, 10) SBE becomes flat"].measured.value < 0.1
+    assert found["under ν¹ at (5, 10) SBE below BOSE, tuned as in the paper"].measured.value < 0.5
+    assert found["under ν¹ at (5, 10) SBE becomes flat"].measured.value < 0.1
     # Below the paper's grid the order reverses.
-    assert found["(5, 10) SBE below BOSE, tuned on the wide grid"].measured.value > 1
+    assert found["under ν¹ at (5, 10) SBE below BOSE, tuned on the wide grid"].measured.value > 1
     tuned = where(data["runs"], policy="SBE", scale=1)
     assert 300 < tuned["regret"].mean() < 2000
 

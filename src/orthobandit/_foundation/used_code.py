@@ -109,7 +109,7 @@ class _Source:
 
     def offset(self, statement: ast.stmt) -> int:
         """Return by how many lines decorators precede the statement."""
-        decorators = getattr(statement, "decorator_list", [])
+        decorators = statement.decorator_list if isinstance(statement, Definition) else []
         return statement.lineno - min([statement.lineno, *(one.lineno for one in decorators)])
 
     def text(self, statement: ast.stmt) -> str:

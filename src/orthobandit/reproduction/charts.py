@@ -49,6 +49,14 @@ class Series:
     fit: Array | None = None
 
 
+@dataclass(frozen=True)
+class Dot:
+    """A number of a row, and its standard error; 0 for a number without one."""
+
+    value: float
+    error: float = 0.0
+
+
 def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -> "Figure":
     """Draw regret against rounds, one line a curve; the `note` says what the band is."""
     figure = blank_figure()
@@ -127,8 +135,8 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
     return figure
 
 
-def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
-    """Draw one row a name with a dot for each of its numbers, on a logarithmic axis."""
+def dot_rows(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "Figure":
+    """Draw one row a name with a dot and an error bar for each of its numbers, on a logarithmic axis."""
     figure, axis, kinds = _dotted(rows, label)
     axis.set_xscale("log")
     _plain_logarithms(axis.xaxis)
@@ -136,17 +144,17 @@ def dot_rows(rows: Mapping[str, Mapping[str, float]], label: str) -> "Figure":
     return figure
 
 
-def share_rows(rows: Mapping[str, Mapping[str, float]], label: str, limit: float, name: str) -> "Figure":
+def share_rows(rows: Mapping[str, Mapping[str, Dot]], label: str, limit: float, name: str) -> "Figure":
     """Draw one row a name with a dot for each of its shares, and the limit that they have to stay below."""
     figure, axis, kinds = _dotted(rows, label)
     axis.axvline(limit, color=INK, lw=1.2, ls=(0, (6, 3)), label=f"{name} = {limit:g}")
-    most = max(value for numbers in rows.values() for value in numbers.values())
+    most = max(dot.value for numbers in rows.values() for dot in numbers.values())
     axis.set_xlim(-0.02 * limit, 1.08 * max(limit, most))
     _add_legend_below(figure, len(kinds) + 1)
     return figure
 
 
-def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figure, Axes, list[str]]":
+def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure, Axes, list[str]]":
     """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
     # Narrow, so that its words can be read on a phone.
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
@@ -156,9 +164,18 @@ def _dotted(rows: Mapping[str, Mapping[str, float]], label: str) -> "tuple[Figur
     for place, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
         lift = 0.24 * ((len(kinds) - 1) / 2 - place)
-        known = [(numbers[kind], lift - row) for row, numbers in enumerate(rows.values()) if kind in numbers]
-        points = np.array(known, dtype=float)
-        axis.errorbar(points[:, 0], points[:, 1], **_looks(place, kind) | {"ls": "none", "ms": 7})
+        points = np.array(
+            [
+                (numbers[kind].value, lift - row, numbers[kind].error)
+                for row, numbers in enumerate(rows.values())
+                if kind in numbers
+            ]
+        )
+        # On a logarithmic axis a bar must not reach 0.
+        below = np.minimum(points[:, 2], 0.9 * points[:, 0])
+        bars = np.array([below, points[:, 2]])
+        looks = _looks(place, kind) | {"ls": "none", "ms": 6}
+        axis.errorbar(points[:, 0], points[:, 1], xerr=bars if bars.any() else None, **looks)
     axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")

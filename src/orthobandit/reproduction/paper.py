@@ -42,6 +42,7 @@ CONTENDERS = {
         bold_runs=(2, 4),
         quick={"draws": 250},
         seconds_a_round=2e-5,
+        variants={AS_PUBLISHED: {}, "released rule": {"rule": "released"}},
         is_peer=True,
     ),
     "SBE, exact design": Contender("sbe", {"delta": 0.05, "design": "centred"}, runs=(8, 10), margin=1.2),
@@ -49,6 +50,11 @@ CONTENDERS = {
 OURS = "anytime elimination"
 EXACT = "anytime elimination, exact"
 G_OPT = "G-Opt"
+# SBE with the phase lengths of SP-BAI's author, and with those of the paper's experiments at several c.
+SUCCESSORS_SBE = "SBE, successor's phases"
+PAPERS_SBE = "SBE, paper's phases, c = 1"
+TUNED_SBE = {PAPERS_SBE: 1.0} | {f"SBE, paper's phases, c = 1/{part}": 1 / part for part in (2, 4, 8)}
+RAGES = {f"RAGE, σ = {sigma}": float(sigma) for sigma in (1, 2, 3, 4)}
 
 ERRORS = (
     "Do four times as many rounds make estimates twice as precise, whatever the level does meanwhile, and is"
@@ -63,9 +69,11 @@ def _identifiers(**cut: int) -> dict[str, Part]:
     """Return the policies of the successor's tables; `longest` cuts their phases."""
     return {
         "SP-BAI": Part("sp-bai", {"delta": 0.1, "variant": "released", **cut}),
-        "SBE": Part("sbe", {"schedule": "successor", "delta": 0.1, **cut}),
+        SUCCESSORS_SBE: Part("sbe", {"schedule": "successor", "delta": 0.1, **cut}),
+        **{label: Part("sbe", {"scale": c, "delta": 0.1, **cut}) for label, c in TUNED_SBE.items()},
         OURS: Part("anytime", {"delta": 0.1}),
         G_OPT: Part("one-shot", {"delta": 0.1, **cut}),
+        **{label: Part("rage", {"delta": 0.1, "noise": sigma}) for label, sigma in RAGES.items()},
     }
 
 
@@ -110,7 +118,9 @@ def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTabl
         group=SUCCESSOR,
         about=f"Arms e_1, …, e_{dimension} and (cos 0.2, sin 0.2, 0, …), θ = 2e_1",
         claims="SP-BAI, which adapts its design to the arms that are left, needs several times fewer samples"
-        " than SBE with its author's constants; both err with probability at most δ. G-Opt draws from one DEO"
+        " than SBE with the successor's phase lengths; both err with probability at most δ. Whether that also"
+        " holds against SBE as the paper runs it, with c = 1 or less, is asked here. RAGE, told that the"
+        " noise is σ, relies on there being no shift and is fooled by one. G-Opt draws from one DEO"
         " design for a number of rounds computed from the gap, which it is told and nobody knows: a yardstick"
         " without a promise."
         + (
@@ -120,12 +130,15 @@ def _small_gap(dimension: int, published: Mapping[str, Published]) -> SampleTabl
             else ""
         ),
         contenders={**_identifiers(), EXACT: _exact(0.0, 4.0, delta=0.1)},
-        unclaimed=(G_OPT,),
+        unclaimed=(G_OPT, *TUNED_SBE, *RAGES),
+        tuned=tuple(TUNED_SBE),
+        fooled=tuple(RAGES),
         knows_gap=(G_OPT,),
         instance=Part("near-degenerate", {"dimension": dimension}),
         published=published,
-        is_close={"SBE": 2.0, "SP-BAI": 2.0, G_OPT: 1.0} if published else {},
-        order=("SP-BAI", "SBE"),
+        is_close={SUCCESSORS_SBE: 1.6, "SP-BAI": 1.6, G_OPT: 1.0} if published else {},
+        order=("SP-BAI", SUCCESSORS_SBE),
+        asked=tuple(TUNED_SBE)[:3],
         rival="SP-BAI",
         reach={OURS: 36_000, EXACT: 42_000},
     )
@@ -168,9 +181,13 @@ SECTIONS: Mapping[str, Section] = {
         _small_gap(
             10,
             {
-                "SP-BAI": Published(187_924.68),
-                G_OPT: Published(387_106.0),
-                "SBE": Published(1_881_513.94),
+                "SP-BAI": Published(187_924.68, 112_295.59, 0.0),
+                G_OPT: Published(387_106.0, 0.0, 0.0),
+                SUCCESSORS_SBE: Published(1_881_513.94, 1_228_628.36, 0.0),
+                "RAGE, σ = 1": Published(22_212.0, 0.0, 1.0),
+                "RAGE, σ = 2": Published(88_848.0, 0.0, 1.0),
+                "RAGE, σ = 3": Published(199_908.0, 0.0, 1.0),
+                "RAGE, σ = 4": Published(355_392.0, 0.0, 1.0),
             },
         ),
         _small_gap(20, {}),
@@ -187,21 +204,28 @@ SECTIONS: Mapping[str, Section] = {
             " to come out as published if the arms are the author's. Single instances carry the means;"
             " compare medians or geometric means.",
             contenders=_identifiers(longest=CUT),
-            unclaimed=(G_OPT,),
+            unclaimed=(G_OPT, *TUNED_SBE, *RAGES),
+            tuned=tuple(TUNED_SBE),
+            fooled=tuple(RAGES),
             knows_gap=(G_OPT,),
             instance=Part("successor-sphere", {"dimension": 10, "count": 100}),
             instances=(20, 100),
             is_numbered=True,
             limit=(100_000_000, 100_000_000),
             cut=f"As in the author's runs, a phase of SP-BAI, SBE or G-Opt is cut at {CUT:,} rounds and"
-            " what then looks best is taken for declared; ours has no phases and is not cut.",
+            " what then looks best is taken for declared; ours has no phases and is not cut, nor is RAGE,"
+            " whose published runs were.",
             rival="SP-BAI",
             reach={OURS: 7_000},
             is_close={G_OPT: 1.0},
             published={
-                "SP-BAI": Published(2_038_886.49, 0.01),
-                "SBE": Published(1_523_534.64, 0.10),
-                G_OPT: Published(323_509.88, 0.29),
+                "SP-BAI": Published(2_038_886.49, 2_930_198.90, 0.01),
+                SUCCESSORS_SBE: Published(1_523_534.64, 2_822_607.36, 0.10),
+                G_OPT: Published(323_509.88, 904_131.81, 0.29),
+                "RAGE, σ = 1": Published(4_367_940.79, 1_924_666.73, 0.95),
+                "RAGE, σ = 2": Published(5_415_498.52, 1_952_295.28, 0.95),
+                "RAGE, σ = 3": Published(6_065_302.82, 2_243_377.14, 0.94),
+                "RAGE, σ = 4": Published(6_428_781.60, 2_434_510.77, 0.96),
             },
         ),
         ScalingChecks("scaling", "How cost grows with time and with dimension", THEOREMS),

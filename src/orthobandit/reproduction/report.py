@@ -16,8 +16,8 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.files import write_text
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import StudyError
-from orthobandit.reproduction.sections import KINDS, Chart, Grid, Measured, Scope, Section, Verdict, tally
-from orthobandit.reproduction.sections.base import Data
+from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Section, Verdict, tally
+from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, FAMILY, LEVEL, MOST_VERDICTS, Data
 from orthobandit.showing import numbers
 from orthobandit.showing.figure import blank_figure, house_style, save_figure, svg_text
 from orthobandit.showing.html import make_environment, minus
@@ -25,7 +25,7 @@ from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import Progress, run_cells
 from orthobandit.study.tables import join, pyarrow, read_parquet, write_parquet
 
-FORMAT = "orthobandit verdicts 2"  # raised when keys of verdicts.json change their meaning
+FORMAT = "orthobandit verdicts 3"  # raised when keys of verdicts.json change their meaning
 # Whose claim it is, for people.
 SOURCES = {
     "paper": "the paper",
@@ -36,8 +36,11 @@ SOURCES = {
 }
 SIGNS = {
     "shown": {"sign": "✓", "style": "good"},
-    "not refuted": {"sign": "○", "style": "open"},
+    "undecided": {"sign": "○", "style": "open"},
     "refuted": {"sign": "✗", "style": "bad"},
+    "yes": {"sign": "✓", "style": "good"},
+    "open": {"sign": "○", "style": "open"},
+    "no": {"sign": "–", "style": "open"},
 }
 
 
@@ -178,6 +181,8 @@ def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) ->
         "scope": "quick" if scope.is_quick else "full",
         "seed": scope.seed,
         "tally": tally(verdict for _, verdicts in found for verdict in verdicts),
+        "level": LEVEL,
+        "family": family_level(sum(len(verdicts) for _, verdicts in found)),
         "sections": {
             section.name: {
                 "title": section.title,
@@ -188,6 +193,17 @@ def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) ->
             for section, verdicts in found
         },
     }
+
+
+def family_level(count: int) -> float:
+    """Return the chance, at most, that any of so many verdicts is "shown" or "refuted" wrongly.
+
+    Examples
+    --------
+    >>> round(family_level(100), 3)
+    0.04
+    """
+    return min(1.0, count * LEVEL)
 
 
 def command(section: Section, scope: Scope) -> str:
@@ -252,6 +268,9 @@ def page(shown: Sequence[Shown], scope: Scope) -> str:
             shown=shown,
             scope=scope,
             version=__version__,
+            level=LEVEL,
+            family=FAMILY,
+            most=MOST_VERDICTS,
             verdicts=[verdict for _, verdict in verdicts],
             refuted=[(part, verdict) for part, verdict in verdicts if verdict.kind == "refuted"],
         )
@@ -264,12 +283,17 @@ def in_words(counts: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> in_words({"refuted": 1, "not refuted": 0, "shown": 3})
-    '4 claims: 3 shown, 0 not refuted, 1 refuted'
+    >>> in_words({"refuted": 1, "undecided": 0, "shown": 3, "no": 1, "open": 0, "yes": 1})
+    '4 claims: 3 shown, 0 undecided, 1 refuted; 2 questions: 1 yes, 0 open, 1 no'
     """
-    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in reversed(KINDS))
-    total = sum(counts.values())
-    return f"{total} claim{'s' * (total != 1)}: {kinds}"
+    parts = []
+    for word, kinds in (("claim", CLAIMS), ("question", ANSWERS)):
+        total = sum(counts.get(kind, 0) for kind in kinds)
+        # A report without questions need not say so.
+        if total or word == "claim":
+            said = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in reversed(kinds))
+            parts.append(f"{total} {word}{'s' * (total != 1)}: {said}")
+    return "; ".join(parts)
 
 
 def source(verdict: Verdict) -> str:

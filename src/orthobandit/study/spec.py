@@ -68,7 +68,8 @@ def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...
     # TOML and JSON have no tuples; in a frozen dataclass a list would be the one thing that can change.
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     try:
-        return make_named(what, KINDS[what], kind, plain, hidden=ELSEWHERE)
+        hidden = ELSEWHERE if what == "instance" else set()
+        return make_named(what, KINDS[what], kind, plain, hidden=hidden)
     except SettingError as error:
         raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
 

@@ -172,10 +172,17 @@ def test_verdicts_are_printed_even_if_the_report_cannot_be_stored(
     assert main(["reproduce", "--only", "tiny", "--out", str(out), "--jobs", "1", *form]) == 2
     shown = capsys.readouterr()
     if form:
-        assert json.loads(shown.out)["tally"] == {"refuted": 1, "not refuted": 0, "shown": 0}
+        assert json.loads(shown.out)["tally"] == {
+            "refuted": 1,
+            "undecided": 0,
+            "shown": 0,
+            "no": 0,
+            "open": 0,
+            "yes": 0,
+        }
     else:
         assert "  REFUTED      there is one run (2.000 ± 0.000 ≤ 1.000)" in shown.out
-        assert "1 claim: 0 shown, 0 not refuted, 1 refuted" in shown.out
+        assert "1 claim: 0 shown, 0 undecided, 1 refuted" in shown.out
         assert "report:" not in shown.out
     assert shown.err.count("the study goes on without keeping cells") == 1
     assert f"{out / 'data' / 'tiny' / 'curves.parquet'} cannot be written: No space left" in shown.err

@@ -30,7 +30,7 @@ def misses_of(failed, runs=1000, last=50):
 
 @pytest.mark.parametrize(
     ("failed", "kind"),
-    [(0, "shown"), (69, "shown"), (75, "not refuted"), (130, "not refuted"), (140, "refuted")],
+    [(0, "shown"), (66, "shown"), (75, "undecided"), (130, "undecided"), (150, "refuted")],
 )
 def test_a_mode_is_shown_or_refuted_only_by_exact_limits(failed, kind):
     counts = dict.fromkeys(COVERAGE.modes, 0) | {"asymptotic": failed}
@@ -42,7 +42,7 @@ def test_a_mode_is_shown_or_refuted_only_by_exact_limits(failed, kind):
 def test_eleven_failures_of_forty_show_nothing():
     counts = dict.fromkeys(COVERAGE.modes, 11)
     kinds = {verdict.kind for verdict in COVERAGE.verdicts(misses_of(counts, runs=40))}
-    assert kinds == {"not refuted"}
+    assert kinds == {"undecided"}
 
 
 def test_the_round_from_which_a_mode_held():
@@ -102,7 +102,6 @@ def test_runs_on_a_sole_arm_set_are_what_is_independent():
     measured = {verdict.name: verdict.measured for verdict in EARNING.verdicts(data)}[f"{first}, sine"]
     assert measured.value == pytest.approx(0.204)
     assert 0 < measured.error < 0.1
-    assert np.isfinite(measured.high)
 
 
 def test_errors_of_means_are_over_arm_sets_and_not_over_runs():

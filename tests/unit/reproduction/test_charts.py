@@ -5,7 +5,7 @@ import pytest
 
 from orthobandit import SBE
 from orthobandit.errors import MissingExtraError
-from orthobandit.reproduction.charts import Curve, regret_curves, share_rows
+from orthobandit.reproduction.charts import Curve, Dot, regret_curves, share_rows
 from orthobandit.showing.figure import COLOURS, blank_figure, save_figure
 from orthobandit.simulation import one_hot, simulate
 
@@ -46,7 +46,7 @@ def test_the_legend_is_outside_the_axes(curve):
 
 @pytest.mark.parametrize("kinds", [("here",), ("bounded rewards", "sub-Gaussian noise", "asymptotic")])
 def test_a_legend_is_as_wide_as_its_figure_at_most(kinds):
-    figure = share_rows({"sine": dict.fromkeys(kinds, 0.01)}, "share", 0.1, "δ")
+    figure = share_rows({"sine": dict.fromkeys(kinds, Dot(0.01))}, "share", 0.1, "δ")
     figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()
     assert figure.bbox.x0 <= legend.x0

@@ -7,7 +7,14 @@ import pytest
 from scipy import stats
 
 from orthobandit.reproduction.sections import Measured, Verdict, tally
-from orthobandit.reproduction.sections.base import LEVEL, Fit
+from orthobandit.reproduction.sections.base import (
+    CAREFUL,
+    FAMILY,
+    LEVEL,
+    MOST_VERDICTS,
+    Fit,
+    _hall,
+)
 
 
 def kind(measured, relation="≤", bound=1.0):
@@ -18,11 +25,11 @@ def kind(measured, relation="≤", bound=1.0):
     ("low", "high", "below", "above"),
     [
         (0.5, 0.9, "shown", "refuted"),
-        (0.5, 1.0, "shown", "not refuted"),
-        (0.9, 1.1, "not refuted", "not refuted"),
-        (1.0, 1.1, "not refuted", "shown"),
+        (0.5, 1.0, "shown", "undecided"),
+        (0.9, 1.1, "undecided", "undecided"),
+        (1.0, 1.1, "undecided", "shown"),
         (1.1, 1.2, "refuted", "shown"),
-        (-math.inf, math.inf, "not refuted", "not refuted"),
+        (-math.inf, math.inf, "undecided", "undecided"),
     ],
 )
 def test_limits_decide_on_either_side(low, high, below, above):
@@ -45,20 +52,45 @@ def test_a_share_that_is_the_largest_of_many_is_refuted_less_easily():
     assert chosen.high == alone.high
 
 
-def test_means_have_the_limits_of_student():
-    values = np.array([1.0, 2.0, 4.0, 9.0])
+def test_means_have_limits_that_are_further_away_on_the_side_of_the_tail():
+    values = np.arange(1.0, 21.0) ** 3 - 1e4
     found = Measured.mean(values)
-    assert found.value == 4.0
+    assert found.value == pytest.approx(values.mean())
     assert found.error == pytest.approx(stats.sem(values))
-    assert found.high == pytest.approx(4.0 + stats.t.ppf(1 - LEVEL, 3) * stats.sem(values))
-    assert found.high - found.value == pytest.approx(found.value - found.low)
+    # Skewed to the right: the lower limit is Student's, the upper one further away.
+    reach = stats.t.ppf(1 - CAREFUL * LEVEL, 19) * stats.sem(values)
+    assert found.value - found.low == pytest.approx(reach)
+    assert found.high - found.value > 1.1 * reach
+
+
+def test_means_without_skewness_have_student_limits_on_both_sides():
+    values = np.array([-3.0, -1.0, 1.0, 3.0])
+    found = Measured.mean(values)
+    reach = stats.t.ppf(1 - CAREFUL * LEVEL, 3) * stats.sem(values)
+    assert (found.low, found.high) == pytest.approx((-reach, reach))
+
+
+def test_hall_limits_solve_his_equation():
+    for a in (-0.4, -1e-3, 0.02, 0.7):
+        for end, T in zip((-3.0, 3.0), _hall(3.0, a), strict=True):
+            assert T + a * (T**2 / 3 + 1 / 6) + a**2 * T**3 / 27 == pytest.approx(end)
+
+
+def test_means_of_positive_values_have_positive_limits():
+    found = Measured.mean([0.1, 0.2, 5.0])
+    assert found.low == 0.0
+    assert found.high > 0.1 + found.value * 10
+
+
+def test_a_whole_report_is_right_at_once():
+    assert math.isclose(LEVEL * MOST_VERDICTS, FAMILY)
 
 
 def test_one_run_decides_nothing():
     found = Measured.mean([3.0])
     assert (found.low, found.high, found.error) == (-math.inf, math.inf, None)
     assert found.to_json() == {"value": 3.0, "error": None, "low": None, "high": None}
-    assert kind(found) == "not refuted"
+    assert kind(found) == "undecided"
 
 
 def test_ratios_on_the_same_arm_sets_profit_from_their_likeness():
@@ -69,7 +101,7 @@ def test_ratios_on_the_same_arm_sets_profit_from_their_likeness():
     assert paired.value == pytest.approx(mixed.value)
     assert paired.error < mixed.error / 5
     assert kind(paired, "≤", 0.6) == "shown"
-    assert kind(mixed, "≤", 0.6) == "not refuted"
+    assert kind(mixed, "≤", 0.6) == "undecided"
 
 
 def test_limits_of_ratios_are_passed_as_rarely_as_they_say():
@@ -100,17 +132,18 @@ def test_geometric_means_and_exponents_carry_their_errors():
     fit = Fit.of(np.array([1.0, 2.0, 4.0]), np.array([[1.0, 1.1], [2.1, 1.9], [4.0, 4.2]]))
     found = Measured.exponent(fit)
     assert found.value == fit.exponent
-    assert found.high == pytest.approx(fit.exponent + stats.t.ppf(1 - LEVEL, 1) * fit.error)
+    assert found.high == pytest.approx(fit.exponent + stats.t.ppf(1 - CAREFUL * LEVEL, 1) * fit.error)
 
 
 def test_the_largest_is_shown_only_if_all_are():
     several = [Measured(0.5, None, 0.4, 1.2), Measured(0.9, None, 0.8, 0.95)]
     largest = Measured.largest(several)
     assert (largest.value, largest.low, largest.high) == (0.9, 0.8, 1.2)
-    assert kind(largest) == "not refuted"
+    assert kind(largest) == "undecided"
 
 
 def test_a_tally_counts_every_kind():
     verdicts = [Verdict("a", "", "here", "", Measured.exactly(value), "≤", 1.0) for value in (0.0, 0.5, 2.0)]
-    assert tally(verdicts) == {"refuted": 1, "not refuted": 0, "shown": 2}
-    assert tally([]) == {"refuted": 0, "not refuted": 0, "shown": 0}
+    verdicts.append(Verdict("b", "", "question", "", Measured.exactly(2.0), "≤", 1.0))
+    assert tally(verdicts) == {"refuted": 1, "undecided": 0, "shown": 2, "no": 1, "open": 0, "yes": 0}
+    assert set(tally([]).values()) == {0}

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from orthobandit.errors import ParameterError, StudyError
-from orthobandit.reproduction.charts import Curve, Series, dot_rows, error_panels, scaling_panels
+from orthobandit.reproduction.charts import Curve, Dot, Series, dot_rows, error_panels, scaling_panels
 from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, chosen, derive, templates
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
@@ -96,7 +96,7 @@ def test_verdicts_are_derived_again_from_the_parquet_files(report):
     stored = json.loads((report / "verdicts.json").read_text())
     assert derive([Small()], report, Scope(seed=3)) == stored
     verdict = stored["sections"]["small"]["verdicts"][0]
-    assert verdict["kind"] == ("shown" if verdict["low"] >= 0.5 else "not refuted")
+    assert verdict["kind"] == ("shown" if verdict["low"] >= 0.5 else "undecided")
     assert verdict["low"] < verdict["value"] <= verdict["high"]
     assert sum(stored["tally"].values()) == sum(stored["sections"]["small"]["tally"].values()) == 1
 
@@ -118,7 +118,7 @@ def test_the_page_needs_no_network_and_follows_the_theme(report):
 
 def test_a_refuted_claim_stands_first_on_the_page(tmp_path):
     found = build([Small(bound=2.0)], tmp_path, Scope(seed=3))
-    assert found["tally"] == {"refuted": 1, "not refuted": 0, "shown": 0}
+    assert found["tally"] == {"refuted": 1, "undecided": 0, "shown": 0, "no": 0, "open": 0, "yes": 0}
     page = (tmp_path / "index.html").read_text()
     summary = page[page.index('class="summary"') : page.index("</div>")]
     assert "SBE is &lt;right&gt;" in summary
@@ -228,7 +228,9 @@ def test_charts_label_their_axes_and_name_their_lines():
             assert axis.get_xlabel()
             assert axis.get_legend_handles_labels()[1]
         figure.canvas.draw()
-    rows = dot_rows({"SBE": {"here": 3e5, "published": 4e5}, "G-Opt": {"published": 2e6}}, "samples")
+    rows = dot_rows(
+        {"SBE": {"here": Dot(3e5, 1e4), "published": Dot(4e5)}, "G-Opt": {"published": Dot(2e6)}}, "samples"
+    )
     assert [text.get_text() for text in rows.axes[0].get_yticklabels()] == ["SBE", "G-Opt"]
 
 
@@ -246,10 +248,10 @@ def test_the_regret_figure_tunes_on_both_grids(tmp_path):
     found = build([figure], tmp_path, Scope(seed=1))
     names = [verdict["name"] for verdict in found["sections"]["figure-1"]["verdicts"]]
     assert names == [
-        "(2, 3) SBE below BOSE, tuned as in the paper",
-        "(2, 3) SBE below BOSE, tuned on the wide grid",
-        "(2, 3) SBE becomes flat",
-        f"(2, 3) {ours} against the best peer",
+        "under ν¹ at (2, 3) SBE below BOSE, tuned as in the paper",
+        "under ν¹ at (2, 3) SBE below BOSE, tuned on the wide grid",
+        "under ν¹ at (2, 3) SBE becomes flat",
+        f"under ν¹ at (2, 3) {ours} against the best peer",
     ]
     page = (tmp_path / "index.html").read_text()
     assert "←" in page

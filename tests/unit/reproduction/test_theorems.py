@@ -108,7 +108,7 @@ def test_a_lost_best_arm_fails_its_run():
     bad = {"survivors": rows([0.5] * 150 + [1e9] * 10)}
     verdict = SURVIVORS.verdicts(bad)[0]
     assert verdict.measured.value == pytest.approx(10 / 160)
-    assert verdict.kind == "not refuted"
+    assert verdict.kind == "undecided"
     assert SURVIVORS.verdicts({"survivors": rows([0.5] * 160)})[0].kind == "shown"
     assert SURVIVORS.verdicts({"survivors": rows([0.5] * 120 + [1.5] * 40)})[0].kind == "refuted"
     assert SURVIVORS.grids(bad)[0].rows[0][4] == "10"
@@ -255,9 +255,9 @@ def test_precision_is_flat_only_where_it_is(tmp_path):
     cells = [replace(c, settings={**c.settings, "replications": 30}) for c in small]
     data = join(cells, run_cells(cells, Cache(tmp_path)))
     kinds = kinds_of(PRECISION, data)
-    assert kinds["flat"] in {"shown", "not refuted"}
+    assert kinds["flat"] in {"shown", "undecided"}
     assert kinds["design constant reference"] == "shown"
-    assert kinds["second moments"] == "not refuted"  # 30 runs show nothing about a two-hundredth
+    assert kinds["second moments"] == "undecided"  # 30 runs show nothing about a two-hundredth
     data["errors"]["error"] = data["errors"]["error"] * data["errors"]["round"] ** 0.4
     data["floors"]["excess"] = data["floors"]["excess"] / 4
     kinds = kinds_of(PRECISION, data)

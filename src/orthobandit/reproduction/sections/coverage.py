@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit.reproduction.charts import share_rows
+from orthobandit.reproduction.charts import Dot, share_rows
 from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.simulation import SHIFTS
 from orthobandit.study.cells import Cell
@@ -118,7 +118,7 @@ class Coverage:
     def charts(self, data: Data) -> list[Chart]:
         """Return shares by shift."""
         rows = {
-            shift: {label: _share(_by_shift(data, label)[shift]) for label in self.modes}
+            shift: {label: Dot(_share(_by_shift(data, label)[shift])) for label in self.modes}
             for (shift,) in distinct(data["misses"], "shift")
         }
         caption = "Share of runs in which a claim ever failed, and δ, below which it has to stay."

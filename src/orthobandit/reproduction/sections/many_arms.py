@@ -20,7 +20,7 @@ MANY = (16, 1024, 16_384)  # d = 2, where the bound without K takes over
 EXPLORED = 100_000
 EXPLORERS = (40, 100)
 SETS = (8, 20)
-RUNS = (6, 10)  # on each set
+RUNS = (7, 10)  # on each set
 GIVEN_UP = 10**9  # rounds, long after SBE has declared at this gap
 MARGIN = 0.1  # of an exponent, and of a ratio: logarithms of lower order are not quite gone at these K
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit.reproduction.charts import dot_rows
+from orthobandit.reproduction.charts import Dot, dot_rows
 from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
@@ -142,12 +142,16 @@ class RatioTable:
     def charts(self, data: Data) -> list[Chart]:
         """Return means by policy and shift."""
         rows = {
-            label: {f"shift {shift}": float(self._means(data, shift)[label]) for shift in self.shifts}
+            label: {f"shift {shift}": self._dot(data, shift, label) for shift in self.shifts}
             for label in self.contenders
         }
-        caption = f"Mean {self.measure}, on a logarithmic axis."
+        caption = f"Mean {self.measure} with bars of one standard error, on a logarithmic axis."
         unit = "rounds" if self.measure == "samples" else "units of reward"
         return [Chart("means", caption, lambda: dot_rows(rows, f"{self.measure} ({unit})"))]
+
+    def _dot(self, data: Data, shift: str, label: str) -> Dot:
+        mean = Measured.mean(self._by_set(data, shift, label))
+        return Dot(mean.value, mean.error or 0.0)
 
     def _means(self, data: Data, shift: str) -> dict[str, float]:
         of_shift = where(data["runs"], shift=shift)

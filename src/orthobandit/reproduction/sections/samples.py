@@ -2,27 +2,66 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import exp, log, sqrt
 from typing import Any
 
 import numpy as np
+from scipy import special
 
-from orthobandit.reproduction.charts import dot_rows
+from orthobandit._foundation.types import Array
+from orthobandit.reproduction.charts import Dot, dot_rows
 from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
-from orthobandit.study.tables import distinct, samples_of, share_wrong, where
+from orthobandit.study.tables import Columns, distinct, samples_of, share_wrong, where
 
 DELTA = 0.1
 FEWER = 0.25  # of the rival's samples, for ours
 ENOUGH = 100  # runs from which on a mean is held to a number: with fewer, luck would decide
 
 
+PUBLISHED_RUNS = 100  # behind each published mean
+PUBLISHED_HEAD = ("published mean", "± s.e. there", "published wrong", "p (equal means)")
+
+
 @dataclass(frozen=True)
 class Published:
-    """What the successor's authors report: mean samples, and the share of wrong declarations if given."""
+    """What the successor's author reports of `PUBLISHED_RUNS` runs.
+
+    Attributes
+    ----------
+    samples, deviation : float
+        Mean and standard deviation of the samples.
+    wrong : float
+        Share of wrong declarations.
+    """
 
     samples: float
-    wrong: float | None = None
+    deviation: float
+    wrong: float
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return self.deviation / sqrt(PUBLISHED_RUNS)
+
+    def ratio(self, samples: Array) -> Measured:
+        """Return mean(samples (n,)) / the published mean, with the errors of both (two samples)."""
+        here = Measured.mean(samples)
+        logarithm = log(here.value / self.samples)
+        if not here.error and not self.deviation:
+            return Measured.exactly(exp(logarithm))
+        spread = sqrt(((here.error or 0.0) / here.value) ** 2 + (self.error / self.samples) ** 2)
+        freedom = min(samples.size, PUBLISHED_RUNS) - 1
+        return Measured.estimate(logarithm, spread, freedom).exponentiated()
+
+    def p_value(self, samples: Array) -> float | None:
+        """Return the two-sided p-value of equal means, here and published (Welch); None without chance."""
+        here = Measured.mean(samples)
+        spread = sqrt((here.error or 0.0) ** 2 + self.error**2)
+        if not spread:
+            return None
+        return float(2 * special.ndtr(-abs(here.value - self.samples) / spread))
 
 
 @dataclass(frozen=True)
@@ -46,7 +85,14 @@ class SampleTable:
         Contenders whose mean should be within this factor of the published one, once as many instances
         were run as were published; 1 is for sizes without any chance.
     order : (str, str), optional
-        The first needs fewer samples than the second.
+        The successor's claim that the first needs fewer samples than the second.
+    asked : tuple of str
+        Further contenders of which it is asked whether the first of `order` needs fewer samples.
+    tuned : tuple of str
+        Contenders that are one policy at several tunings. The best in hindsight is the one of fewest samples
+        among those with at most δ wrong declarations.
+    fooled : tuple of str
+        Contenders that, says the successor, mostly declare a wrong arm.
     rival : str
         The contender that ours are compared with.
     reach : dict of str to float
@@ -74,6 +120,9 @@ class SampleTable:
     published: Mapping[str, Published] = field(default_factory=dict)
     is_close: Mapping[str, float] = field(default_factory=dict)
     order: tuple[str, str] | None = None
+    asked: tuple[str, ...] = ()
+    tuned: tuple[str, ...] = ()
+    fooled: tuple[str, ...] = ()
     rival: str = ""
     reach: Mapping[str, float] = field(default_factory=dict)
     unclaimed: tuple[str, ...] = ()
@@ -143,27 +192,43 @@ class SampleTable:
                 claim=f"{label} declares a wrong arm with probability at most δ",
                 source="here" if label in self.reach else "successor",
                 statistic="share of wrong declarations, exact limits",
-                measured=Measured.share(
-                    round(share_wrong(columns) * len(columns["declared"])), len(columns["declared"])
-                ),
+                measured=_wrong(columns),
                 relation="≤",
                 bound=DELTA,
             )
             for label, columns in runs.items()
             if label not in self.unclaimed
         ]
+        found += [
+            Verdict(
+                name=f"{label} is fooled",
+                claim=f"{label} declares a wrong arm in most runs, since it relies on there being no shift",
+                source="successor",
+                statistic="share of wrong declarations, exact limits",
+                measured=_wrong(runs[label]),
+                relation="≥",
+                bound=0.5,
+            )
+            for label in self.fooled
+            if label in runs
+        ]
         for label, factor in self._comparable(runs).items():
             samples = samples_of(runs[label])
+            known = self.published[label]
             # A size without any chance has no error, though instances vary.
-            mean = Measured.exactly(samples.mean()) if factor == 1 else Measured.mean(samples)
+            if factor == 1:
+                away = Measured.exactly(samples.mean()).factor_from(known.samples)
+            else:
+                away = known.ratio(samples).factor_from(1.0)
             found.append(
                 Verdict(
                     name=f"{label} as published",
                     claim=f"{label} needs as many samples as published"
                     + (f", within a factor of {factor:g}" if factor > 1 else ""),
                     source="successor",
-                    statistic="mean samples, here / published, or its inverse if that is larger",
-                    measured=mean.factor_from(self.published[label].samples),
+                    statistic="mean samples, here / published, or its inverse if that is larger; the errors"
+                    " of both means count",
+                    measured=away,
                     relation="≤",
                     bound=factor,
                 )
@@ -174,18 +239,29 @@ class SampleTable:
             )
         if self.order is not None:
             first, second = self.order
-            found.append(
+            found += [
                 Verdict(
-                    name=f"{first} before {second}",
-                    claim=f"{first} needs fewer samples than {second}",
-                    source="successor",
-                    statistic=f"mean samples, {first} / {second}",
-                    measured=Measured.ratio(samples_of(runs[first]), samples_of(runs[second])),
+                    name=f"{first} before {other}",
+                    claim=f"{first} needs fewer samples than {other}",
+                    source=source,
+                    statistic=f"mean samples, {first} / {other}",
+                    measured=Measured.ratio(samples_of(runs[first]), samples_of(runs[other])),
                     relation="≤",
                     bound=1.0,
                 )
-            )
+                for other, source in ((second, "successor"), *((one, "question") for one in self.asked))
+            ]
         return found
+
+    def best_tuned(self, runs: Columns) -> str | None:
+        """Return the tuning of fewest mean samples with at most δ wrong declarations, on these runs."""
+        found = {label: where(runs, policy=label) for label in self.tuned}
+        kept = {
+            label: float(samples_of(its).mean())
+            for label, its in found.items()
+            if len(its["declared"]) and share_wrong(its) <= DELTA
+        }
+        return min(kept, key=lambda label: kept[label]) if kept else None
 
     def _comparable(self, runs: Mapping[str, Any]) -> Mapping[str, float]:
         """Return whom to hold to a published mean: over many instances, all of them must have been run."""
@@ -228,48 +304,78 @@ class SampleTable:
     def grids(self, data: Data) -> list[Grid]:
         """Return our numbers with the published ones beside them."""
         rows = []
+        best = self.best_tuned(data["runs"])
         measured = [label for (label,) in distinct(data["runs"], "policy")]
         for label in dict.fromkeys([*measured, *self.published]):
-            known = self.published.get(label)
-            theirs = ["–", "–"] if known is None else [f"{known.samples:,.2f}", _share(known.wrong)]
-            rows.append([label, *self._measured(data, label), *(theirs if self.published else [])])
+            mark = " ←" if label == best else ""
+            theirs = self._beside(data, label) if self.published else []
+            rows.append([label + mark, *self._measured(data, label), *theirs])
         head = [
             "policy",
             "mean samples",
             "± s.e.",
             "median",
             "geometric mean",
+            "± s.e. of it",
             "wrong",
             "runs",
-            *(["published mean", "published wrong"] if self.published else []),
+            *(PUBLISHED_HEAD if self.published else ()),
         ]
-        return [Grid("Samples until an arm is declared best.", head, rows, words=1)]
+        caption = "Samples until an arm is declared best."
+        if best is not None:
+            caption += f" ← fewest among the tunings with at most δ = {DELTA} wrong, in hindsight."
+        return [Grid(caption, head, rows, words=1)]
+
+    def _beside(self, data: Data, label: str) -> list[str]:
+        """Return the published columns of a row, and how likely means so far apart are if they are equal."""
+        known = self.published.get(label)
+        if known is None:
+            return ["–"] * 4
+        samples = samples_of(where(data["runs"], policy=label))
+        chance = known.p_value(samples) if samples.size > 1 else None
+        p_value = "–" if chance is None else f"{chance:.2g}"
+        return [f"{known.samples:,.2f}", f"{known.error:,.0f}", _share(known.wrong), p_value]
 
     def _measured(self, data: Data, label: str) -> list[str]:
         columns = where(data["runs"], policy=label)
         samples = samples_of(columns)
         if not samples.size:
-            return ["–"] * 6
-        error = samples.std(ddof=1) / np.sqrt(samples.size) if samples.size > 1 else np.nan
-        numbers = (samples.mean(), error, np.median(samples), np.exp(np.log(samples).mean()))
-        return [*(f"{number:,.0f}" for number in numbers), _share(share_wrong(columns)), str(samples.size)]
+            return ["–"] * 7
+        mean = Measured.mean(samples)
+        geometric = Measured.geometric(samples)
+        numbers = (mean.value, mean.error, float(np.median(samples)), geometric.value, geometric.error)
+        said = ["–" if number is None else f"{number:,.0f}" for number in numbers]
+        return [*said, _share(share_wrong(columns)), str(samples.size)]
 
     def charts(self, data: Data) -> list[Chart]:
-        """Return means and medians beside the published means."""
-        rows: dict[str, dict[str, float]] = {}
+        """Return arithmetic and geometric means with their errors beside the published means."""
+        rows: dict[str, dict[str, Dot]] = {}
         for label in dict.fromkeys(
             [*(label for (label,) in distinct(data["runs"], "policy")), *self.published]
         ):
             samples = samples_of(where(data["runs"], policy=label))
-            rows[label] = (
-                {"here, mean": float(samples.mean()), "here, median": float(np.median(samples))}
-                if samples.size
-                else {}
-            )
+            rows[label] = {}
+            if samples.size:
+                rows[label]["mean"] = _dot(Measured.mean(samples))
+                rows[label]["geometric mean"] = _dot(Measured.geometric(samples))
             if label in self.published:
-                rows[label]["published mean"] = self.published[label].samples
-        caption = "Samples until an arm is declared best, on a logarithmic axis."
+                known = self.published[label]
+                rows[label]["published mean"] = Dot(known.samples, known.error)
+        caption = (
+            "Samples until an arm is declared best, on a logarithmic axis; bars of one standard error where"
+            " they are wider than the mark."
+        )
         return [Chart("samples", caption, lambda: dot_rows(rows, "samples (rounds)"))]
+
+
+def _dot(measured: Measured) -> Dot:
+    return Dot(measured.value, measured.error or 0.0)
+
+
+def _wrong(columns: Columns) -> Measured:
+    """Return the share of runs that declared a wrong arm."""
+    count = len(columns["declared"])
+    return Measured.share(round(share_wrong(columns) * count), count)
 
 
 def _share(share: float | None) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit.reproduction.charts import share_rows
+from orthobandit.reproduction.charts import Dot, share_rows
 from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
@@ -110,7 +110,10 @@ class Survivors:
     def charts(self, data: Data) -> list[Chart]:
         """Return how near to failing the runs came."""
         rows = {
-            ", ".join(labels): {"failed": _share(found, 1).value, "upper limit": _share(found, 1).high}
+            ", ".join(labels): {
+                "failed": Dot(_share(found, 1).value),
+                "upper limit": Dot(_share(found, 1).high),
+            }
             for labels, found in _parts(data).items()
         }
         caption = "Share of failed runs with its upper limit, and δ, below which it has to stay."

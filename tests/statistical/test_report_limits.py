@@ -1,0 +1,36 @@
+"""Limits of means in a report are passed about as rarely as they say, on skewed data too."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from orthobandit.reproduction.sections import Measured
+from orthobandit.reproduction.sections.base import LEVEL
+
+pytestmark = pytest.mark.statistical
+
+TRIALS = 40_000
+# Draws, and their mean; the coefficient of variation is 0.5, 0.53 and 1.
+SKEWED = {
+    "gamma(4)": (lambda rng, size: rng.gamma(4.0, size=size), 4.0),
+    "log-normal(0.5)": (lambda rng, size: rng.lognormal(0.0, 0.5, size), np.exp(0.125)),
+    "exponential": (lambda rng, size: rng.exponential(size=size), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", SKEWED)
+@pytest.mark.parametrize("count", [20, 100])
+def test_means_of_skewed_values_pass_their_limits_rarely(name, count):
+    draw, truth = SKEWED[name]
+    values = draw(np.random.default_rng(33), (TRIALS, count))
+    found = [Measured.mean(row) for row in values]
+    passed = sum(one.high < truth for one in found) + sum(one.low > truth for one in found)
+    # Two limits at twice LEVEL each would be passed this often with probability above 10⁻⁶.
+    assert passed <= stats.binom.isf(1e-6, TRIALS, 4 * LEVEL)
+
+
+def test_limits_by_students_t_alone_are_passed_far_more_often():
+    values = np.random.default_rng(33).exponential(size=(TRIALS, 20))
+    reach = special.stdtrit(19, 1 - LEVEL) * values.std(axis=1, ddof=1) / np.sqrt(20)
+    passed = np.count_nonzero(values.mean(axis=1) + reach < 1.0)
+    assert passed > stats.binom.isf(1e-6, TRIALS, 8 * LEVEL)
