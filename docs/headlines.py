@@ -1,36 +1,54 @@
-"""Write the headline tables of README and docs/measured.md from a stored run, so that no number is typed.
+"""One store of measured numbers, ``docs/headlines.json``, and the command that writes them into the pages.
 
-``python docs/headlines.py store REPORT`` stores the headlines of a report in ``docs/headlines.json``.
-``python docs/headlines.py add REPORT SECTION`` replaces the rows of one section by those of another report.
-``python docs/headlines.py sbe`` measures SBE with the paper's own phase lengths, which no report contains.
-``python docs/headlines.py write`` rewrites the text between the markers of both pages from the stored file.
-Every row names the command and the version it was measured with.
+``python docs/headlines.py store REPORT [SECTION …]`` stores the numbers of a report, or of some sections.
+``python docs/headlines.py example NAME …`` runs examples and stores the numbers that pages quote from them.
+``python docs/headlines.py write`` rewrites every generated number of README and the pages from the store.
+``python docs/headlines.py stale`` lists the commands whose numbers rest on code that has changed since.
+
+A number is kept with its command, seed, runs, the package's version and a hash of the code and settings
+behind it. Pages say "measured with" that version, and that the code has changed since if the hash is no
+longer that of the code. So a change of code makes pages out of date, which a test notices, until ``write``
+marks the numbers or ``store`` renews them. In a page, ``<!--= NAME -->…<!--/-->`` holds a number, and
+``<!--since NAME …-->…<!--/-->`` what it was measured with.
 """
 
+import ast
 import json
+import re
+import subprocess
 import sys
-from collections.abc import Mapping
-from importlib import metadata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from orthobandit import SBE, simulate
-from orthobandit.reproduction.paper import EXACT, OURS, SECTIONS
+from orthobandit import __version__
+from orthobandit._foundation.used_code import used_code
+from orthobandit.reproduction.paper import EXACT, OURS, PAPERS_SBE, RAGES, SECTIONS, SUCCESSORS_SBE
 from orthobandit.reproduction.report import in_words, read_data
-from orthobandit.reproduction.sections import Measured
+from orthobandit.reproduction.sections import Measured, Scope
 from orthobandit.reproduction.sections.base import Data
+from orthobandit.reproduction.sections.ratios import RatioTable
 from orthobandit.reproduction.sections.regret import RegretFigure, best
-from orthobandit.simulation import Sine, near_degenerate
-from orthobandit.study.tables import Columns, distinct, grouped, samples_of, where
+from orthobandit.reproduction.sections.samples import SampleTable
+from orthobandit.study.cells import Cache, Cell
+from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
 STORED = HERE / "headlines.json"
-README = HERE.parent / "README.md"
+README = ROOT / "README.md"
 MEASURED = HERE / "measured.md"
+PAGES = (README, *sorted(HERE.glob("*.md")))
 BEGIN, END = "<!-- headlines: python docs/headlines.py write -->", "<!-- end of headlines -->"
-FIGURES = {"figure-1": "the level swings", "figure-2": "the level jumps"}
+NUMBER = re.compile(r"<!--= (?P<name>[^>]+?) -->.*?<!--/-->")
+SINCE = re.compile(r"<!--since (?P<names>[^>]+?)-->.*?<!--/-->")
+SHIFTS = {"figure-1": "the level swings", "figure-2": "the level jumps"}
 ROUNDS = "rounds until the best arm is declared"
 SAMPLES = {
     "small-gap-10": f"two nearly equal arms in 10 dimensions: {ROUNDS}",
@@ -38,68 +56,113 @@ SAMPLES = {
     "robustness": f"30 arms in 20 dimensions, no shift at all: {ROUNDS}",
     "robustness-small-gap": f"two nearly equal arms in 10 dimensions, no shift at all: {ROUNDS}",
 }
-# The peers beside ours, and their names in the table; a section without any of them has no row. Sections with
-# SP-BAI run SBE with the phase lengths of SP-BAI's author. RAGE has its released constants, not its proof's.
-PEERS = {
-    "SP-BAI": "SP-BAI",
-    "SBE": "SBE, SP-BAI's author's phases",
-    "RAGE, released constants": "RAGE, released constants",
-}
-PAPERS_SBE = "SBE, the paper's phases (c = 1)"
-MEAN, GEOMETRIC = "mean", "geometric mean"
-WIDER = "tuned on the wide grid"  # comparisons on a grid that the paper did not use: not its claims
+TUNED_SBE = "SBE, tuned"  # the c of fewest samples with at most δ wrong, in hindsight
+RELEASED_RAGE = "RAGE, released constants"
+PEERS = ("SP-BAI", SUCCESSORS_SBE, PAPERS_SBE, TUNED_SBE, RELEASED_RAGE)
+MEAN, GEOMETRIC, WRONG = "mean", "geometric mean", "wrong"
+REPORT = "report"  # the number that is a report's tally
+FULL = Scope(is_quick=False, seed=1)  # what the pages show
 
 
-def headlines(folder: Path) -> dict[str, Any]:
-    """Return the headlines of a report: what was run, the tally, and rows of text for a table."""
+@dataclass(frozen=True)
+class Number:
+    """A measured number as pages print it, and what it rests on.
+
+    Attributes
+    ----------
+    text : str
+    label : str
+        Whose number it is, in words.
+    runs : int
+    command, seed, version
+        What printed it.
+    code : str or None
+        A hash of the code and settings behind it; None if it was not noted.
+    """
+
+    text: str
+    label: str
+    runs: int
+    command: str
+    seed: int
+    version: str
+    code: str | None = None
+
+
+Store = dict[str, Number]
+
+
+def read_store(path: Path = STORED) -> Store:
+    """Return the stored numbers by name."""
+    return {name: Number(**found) for name, found in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def write_store(store: Mapping[str, Number]) -> None:
+    """Write the numbers, sorted by name."""
+    content = {name: asdict(store[name]) for name in sorted(store)}
+    STORED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# What a report holds.
+
+
+def numbers_of(folder: Path, names: Sequence[str] = ()) -> Store:
+    """Return the numbers of a report, or of some of its sections.
+
+    Refuses a section with cells that the present code would compute again: its numbers would be kept
+    under a hash that is not theirs.
+    """
     verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
-    rows = [
-        *(
-            row
-            for name, words in SAMPLES.items()
-            if name in SECTIONS
-            for row in _samples(read_data(folder, SECTIONS[name]), words)
-        ),
-        *(row for name, words in FIGURES.items() for row in _regret(folder, name, words)),
-        _coverage(read_data(folder, SECTIONS["coverage"])),
-    ]
-    version = metadata.version("orthobandit")
-    command = f"orthobandit reproduce --{verdicts['scope']} --seed {verdicts['seed']}"
-    return {
-        "version": version,
-        "command": command,
-        "tally": verdicts["tally"],
-        "refuted": [
-            verdict["claim"]
-            for section in verdicts["sections"].values()
-            for verdict in section["verdicts"]
-            if verdict["kind"] == "refuted"
-        ],
-        "below": _below(folder),
-        "rows": [{**row, "version": version, "command": command} for row in rows],
-    }
+    scope = Scope(is_quick=verdicts["scope"] == "quick", seed=verdicts["seed"])
+    wanted = [name for name in names or verdicts["sections"] if name in (*SAMPLES, *SHIFTS, "coverage")]
+    found: Store = {}
+    for name in wanted:
+        cells = SECTIONS[name].cells(scope)
+        missing = sum(Cache(folder / "cells").load(cell) is None for cell in cells)
+        if missing:
+            raise SystemExit(
+                f"{missing} of {len(cells)} cells of {name} are of other code: reproduce it again"
+            )
+        command = f"orthobandit reproduce --{verdicts['scope']} --seed {scope.seed} --only {name}"
+        for number, (text, label, runs) in _texts(name, read_data(folder, SECTIONS[name])).items():
+            key = f"{name}/{number}"
+            code = current_code(key, scope)
+            found[key] = Number(text, label, runs, command, scope.seed, __version__, code)
+    if not names:
+        command = f"orthobandit reproduce --{verdicts['scope']} --seed {scope.seed}"
+        text = _tally_words(verdicts)
+        found[REPORT] = Number(text, REPORT, 0, command, scope.seed, __version__, current_code(REPORT, scope))
+    return found
 
 
-def _samples(data: Data, what: str) -> list[dict[str, str]]:
-    """Return arithmetic and geometric means; the hardest instance does not dominate the latter."""
-    runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
-    if not any(label in runs for label in PEERS):
-        return []
-    rows = []
-    for measure, average in ((MEAN, _arithmetic), (GEOMETRIC, _geometric)):
-        said = {label: _number(average(its)) for label, its in runs.items()}
-        peers = "; ".join(f"{called}: {said[label]}" for label, called in PEERS.items() if label in said)
-        count = str(len(runs[OURS]["declared"]))
-        rows.append({"what": what, "measure": measure, "here": said[OURS], "peers": peers, "runs": count})
-    return rows
+Texts = dict[str, tuple[str, str, int]]  # text, label and runs by the number's name within its section
 
 
-def _arithmetic(runs: Columns) -> Measured:
-    return _over_instances(runs, samples_of(runs))
+def _texts(name: str, data: Data) -> Texts:
+    if name in SAMPLES:
+        return _samples(name, data)
+    return _regret(name, data) if name in SHIFTS else _coverage(data)
 
 
-def _geometric(runs: Columns) -> Measured:
-    return _over_instances(runs, np.log(samples_of(runs))).exponentiated()
+def _samples(name: str, data: Data) -> Texts:
+    """Return arithmetic and geometric means, which the hardest instance does not dominate, and errors."""
+    section = cast("SampleTable | RatioTable", SECTIONS[name])
+    labels = {label: label for (label,) in distinct(data["runs"], "policy")}
+    chosen = section.best_tuned(data["runs"]) if isinstance(section, SampleTable) else None
+    if chosen is not None:
+        labels[TUNED_SBE] = chosen
+    found: Texts = {}
+    for key, label in labels.items():
+        runs = where(data["runs"], policy=label)
+        count = len(runs["declared"])
+        said = f"{label}, the best c with at most δ wrong" if key == TUNED_SBE else label
+        samples = samples_of(runs)
+        found[f"{key}/{MEAN}"] = (_number(_over_instances(runs, samples)), said, count)
+        geometric = _over_instances(runs, np.log(samples)).exponentiated()
+        found[f"{key}/{GEOMETRIC}"] = (_number(geometric), said, count)
+        found[f"{key}/median"] = (f"{np.median(samples):,.0f}", said, count)
+        found[f"{key}/{WRONG}"] = (f"{share_wrong(runs):.0%}".replace("%", " %"), said, count)
+    return found
 
 
 def _over_instances(runs: Columns, values: np.ndarray) -> Measured:
@@ -108,95 +171,41 @@ def _over_instances(runs: Columns, values: np.ndarray) -> Measured:
     return Measured.mean(found[0] if len(found) == 1 else found.mean(axis=1))
 
 
-def with_section(stored: Mapping[str, Any], folder: Path, name: str) -> dict[str, Any]:
-    """Return the headlines with one section's rows from another report, which they name."""
-    verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
-    command = f"orthobandit reproduce --{verdicts['scope']} --seed {verdicts['seed']} --only {name}"
-    version = metadata.version("orthobandit")
-    new = [
-        {**row, "version": version, "command": command}
-        for row in _samples(read_data(folder, SECTIONS[name]), SAMPLES[name])
-    ]
-    place = [row["what"] for row in stored["rows"]].index(SAMPLES[name])
-    kept = [row for row in stored["rows"] if row["what"] != SAMPLES[name]]
-    return {**stored, "rows": [*kept[:place], *new, *kept[place:]]}
+def _regret(name: str, data: Data) -> Texts:
+    """Return our regret, untuned, and that of every peer at its best tuning in hindsight."""
+    figure = cast("RegretFigure", SECTIONS[name])
+    found: Texts = {}
+    for (size,) in distinct(data["runs"], "size"):
+        runs = where(data["runs"], size=size)
+        for label, its in figure.tunings(runs, wide=True).items():
+            one = best(its)
+            said = f"{label}, {one.tuning}"
+            found[f"{size}/{label}"] = (_number(one.regret), said, len(one.rows(runs)["regret"]))
+    return found
 
 
-def papers_sbe(runs: int = 200, seed: int = 1) -> dict[str, Any]:
-    """Measure SBE with the paper's phase lengths, c = 1, on the two nearly equal arms; a minute."""
-    environment = near_degenerate(10, shift=Sine())
-    result = simulate(
-        SBE(delta=0.1),
-        environment,
-        horizon=10**8,
-        replications=runs,
-        seed=seed,
-        checkpoints=[10**8],
-        stop_when_declared=True,
-    )
-    times = np.asarray(result.stop_times, dtype=np.float64)
+def _coverage(data: Data) -> Texts:
+    shares: dict[str, list[Measured]] = {}
+    for mode, shift in distinct(data["misses"], "mode", "shift"):
+        missed = where(data["misses"], mode=mode, shift=shift)["first_miss"] >= 0
+        shares.setdefault(mode, []).append(Measured.share(int(missed.sum()), missed.size))
+    worst = {mode: Measured.largest(its) for mode, its in shares.items()}
     return {
-        "what": SAMPLES["small-gap-10"],
-        "called": PAPERS_SBE,
-        MEAN: _number(Measured.mean(times)),
-        GEOMETRIC: _number(Measured.mean(np.log(times)).exponentiated()),
-        "wrong": int(np.sum(~result.correct)),
-        "runs": runs,
-        "command": "python docs/headlines.py sbe",
-        "version": metadata.version("orthobandit"),
+        mode: (f"{mode} {one.value:.1%} (at most {one.high:.1%})", mode, missed.size)
+        for mode, one in worst.items()
     }
 
 
-def _regret(folder: Path, name: str, words: str) -> list[dict[str, str]]:
-    """Return our regret, untuned, and that of every peer at its best tuning in hindsight."""
-    figure = cast("RegretFigure", SECTIONS[name])
-    rows, data = [], read_data(folder, figure)
-    for (size,) in distinct(data["runs"], "size"):
-        runs = where(data["runs"], size=size)
-        found = {label: best(its) for label, its in figure.tunings(runs, wide=True).items()}
-        peers = "; ".join(
-            f"{label}: {_number(one.regret)}"
-            for label, one in found.items()
-            if figure.contenders[label].is_peer
-        )
-        rounds = int(data["curves"]["round"].max())
-        what = f"(d, K) = {size}, {words}: regret in {rounds:,} rounds, peers tuned in hindsight"
-        count = str(len(found[OURS].rows(runs)["regret"]))
-        here = _number(found[OURS].regret)
-        rows.append({"what": what, "measure": MEAN, "here": here, "peers": peers, "runs": count})
-    return rows
-
-
-def _below(folder: Path) -> list[str]:
-    """Return the instances on which a peer tuned in hindsight had less mean regret than ours."""
-    said = []
-    for name, words in FIGURES.items():
-        figure = cast("RegretFigure", SECTIONS[name])
-        runs = read_data(folder, figure)["runs"]
-        for (size,) in distinct(runs, "size"):
-            found = {
-                label: best(its)
-                for label, its in figure.tunings(where(runs, size=size), wide=True).items()
-                if figure.contenders[label].is_peer or label == OURS
-            }
-            ours = found.pop(OURS).regret.value
-            said += [f"{label} at {size}, {words}" for label, one in found.items() if one.regret.value < ours]
-    return said
-
-
-def _coverage(data: Data) -> dict[str, str]:
-    misses = data["misses"]
-    shares: dict[str, list[Measured]] = {}
-    for mode, shift in distinct(misses, "mode", "shift"):
-        found = where(misses, mode=mode, shift=shift)["first_miss"]
-        shares.setdefault(mode, []).append(Measured.share(int(np.sum(found >= 0)), found.size))
-    worst = {mode: Measured.largest(its) for mode, its in shares.items()}
-    here = ", ".join(f"{mode} {one.value:.1%} (at most {one.high:.1%})" for mode, one in worst.items())
-    shifts = len(distinct(misses, "shift"))
-    what = (
-        f"a claim ever wrong within {int(misses['rounds'].max()):,} rounds, worst of {shifts} shifts, δ = 0.1"
-    )
-    return {"what": what, "measure": "share of runs", "here": here, "peers": "–", "runs": str(found.size)}
+def _tally_words(verdicts: Mapping[str, Any]) -> str:
+    """Return the tally, and every refuted claim by its words: as many as the tally says."""
+    refuted = [
+        verdict["claim"]
+        for section in verdicts["sections"].values()
+        for verdict in section["verdicts"]
+        if verdict["kind"] == "refuted"
+    ]
+    said = in_words(verdicts["tally"])
+    return f"{said}. Refuted: {'; '.join(refuted)}" if refuted else said
 
 
 def _number(measured: Measured) -> str:
@@ -204,111 +213,239 @@ def _number(measured: Measured) -> str:
     return f"{measured.value:,.0f}{error}"
 
 
-def table(stored: Mapping[str, Any]) -> str:
-    """Return all headlines as Markdown, for docs/measured.md."""
-    rows = [_with_papers_sbe(row, stored.get("sbe")) for row in stored["rows"]]
-    lines = [
-        "| ± standard error | | here | peers, run here | runs | version |",
-        "|---|---|---|---|---:|---|",
-        *(
-            f"| {' | '.join(row[name] for name in ('what', 'measure', 'here', 'peers', 'runs', 'version'))} |"
-            for row in rows
-        ),
-        "",
-        f"Measured by `{stored['command']}`: {in_words(stored['tally'])}."
-        f" {OURS.capitalize()} is in its asymptotic mode; the report of that command also has the exact one"
-        f" ({EXACT})."
-        f" {_less(stored['below'])}{_refuted(stored['refuted'])}{_papers_sbe_words(stored.get('sbe'))}",
-    ]
+# What examples print.
+
+
+def _season(text: str) -> Texts:
+    """Return the regrets that examples/readme_figure.py prints, by strength of the season and policy."""
+    runs = int(cast("re.Match[str]", re.search(r"means of (\d+) runs", text))[1])
+    lines = re.findall(r"^season ± (\S+) +(.+?) +\d+%  regret +(\d+)$", text, re.MULTILINE)
+    return {f"{strength}/{policy}": (regret, policy, runs) for strength, policy, regret in lines}
+
+
+def _pages(text: str) -> Texts:
+    """Return the table that examples/ab_methods.py prints, by pages and method."""
+    head, _, *rows = (line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|"))
+    found: Texts = {}
+    for row in rows:
+        for method, cell in zip(head[2:], row[2:], strict=True):
+            found[f"{row[0]}/{method}"] = (cell, method, 200)
+            # The same visitors in units of the one-sided fixed size, which makes the same promise.
+            share, error = re.findall(r"[\d.]+", cell)[:2]
+            one_sided = f"{float(share) / ONE_SIDED:.2f} ± {float(error) / ONE_SIDED:.2f}"
+            found[f"{row[0]}/{method}, one-sided"] = (one_sided, method, 200)
+    return found
+
+
+ONE_SIDED = 0.833  # of the two-sided fixed size: (z₉₅ + z₉₅)² / (z₉₇.₅ + z₉₅)²
+EXAMPLES: dict[str, Callable[[str], Texts]] = {"readme_figure": _season, "ab_methods": _pages}
+
+
+def numbers_of_example(name: str) -> Store:
+    """Run an example and return what pages quote from it."""
+    command = f"python examples/{name}.py"
+    printed = subprocess.run(  # noqa: S603 (our own script, by a name of `EXAMPLES`)
+        [sys.executable, f"examples/{name}.py"], cwd=ROOT, capture_output=True, check=True
+    )
+    return {
+        f"{name}/{number}": Number(text, label, runs, command, 1, __version__, current_code(name))
+        for number, (text, label, runs) in EXAMPLES[name](printed.stdout.decode()).items()
+    }
+
+
+# Which code a number rests on.
+
+
+@cache
+def current_code(name: str, scope: Scope = FULL) -> str:
+    """Return the hash that a number of this name would be stored with if it were measured now."""
+    source, _, number = name.partition("/")
+    if source in EXAMPLES:
+        return _example_code(ROOT / "examples" / f"{source}.py")
+    if source == REPORT:
+        contents = sorted(cell.content for section in SECTIONS for cell in _cells(section, scope))
+    else:
+        contents = sorted(cell.content for cell in _cells(source, scope) if _is_behind(cell, number))
+    if not contents:
+        raise KeyError(f"no cell is behind {name!r}")
+    return blake2b(" ".join(contents).encode(), digest_size=8).hexdigest()
+
+
+@cache
+def _cells(section: str, scope: Scope) -> list[Cell]:
+    return SECTIONS[section].cells(scope)
+
+
+def _is_behind(cell: Cell, number: str) -> bool:
+    """Tell whether a cell contributes to a number of its section."""
+    labels = cell.labels
+    if "mode" in labels:
+        return number == labels["mode"]
+    size, _, label = number.rpartition("/") if "size" in labels else (None, "", number.partition("/")[0])
+    if "size" in labels and size != labels["size"]:
+        return False
+    if label == TUNED_SBE:
+        return str(labels["policy"]).startswith("SBE, paper's phases")
+    return label == labels["policy"]
+
+
+def _example_code(path: Path) -> str:
+    """Return a hash of a script and of what it imports from the package."""
+    text = path.read_text(encoding="utf-8")
+    starts = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orthobandit"):
+            for item in node.names:
+                found = getattr(import_module(str(node.module)), item.name)
+                home = getattr(found, "__module__", None)
+                starts.append(f"{home or node.module}:{getattr(found, '__qualname__', item.name)}")
+    return blake2b(f"{text} {used_code(*starts)}".encode(), digest_size=8).hexdigest()
+
+
+# What pages say.
+
+
+def since(store: Mapping[str, Number], names: Sequence[str]) -> str:
+    """Return what numbers were measured with, and whether the code behind any of them has changed since.
+
+    Versions alone if all hashes are those of the code as it is.
+    """
+    versions = ", ".join(dict.fromkeys(store[name].version for name in names))
+    is_stale = any(store[name].code != current_code(name) for name in names)
+    return f"measured with {versions}" + (", code changed since" if is_stale else "")
+
+
+def table(store: Mapping[str, Number]) -> str:
+    """Return the headline table as Markdown."""
+    lines = ["| mean ± standard error | here | peers, run here | runs | version |", "|---|---|---|---:|---|"]
+    for what, ours, peers in _rows(store):
+        names = [*ours, *peers]
+        here = "; ".join(_with_geometric(store, name) for name in ours)
+        beside = "<br>".join(f"{store[name].label}: {_with_geometric(store, name)}" for name in peers) or "–"
+        runs = str(min(store[name].runs for name in names))
+        version = since(store, names).removeprefix("measured with ")
+        lines.append(f"| {' | '.join((what, here, beside, runs, version))} |")
     return "\n".join(lines)
 
 
-def summary(stored: Mapping[str, Any]) -> str:
-    """Return README's short table as Markdown: arithmetic means and error rates."""
-    rows = [_with_papers_sbe(row, stored.get("sbe")) for row in stored["rows"]]
-    names = ("what", "here", "peers", "runs")
-    lines = [
-        "| mean ± standard error | here | peers, run here | runs |",
-        "|---|---|---|---:|",
-        *(f"| {' | '.join(row[name] for name in names)} |" for row in rows if row["measure"] != GEOMETRIC),
-        "",
-        f"Measured by `{stored['command']}` with version {', '.join(_versions(stored))}:"
-        f" {in_words(stored['tally'])}."
-        f" {_less(stored['below'])} Geometric means, the exact mode and every caveat are in"
-        " [docs/measured.md](docs/measured.md#beside-published-methods).",
-    ]
-    return "\n".join(lines)
+def _with_geometric(store: Mapping[str, Number], name: str) -> str:
+    """Return a number, with the geometric mean beside an arithmetic one where there is one."""
+    geometric = store.get(name.removesuffix(MEAN) + GEOMETRIC) if name.endswith(f"/{MEAN}") else None
+    return store[name].text + ("" if geometric is None else f" (geometric {geometric.text})")
 
 
-def _versions(stored: Mapping[str, Any]) -> list[str]:
-    return sorted({row["version"] for row in stored["rows"]})
+def _rows(store: Mapping[str, Number]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield what a row is about, and the names of our numbers and the peers'."""
+    for section, what in SAMPLES.items():
+        names = [f"{section}/{label}/{MEAN}" for label in PEERS]
+        yield what, [f"{section}/{OURS}/{MEAN}"], [name for name in names if name in store]
+    for section, words in SHIFTS.items():
+        figure = cast("RegretFigure", SECTIONS[section])
+        peers = [label for label, one in figure.contenders.items() if one.is_peer]
+        for size in figure.sizes:
+            place = f"{section}/{size.label}"
+            regret = f"regret in {size.rounds[1]:,} rounds, peers tuned in hindsight"
+            what = f"(d, K) = {size.label}, {words}: {regret}"
+            yield what, [f"{place}/{OURS}"], [f"{place}/{label}" for label in peers]
+    what = "a claim ever wrong within 100,000 rounds, worst of 13 shifts, δ = 0.1"
+    yield what, [name for name in sorted(store) if name.startswith("coverage/")], []
 
 
-def _with_papers_sbe(row: dict[str, str], sbe: Mapping[str, Any] | None) -> dict[str, str]:
-    """Add SBE with the paper's phases to the row's peers, if it was measured."""
-    if sbe is None or row["what"] != sbe["what"]:
-        return row
-    return {**row, "peers": f"{row['peers']}; {sbe['called']}: {sbe[row['measure']]}"}
+def summary(store: Mapping[str, Number]) -> str:
+    """Return README's table with the sentences below it."""
+    return "\n".join((table(store), "", _closing(store)))
 
 
-def _papers_sbe_words(sbe: Mapping[str, Any] | None) -> str:
-    if sbe is None:
-        return ""
+def full_table(store: Mapping[str, Number]) -> str:
+    """Return the table of docs/measured.md with the sentences below it."""
+    more = (
+        f"{OURS.capitalize()} is in its asymptotic mode; the report of that command also has the exact one"
+        f" ({EXACT}), and {', '.join(RAGES)} under the shift."
+    )
+    return "\n".join((table(store), "", f"{_closing(store)} {more}"))
+
+
+def _closing(store: Mapping[str, Number]) -> str:
+    report = store[REPORT]
     return (
-        f" {PAPERS_SBE}: from `{sbe['command']}`, {sbe['runs']} runs, {sbe['wrong']} wrong, version"
-        f" {sbe['version']}."
+        f"`{report.command}` ({since(store, [REPORT])}): {report.text}. {_less(store)} Arithmetic means are"
+        " what others publish; a few hard instances carry them, so geometric means stand beside them."
     )
 
 
-def _less(below: list[str]) -> str:
+def _less(store: Mapping[str, Number]) -> str:
+    """Name the peers that, tuned in hindsight, had less mean regret than ours."""
+    below = []
+    for what, ours, peers in _rows(store):
+        if not what.startswith("(d, K)"):
+            continue
+        limit = _value(store[ours[0]].text)
+        place = what.partition(":")[0].removeprefix("(d, K) = ")
+        below += [f"{store[name].label} at {place}" for name in peers if _value(store[name].text) < limit]
     if not below:
         return "No peer tuned in hindsight has less regret than ours."
     return f"Tuned in hindsight, these peers have less regret than ours: {'; '.join(below)}."
 
 
-def _refuted(claims: list[str]) -> str:
-    """Name each refuted claim once; nobody claimed the comparisons on our wider grid."""
-    claimed = list(dict.fromkeys(claim for claim in claims if WIDER not in claim))
-    said = f" Refuted: {'; '.join(claimed)}." if claimed else ""
-    wider = sum(WIDER in claim for claim in claims)
-    if wider:
-        said += (
-            f" {wider} of the refuted statements were claimed by nobody: that SBE has less regret than others"
-            " if all are tuned on a wider grid than the paper's."
-        )
-    return said
+def _value(text: str) -> float:
+    return float(text.partition(" ")[0].replace(",", ""))
 
 
-def rewrite(text: str, found: str) -> str:
-    """Return a page with a table put between its markers."""
+def rewrite(text: str, block: str | None, store: Mapping[str, Number]) -> str:
+    """Return a page with its numbers, what they were measured with, and its table put in anew."""
+    text = NUMBER.sub(lambda found: f"<!--= {found['name']} -->{store[found['name']].text}<!--/-->", text)
+    text = SINCE.sub(
+        lambda found: f"<!--since {found['names']}-->{since(store, _names(found['names'], store))}<!--/-->",
+        text,
+    )
+    if block is None:
+        return text
     before, _, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
         raise SystemExit(f"the page needs the lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n{found}\n{END}{after}"
+    return f"{before}{BEGIN}\n{block}\n{END}{after}"
 
 
-def _stored() -> dict[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+def _names(pattern: str, store: Mapping[str, Number]) -> list[str]:
+    """Return the names that a mark covers: those that begin with one of its words."""
+    found = [name for name in store for start in pattern.split("|") if name.startswith(start.strip())]
+    if not found:
+        raise KeyError(f"no stored number begins with {pattern!r}")
+    return found
 
 
-def _store(found: Mapping[str, Any]) -> None:
-    STORED.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def pages(store: Mapping[str, Number]) -> Iterator[tuple[Path, str]]:
+    """Yield every page with generated numbers, and its text as it should be."""
+    blocks = {README: summary(store), MEASURED: full_table(store)}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if page in blocks or NUMBER.search(text) or SINCE.search(text):
+            yield page, rewrite(text, blocks.get(page), store)
+
+
+def stale(store: Mapping[str, Number]) -> list[tuple[str, str]]:
+    """Return the numbers whose code has changed since they were measured, with their commands."""
+    return [(name, one.command) for name, one in store.items() if one.code != current_code(name)]
 
 
 def main(arguments: list[str]) -> None:
-    """Store the headlines of a report, or write them into README and docs/measured.md."""
-    if len(arguments) == 2 and arguments[0] == "store":
-        _store({**headlines(Path(arguments[1])), "sbe": _stored().get("sbe")})
-    elif len(arguments) == 3 and arguments[0] == "add":
-        _store(with_section(_stored(), Path(arguments[1]), arguments[2]))
-    elif arguments == ["sbe"]:
-        _store({**_stored(), "sbe": papers_sbe()})
-    elif arguments == ["write"]:
-        for page, found in ((README, summary(_stored())), (MEASURED, table(_stored()))):
-            page.write_text(rewrite(page.read_text(encoding="utf-8"), found), encoding="utf-8")
-    else:
-        raise SystemExit(__doc__)
+    """Store numbers, list those that are out of date, or write the pages."""
+    match arguments:
+        case ["store", folder, *names]:
+            write_store(read_store() | numbers_of(Path(folder), names))
+        case ["example", first, *others]:
+            for name in (first, *others):
+                write_store(read_store() | numbers_of_example(name))
+        case ["stale"]:
+            found = stale(read_store())
+            for command in dict.fromkeys(command for _, command in found):
+                print(f"{sum(other == command for _, other in found):4} numbers: {command}")
+        case ["write"]:
+            for page, text in list(pages(read_store())):
+                page.write_text(text, encoding="utf-8")
+        case _:
+            raise SystemExit(__doc__)
 
 
 if __name__ == "__main__":
