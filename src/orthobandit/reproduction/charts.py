@@ -83,34 +83,72 @@ def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -
 
 
 def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
-    """Draw regret against rounds, one panel a title, one line a curve with its band."""
-    figure, axes = _panels(panels, height=4.5)
-    for axis, curves in zip(axes, panels.values(), strict=True):
+    """Draw regret against rounds, one panel a title, one line a curve, its name below.
+
+    A band is drawn where it can be told from the others. Curves that crowd at the bottom have an inset of
+    their own.
+    """
+    most = max(len(curves) for curves in panels.values())
+    figure, axes, below = _panels_with_legends(panels, height=3.6, entries=most)
+    for axis, legend, curves in zip(axes, below, panels.values(), strict=True):
+        apart = _bands_apart(curves)
         for place, curve in enumerate(curves):
-            rounds, mean, low, high = (
-                np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
-            )
-            colour = COLOURS[place % len(COLOURS)]
-            axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
-            axis.plot(rounds, mean, ls=DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+            _draw_curve(axis, curve, place, has_band=apart[place])
         axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
         _thousands(axis)
-        axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        crowded = _crowded(curves)
+        if crowded:
+            # Regret grows from the lower left, so the upper left is free.
+            inset = axis.inset_axes((0.16, 0.56, 0.4, 0.4))
+            for place in crowded:
+                _draw_curve(inset, curves[place], place, has_band=False)
+            inset.set(xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
+            inset.set_xticks([])
+            inset.tick_params(labelsize=8)
+            _thousands_on(inset.yaxis, 3)
+        _list_below(axis, legend)
     axes[0].set_ylabel("cumulative regret (units of reward)")
     return figure
 
 
+def _draw_curve(axis: "Axes", curve: Curve, place: int, *, has_band: bool) -> None:
+    rounds, mean, low, high = (
+        np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
+    )
+    colour = COLOURS[place % len(COLOURS)]
+    if has_band:
+        axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.plot(rounds, mean, ls=DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+
+
+def _bands_apart(curves: Sequence[Curve]) -> list[bool]:
+    """Tell for each curve whether its band ends apart from all others."""
+    ends = [(float(curve.low[-1]), float(curve.high[-1])) for curve in curves]
+    return [
+        all(high < other_low or other_high < low for k, (other_low, other_high) in enumerate(ends) if k != j)
+        for j, (low, high) in enumerate(ends)
+    ]
+
+
+def _crowded(curves: Sequence[Curve]) -> list[int]:
+    """Return the curves that end in the lowest fifth of the panel, if several do and others are above."""
+    ends = np.array([curve.mean[-1] for curve in curves])
+    low = np.flatnonzero(ends < 0.2 * ends.max())
+    return low.tolist() if low.size > 1 else []
+
+
 def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "Figure":
     """Draw series with error bars against rounds, and a level with its name, one panel a title."""
-    figure, axes = _panels(panels)
-    for axis, (series, level, name) in zip(axes, panels.values(), strict=True):
+    most = 1 + max(len(series) for series, _, _ in panels.values())
+    figure, axes, below = _panels_with_legends(panels, height=3.3, entries=most)
+    for axis, legend, (series, level, name) in zip(axes, below, panels.values(), strict=True):
         for place, line in enumerate(series):
             # Error bars of different lines stand beside each other.
             shifted = line.x * 1.04 ** (place - (len(series) - 1) / 2)
             axis.errorbar(shifted, line.y, line.spread, **_looks(place, line.name))
         axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
         axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
-        axis.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.68))
+        _list_below(axis, legend)
     axes[0].set_ylabel("√t · eₜ (units of reward)")
     return figure
 
@@ -120,8 +158,9 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
 
     Axes are logarithmic, but for y where nothing is fitted as a power.
     """
-    figure, axes = _panels(panels, height=3.6)
-    for axis, (series, x, y) in zip(axes, panels.values(), strict=True):
+    most = max(len(series) for series, _, _ in panels.values())
+    figure, axes, below = _panels_with_legends(panels, height=3.3, entries=most)
+    for axis, legend, (series, x, y) in zip(axes, below, panels.values(), strict=True):
         for place, line in enumerate(series):
             looks = _looks(place, line.name) | {"ls": "none"}
             axis.errorbar(line.x, line.y, line.spread, **looks)
@@ -131,7 +170,7 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
         axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
         for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
             _plain_logarithms(side)
-        axis.legend(frameon=False, fontsize=9)
+        _list_below(axis, legend)
     return figure
 
 
@@ -158,8 +197,7 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
     """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
     # Narrow, so that its words can be read on a phone.
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
-    legend_room = 0.2 if len(kinds) >= 3 else 0.0
-    figure = blank_figure(5.6, 1.3 + legend_room + 0.45 * len(rows))
+    figure = blank_figure(6.2, 1.5 + 0.19 * len(kinds) + 0.42 * len(rows))
     axis = figure.add_subplot()
     for place, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
@@ -186,19 +224,35 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
 
 
 def _add_legend_below(figure: "Figure", entries: int) -> None:
-    # Four names beside each other are wider than a figure that is made for phones.
-    figure.legend(loc="outside lower center", ncols=entries if entries <= 3 else 2, frameon=False)
+    # Three names beside each other may be wider than a figure that is made for phones.
+    figure.legend(loc="outside lower center", ncols=1 + (entries > 1), frameon=False, fontsize=9)
 
 
-def _panels(titles: Mapping[str, Any], height: float = 3.9) -> "tuple[Figure, list[Axes]]":
-    figure = blank_figure(1.6 + 3.7 * len(titles), height)
-    axes = [figure.add_subplot(1, len(titles), place + 1) for place in range(len(titles))]
+def _panels_with_legends(
+    titles: Mapping[str, Any], height: float, entries: int
+) -> "tuple[Figure, list[Axes], list[Axes]]":
+    """Return a figure, a panel for each title, and below each the room in which its lines are named."""
+    room = 0.1 + 0.19 * entries  # inches
+    figure = blank_figure(0.6 + 4.2 * len(titles), height + room)
+    grid = figure.add_gridspec(2, len(titles), height_ratios=[height, room])
+    axes = [figure.add_subplot(grid[0, place]) for place in range(len(titles))]
+    below = [figure.add_subplot(grid[1, place]) for place in range(len(titles))]
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, loc="left", fontsize=10.5)
         axis.grid(which="major")
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    for axis in below:
+        axis.set_axis_off()
+    return figure, axes, below
+
+
+def _list_below(axis: "Axes", below: "Axes") -> None:
+    """Name the lines of a panel one below the other, in the room below it."""
+    handles, names = axis.get_legend_handles_labels()
+    below.legend(
+        handles, names, frameon=False, fontsize=9, loc="upper left", borderaxespad=0, labelspacing=0.3
+    )
 
 
 def _looks(place: int, name: str) -> dict[str, Any]:
@@ -233,8 +287,12 @@ def _short(value: float) -> str:
 
 
 def _thousands(axis: "Axes") -> None:
+    for side in (axis.xaxis, axis.yaxis):
+        _thousands_on(side, 5)
+
+
+def _thousands_on(side: "Axis", ticks: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    for side in (axis.xaxis, axis.yaxis):
-        side.set_major_locator(MaxNLocator(5))
-        side.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    side.set_major_locator(MaxNLocator(ticks))
+    side.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -64,7 +64,7 @@ def test_reproduce_says_what_is_shown_and_where_the_report_is(tmp_path, capsys):
     arguments = ["reproduce", "--only", "small-gap-20", "--out", str(out), "--jobs", "1", "--seed", "4"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "  shown        SP-BAI needs fewer samples than SBE (" in shown
+    assert "  shown        SP-BAI needs fewer samples than SBE, successor's phases (" in shown
     assert "claims: " in shown
     assert " 0 refuted" in shown
     assert shown.rstrip().endswith(f"report: {(out / 'index.html').resolve()}")
