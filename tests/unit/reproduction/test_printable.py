@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from tests.printable import flaws
 
 from orthobandit.reproduction.charts import (
     Curve,
@@ -15,7 +16,6 @@ from orthobandit.reproduction.charts import (
     share_rows,
 )
 from orthobandit.showing.figure import blank_figure, house_style
-from tests.printable import flaws
 
 LONG = (
     "SBE, c = 1/16",

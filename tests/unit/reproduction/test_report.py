@@ -224,9 +224,13 @@ def test_charts_label_their_axes_and_name_their_lines():
         error_panels({"a": ([line, replace(line, name="exact")], 120.0, "level")}),
         scaling_panels({"a": ([line], "T", "regret"), "b": ([replace(line, fit=None)], "T", "plans")}),
     ):
-        for axis in figure.axes:
+        panels = [axis for axis in figure.axes if axis.axison]
+        names = [axis.get_legend() for axis in figure.axes if not axis.axison]
+        for axis, legend in zip(panels, names, strict=True):
             assert axis.get_xlabel()
-            assert axis.get_legend_handles_labels()[1]
+            drawn = axis.get_legend_handles_labels()[1]
+            assert drawn
+            assert [text.get_text() for text in legend.get_texts()] == drawn
         figure.canvas.draw()
     rows = dot_rows(
         {"SBE": {"here": Dot(3e5, 1e4), "published": Dot(4e5)}, "G-Opt": {"published": Dot(2e6)}}, "samples"
