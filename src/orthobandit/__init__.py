@@ -23,7 +23,7 @@ from orthobandit.policy import SBE, AnytimeElimination, Decision, FixedBudget, P
 if TYPE_CHECKING:
     from orthobandit.experiment import Experiment, Guardrail, Metric
     from orthobandit.logs import Analysis, analyse
-    from orthobandit.policy.contextual import InformationDirected, Interactions, Offer
+    from orthobandit.policy.contextual import InformationDirected, Interactions, Offer, Personalised
     from orthobandit.simulation import Environment, RunResult, simulate
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "Offer",
     "OrthobanditError",
     "OrthogonalRegression",
+    "Personalised",
     "Plan",
     "Policy",
     "PureExploration",
@@ -73,6 +74,7 @@ _LATER = {
     "Interactions": "orthobandit.policy.contextual",
     "Metric": "orthobandit.experiment",
     "Offer": "orthobandit.policy.contextual",
+    "Personalised": "orthobandit.policy.contextual",
     "RunResult": "orthobandit.simulation",
     "analyse": "orthobandit.logs",
     "simulate": "orthobandit.simulation",

@@ -24,6 +24,7 @@ from orthobandit.experiment.settings import (
     seconds,
 )
 from orthobandit.policy import AnytimeElimination, Policy
+from orthobandit.policy.contextual.personalised import Personalised
 
 LONGEST_UNIT = 1024  # characters: a name or a hash, not a document
 
@@ -35,6 +36,8 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     rewards = declared_range(options.rewards, policy)
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     check_pairs_kept(chosen, arms)
+    if isinstance(chosen, Personalised):
+        _check_personal(arms, options)
     objective = Metric(options.objective, rewards, bool(options.add))
     if options.silence == "missing" and options.window is None and not options.metrics:
         raise ParameterError(
@@ -53,6 +56,20 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         metrics=(objective, *options.metrics),
         guardrails=tuple(options.guardrails),
     )
+
+
+def _check_personal(arms: ArmSet, options: Options) -> None:
+    """Refuse settings that a personalised experiment has no meaning for."""
+    if arm_of(arms, options.reference) != 0:
+        raise ParameterError(
+            f"reference={options.reference!r}: a personalised experiment compares with its first arm; give"
+            " that arm first"
+        )
+    if options.metrics:
+        raise ParameterError(
+            f"metrics: a personalised experiment follows its objective alone, not {options.metrics[0].name!r}"
+            " as well"
+        )
 
 
 def declared_range(
@@ -144,6 +161,28 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
     if not given:
         raise ParameterError("units is empty; ask for at least one")
     return [_checked_unit(unit) for unit in given]
+
+
+def with_context(
+    policy: Policy[Any],
+    context: Covariates | Sequence[Covariates] | None,
+    covariates: Covariates | Sequence[Covariates] | None,
+) -> Covariates | Sequence[Covariates] | None:
+    """Return what is known of visitors: their context, and what else forecasts take."""
+    if context is None:
+        return covariates
+    if not isinstance(policy, Personalised):
+        raise ParameterError(
+            "context is for experiments that are made with Personalised(context=[…]); this one shows the same"
+            " arms to everybody, and its forecasts take `covariates`"
+        )
+    if covariates is None:
+        return context
+    if isinstance(context, Mapping) and isinstance(covariates, Mapping):
+        return {**covariates, **context}
+    if isinstance(context, Mapping) or isinstance(covariates, Mapping) or len(context) != len(covariates):
+        raise ParameterError("context and covariates must both be one dict, or as many as each other")
+    return [{**other, **one} for other, one in zip(covariates, context, strict=True)]
 
 
 def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -> list[Covariates] | None:

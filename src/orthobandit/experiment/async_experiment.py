@@ -168,9 +168,10 @@ class AsyncExperiment:
         *,
         available: Sequence[int | str] | None = None,
         covariates: Covariates | None = None,
+        context: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show; see :meth:`Experiment.ask`."""
-        [found] = await self._soon(self._methods.ask([unit_of(unit)], available, covariates))
+        [found] = await self._soon(self._methods.ask([unit_of(unit)], available, covariates, context))
         return found
 
     async def ask_many(
@@ -180,9 +181,10 @@ class AsyncExperiment:
         units: Sequence[str] | None = None,
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
+        context: Covariates | Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return several arms to show; see :meth:`Experiment.ask_many`."""
-        return await self._soon(self._methods.ask(units_of(count, units), available, covariates))
+        return await self._soon(self._methods.ask(units_of(count, units), available, covariates, context))
 
     async def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, if it has one; see :meth:`Experiment.known`."""

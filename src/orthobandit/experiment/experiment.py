@@ -247,6 +247,7 @@ class Experiment:
         *,
         available: Sequence[int | str] | None = None,
         covariates: Covariates | None = None,
+        context: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show.
 
@@ -258,8 +259,11 @@ class Experiment:
             Arms, by number or label, that can be shown; all by default. The plan is restricted to them.
         covariates : dict, optional
             What the baseline forecasts from, by name.
+        context : dict, optional
+            What is known of the visitor, by name, if the experiment is :class:`Personalised`: a number for
+            every column of its context. Forecasts may use it too.
         """
-        [found] = self._do(self._methods.ask([unit_of(unit)], available, covariates))
+        [found] = self._do(self._methods.ask([unit_of(unit)], available, covariates, context))
         return found
 
     def ask_many(
@@ -269,6 +273,7 @@ class Experiment:
         units: Sequence[str] | None = None,
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
+        context: Covariates | Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return several arms to show, all drawn from what is known now: `count` of them, or one a unit.
 
@@ -282,8 +287,10 @@ class Experiment:
             As in :meth:`ask`, for all of them.
         covariates : sequence of dict, or dict, optional
             As in :meth:`ask`: one dict for each proposal, or one for all.
+        context : sequence of dict, or dict, optional
+            Likewise.
         """
-        return self._do(self._methods.ask(units_of(count, units), available, covariates))
+        return self._do(self._methods.ask(units_of(count, units), available, covariates, context))
 
     def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""

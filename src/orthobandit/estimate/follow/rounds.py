@@ -69,9 +69,13 @@ class GapIntervals:
     reference : int
     delta : float
         Probability that any of the intervals is ever wrong.
+    follows : bool
+        Whether gaps are followed at all; otherwise no interval is ever finite.
     """
 
-    def __init__(self, confidence: Confidence, arms: ArmSet, reference: int, delta: float) -> None:
+    def __init__(
+        self, confidence: Confidence, arms: ArmSet, reference: int, delta: float, *, follows: bool = True
+    ) -> None:
         self.confidence = confidence
         self.reference = reference
         self.delta = delta
@@ -80,7 +84,7 @@ class GapIntervals:
         self._others = list[list[int]]()
         self._first_plans: list[int] = []
         self._pending: dict[int, Sums] = {}
-        if 1 < len(arms) <= MOST_ARMS:
+        if follows and 1 < len(arms) <= MOST_ARMS:
             self._begin([arm for arm in range(len(arms)) if arm != reference])
 
     def _begin(self, others: list[int], first_plan: int = 0) -> None:

@@ -21,7 +21,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of
+from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of, with_context
 from orthobandit.experiment.certificate import certify_book, head_of
 from orthobandit.experiment.commit import transaction
 from orthobandit.experiment.commit.transaction import Request, Turn, drawn_before
@@ -160,9 +160,11 @@ class Methods:
         names: Sequence[str | None],
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
+        context: Covariates | Sequence[Covariates] | None = None,
     ) -> Asking:
         """Return what draws a proposal for each name."""
-        return Asking(self._ask, names, available, covariates_of(covariates, len(names)))
+        given = with_context(self._settings.policy, context, covariates)
+        return Asking(self._ask, names, available, covariates_of(given, len(names)))
 
     def _ask(
         self,

@@ -128,13 +128,29 @@ def ask(
     if rows:
         units = [names[place] for place in rows]
         given = None if covariates is None else [covariates[place] for place in rows]
-        entry = ledger.ask(ledger.at, units, len(rows), available, given)
-        probabilities = ledger.book.plans[entry.distribution].probabilities
-        drawn = _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
+        drawn = _draw(ledger, units, available, given)
         new = {whom[place]: one for place, one in zip(rows, drawn, strict=True)}
         turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
         found.update(new)
     return [found[key] for key in whom]
+
+
+def _draw(
+    ledger: Ledger,
+    units: Sequence[str | None],
+    available: Sequence[int] | None,
+    covariates: Sequence[Covariates] | None,
+) -> list[Proposal]:
+    """Return new proposals (n,); of a personalised experiment each has an entry and a distribution."""
+    if ledger.is_personal and len(units) > 1:
+        given = covariates or [{}] * len(units)
+        for row in given:
+            ledger.check_context(row)  # all or none: whoever comes last must not find the others drawn
+        each = zip(units, given, strict=True)
+        return [one for unit, row in each for one in _draw(ledger, [unit], available, [row])]
+    entry = ledger.ask(ledger.at, units, len(units), available, covariates)
+    probabilities = ledger.book.plans[entry.distribution].probabilities
+    return _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
 
 
 def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:

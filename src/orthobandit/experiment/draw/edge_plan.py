@@ -110,6 +110,7 @@ class EdgePlan:
 
 def check_edge(ledger: Ledger) -> None:
     """Raise :class:`ConflictError` if nobody else can draw what the experiment would."""
+    ledger.check_same_for_all()
     if not ledger.settings.sticky:
         raise ConflictError("draws go by number where `sticky` is false, so only the server can draw")
     salt_of(ledger.settings.key, PLAN, 0)  # says so if the experiment is too old

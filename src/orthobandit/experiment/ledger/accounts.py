@@ -16,10 +16,12 @@ from orthobandit.estimate.follow.rounds import GapIntervals, Sums
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.estimate.forecast.rounds import RoundForecasts
 from orthobandit.experiment.ledger.health import Watch
+from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.proposal import Settled, Waiting
 from orthobandit.experiment.settings import Settings
+from orthobandit.policy.contextual.personalised import Personalised
 
 
 class Accounts:
@@ -52,13 +54,23 @@ class Accounts:
         self.settings = settings
         self.arms = settings.arms
         self.waiting = Waiting(len(settings.metrics))
-        self.book = Book(settings.policy, self.arms, self._guarded_by)
+        self.book = self._kind_of_book(settings.policy, self.arms, self._guarded_by)
         self.levels = [RoundForecasts(self._baseline(place)) for place in range(len(settings.metrics))]
         self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
-        self.watch = Watch(self.arms, settings.reference, self.mode(0))
+        self.watch = self._new_watch()
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
         self.retirements: list[tuple[int, str]] = []
+        self._taking: set[int] = set()  # distributions of proposals that are being taken in
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether every visitor has a plan of their own."""
+        return isinstance(self.settings.policy, Personalised)
+
+    @property
+    def _kind_of_book(self) -> type[Book]:
+        return PersonalBook if self.is_personal else Book
 
     @property
     def _guarded_by(self) -> int | None:
@@ -70,7 +82,12 @@ class Accounts:
         delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
         metric = self.settings.metrics[place]
         own = metric.delta if delta is None else delta
-        return GapIntervals(self.mode(place), self.arms, self.settings.reference, own)
+        # Gaps that differ from visitor to visitor have no sequence of their own: rules are compared instead.
+        follows = not self.is_personal
+        return GapIntervals(self.mode(place), self.arms, self.settings.reference, own, follows=follows)
+
+    def _new_watch(self) -> Watch:
+        return Watch(self.arms, self.settings.reference, self.mode(0), is_constant=not self.is_personal)
 
     def _baseline(self, place: int) -> Baseline:
         own = self.settings.policy.baseline if place == 0 else None
@@ -90,8 +107,10 @@ class Accounts:
 
     def take(self, ready: Settled) -> None:
         """Take in settled proposals."""
+        self._taking = set(ready.distributions.tolist())
         for run in ready.runs():
             self._take(run, ready)
+        self._taking = set()
 
     def _take(self, run: Settled, ready: Settled) -> None:
         """Take in settled proposals of one distribution: levels, tracks, then the policy."""
@@ -117,7 +136,9 @@ class Accounts:
                 self.holdout[place].add(arms, values)
                 continue
             self._track(track, number, (arms, values, forecasts), run.informed[place, 0])
-            if place == 0:
+            if place == 0 and isinstance(self.book, PersonalBook):
+                self.book.learn(number, arms, values, forecasts)
+            elif place == 0:
                 level = forecasts if plan.centre is not None else 0.0
                 self._feed(number, plan.residuals(arms, values, level), arms, ready)
         if self.watch.is_full:
@@ -158,6 +179,8 @@ class Accounts:
     def _close_bucket(self) -> None:
         taken = [track.flush(self.book.plans) for track in self.tracks]
         self.watch.close(self.book.plans, taken[0])
+        if isinstance(self.book, PersonalBook):
+            self.book.forget(self.waiting.distributions | self._taking)
         self._guard()
 
     def _guard(self) -> None:
@@ -222,10 +245,10 @@ class Accounts:
         """Go on from what :meth:`to_json` returned."""
         settings = self.settings
         self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        self.book = Book.from_json(
+        self.book = self._kind_of_book.from_json(
             settings.policy, self.arms, data["book"], self._guarded_by, release_of(data)
         )
-        self.watch = Watch(self.arms, settings.reference, self.mode(0))
+        self.watch = self._new_watch()
         self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place in range(len(settings.metrics)):

@@ -34,7 +34,10 @@ class Watch:
         The first drift that was found.
     """
 
-    def __init__(self, arms: ArmSet, reference: int, confidence: Confidence) -> None:
+    def __init__(
+        self, arms: ArmSet, reference: int, confidence: Confidence, *, is_constant: bool = True
+    ) -> None:
+        self._is_constant = is_constant  # whether gaps are claimed to be the same for everybody
         self._reference = reference
         self._confidence = confidence
         self.ratio = SampleRatio.start(len(arms))
@@ -47,7 +50,7 @@ class Watch:
 
     def _begin(self, arms: ArmSet) -> None:
         self._arms = arms
-        if 1 < len(arms) <= MOST_ARMS:
+        if self._is_constant and 1 < len(arms) <= MOST_ARMS:
             alpha = ALPHA / 2.0 ** (self._restarts + 1)
             self.constancy = Constancy.start(arms, self._reference, self._confidence, alpha)
 

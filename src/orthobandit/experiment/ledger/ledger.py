@@ -22,17 +22,20 @@ from orthobandit.errors import (
     ClosedError,
     ConflictError,
     OrthobanditError,
+    ParameterError,
     RewardError,
     UnknownProposalError,
     VersionError,
 )
 from orthobandit.estimate import Plan
+from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.estimate.forecast.rounds import Given
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.accounts import Accounts
 from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, check_asked
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
+from orthobandit.policy.contextual.personalised import Personalised
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -111,7 +114,9 @@ class Ledger(Accounts):
         self.settle(at)
         self.check_open()
         numbers = np.arange(self.waiting.next, self.waiting.next + count)
-        number = self.book.distribution(available)
+        # In a personalised experiment `count` is 1, and the visitor has a distribution of their own.
+        context = covariates[0] if self.is_personal and covariates else None
+        number = self.book.distribution(available, context)
         self._tell_outbox(at)
         check_asked(units, covariates or (), count)
         names = names_of(units, numbers, sticky=self.settings.sticky)
@@ -287,6 +292,21 @@ class Ledger(Accounts):
         if len(numbers) > 1 and len(np.unique(numbers)) < len(numbers):
             raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
         return np.asarray(new)
+
+    def check_same_for_all(self) -> None:
+        """Raise :class:`ParameterError` if every visitor has a plan of their own."""
+        if self.is_personal:
+            raise ParameterError(
+                "a personalised experiment has a plan for every visitor: `ask` for each, with its context"
+            )
+
+    def check_context(self, context: Covariates) -> None:
+        """Raise :class:`ParameterError` if a personalised experiment cannot plan for such a visitor."""
+        policy = self.settings.policy
+        if isinstance(policy, Personalised):
+            policy.offer(self.arms, context)
+        for level in self.levels:
+            level.check([context])
 
     def check_open(self) -> None:
         """Raise :class:`ClosedError` if the experiment takes no more proposals now."""

@@ -220,10 +220,15 @@ class Book:
         """Whether the reference arm is mixed into the plan in force, so that guardrails can compare."""
         return self._mixed > 0
 
-    def distribution(self, available: Sequence[int] | None) -> int:
+    def distribution(
+        self,
+        available: Sequence[int] | None,
+        context: Mapping[str, float] | None = None,  # noqa: ARG002 - for those that plan for each visitor
+    ) -> int:
         """Return the number of the plan in force, restricted to the arms that are available and renormalised.
 
-        If the plan has none of them, the one that looks best among them is certain.
+        If the plan has none of them, the one that looks best among them is certain. The plan is the same for
+        everybody, whatever their `context`.
         """
         if available is None:
             return self.current

@@ -11,6 +11,7 @@ from orthobandit.policy.contextual.ellipsoid import Ellipsoid
 from orthobandit.policy.contextual.information_directed import InformationDirected
 from orthobandit.policy.contextual.linear import ContextualLinTS, ContextualLinUCB
 from orthobandit.policy.contextual.offers import Interactions, Offer
+from orthobandit.policy.contextual.personalised import Effect, Personalised
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain, spread_plan
 from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
 
@@ -23,10 +24,12 @@ __all__ = [
     "ContextualPolicy",
     "ContextualSemiparametricTS",
     "ContextualState",
+    "Effect",
     "Ellipsoid",
     "InformationDirected",
     "Interactions",
     "Offer",
+    "Personalised",
     "RuleComparison",
     "RuleGain",
     "spread_plan",

@@ -1,0 +1,373 @@
+"""A personalised experiment as one policy: it learns whom each arm serves, and judges rules.
+
+Wraps a contextual policy with all that a live experiment fixes before its first visitor: the columns of the
+context, the share of visitors who are drawn uniformly so that every rule can be judged, and the rules.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthobandit._foundation.checks import check_fraction
+from orthobandit._foundation.release import check_format, stamp
+from orthobandit._foundation.types import Array
+from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import Asymptotic, Baseline, Bounded, Confidence, Plan, Tally
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.contextual.base import ContextualState
+from orthobandit.policy.contextual.information_directed import InformationDirected
+from orthobandit.policy.contextual.offers import Interactions, Offer
+from orthobandit.policy.contextual.rule_text import parse_rule
+from orthobandit.policy.contextual.rules import Rule, RuleComparison, RuleGain, spread_plan
+
+# Of δ, for the effects; the rest is for the gains of rules. Both then hold together.
+EFFECTS_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How an arm's reward differs from the reference arm's: for everybody, or per unit of a column.
+
+    Attributes
+    ----------
+    arm, reference : str
+    column : str or None
+        The column of the context that the effect changes with; None for the effect where all columns are 0.
+    estimate : float
+    low, high : float or None
+        Hold at all times, for all effects at once, whatever the level does; None if no range of rewards was
+        declared.
+    """
+
+    arm: str
+    reference: str
+    column: str | None
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+class Columns(NamedTuple):
+    """What the columns of the context (m,) have been like: how many visitors, means, and ends."""
+
+    visitors: int
+    mean: Array
+    least: Array
+    most: Array
+
+    @classmethod
+    def start(cls, size: int) -> "Columns":
+        """Return the columns before the first visitor."""
+        return cls(0, np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf))
+
+    def and_of(self, row: Array) -> "Columns":
+        """Return the columns with one more visitor (m,)."""
+        visitors = self.visitors + 1
+        return Columns(
+            visitors,
+            self.mean + (row - self.mean) / visitors,
+            np.minimum(self.least, row),
+            np.maximum(self.most, row),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalState:
+    """What a personalised experiment has learnt.
+
+    Attributes
+    ----------
+    arms : ArmSet
+    learnt : ContextualState
+        The contextual policy's.
+    comparison : RuleComparison
+        What each rule would have earned.
+    columns : Columns
+        What visitors have been like.
+    """
+
+    arms: ArmSet
+    learnt: ContextualState
+    comparison: RuleComparison
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Personalised:
+    """Show every visitor the arm that serves visitors like this one, and prove which rule earns most.
+
+    For live experiments: ``Experiment.create(where, arms, Personalised(["mobile"], rewards=(0, 1)))``, then
+    ``ask(unit, context={"mobile": 1})``. The reference arm (control) is the first one.
+
+    Effects of arms are linear in the context; the level may depend on who comes in any way. What each rule
+    would have earned holds without the linear model.
+
+    Parameters
+    ----------
+    context : sequence of str
+        Columns that effects may depend on; every :meth:`Experiment.ask` gives a number for each.
+    rules : mapping of str to str
+        Rules to judge, by name, in words: ``{"B on telephones": "B if mobile >= 0.5 else A"}``. That one arm
+        is shown to all is judged as well, for every arm.
+    rewards : (float, float), optional
+        The lowest and the highest reward that can occur. Given, all claims are exact at every sample size.
+        Otherwise gains of rules are asymptotic, and effects are estimates alone.
+    explore : float
+        Share of visitors who get an arm uniformly at random, so that every rule can be judged at all times.
+    delta : float
+        Probability that any interval, of an effect or a rule, is ever wrong.
+    policy : InformationDirected
+        What decides for the other visitors.
+
+    Examples
+    --------
+    >>> pages = Personalised(["mobile"], {"B on telephones": "B if mobile >= 0.5 else A"}, rewards=(0, 1))
+    >>> arms = ArmSet.one_hot(2, ["A", "B"])
+    >>> state = pages.start(arms)
+    >>> offer = pages.offer(arms, {"mobile": 1.0})
+    >>> pages.plan_for(state, offer).probabilities.tolist()
+    [0.5, 0.5]
+    """
+
+    context: Sequence[str]
+    rules: Mapping[str, str] | Sequence[tuple[str, str]] = ()
+    rewards: tuple[float, float] | None = None
+    explore: float = 0.1
+    delta: float = 0.05
+    policy: InformationDirected = InformationDirected()  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        if isinstance(self.context, str):
+            raise ParameterError(f"context={self.context!r} must be a list of names: [{self.context!r}]")
+        columns = tuple(self.context)
+        if not columns or not all(isinstance(name, str) and name for name in columns):
+            raise ParameterError(f"context={self.context!r} must name the columns that effects may depend on")
+        object.__setattr__(self, "context", columns)
+        given = self.rules.items() if isinstance(self.rules, Mapping) else self.rules
+        object.__setattr__(self, "rules", tuple((str(name), str(text)) for name, text in given))
+        if self.rewards is not None:
+            low, high = map(float, self.rewards)
+            object.__setattr__(self, "rewards", (low, high))
+            Bounded(low, high)
+        check_fraction("explore", self.explore)
+        check_fraction("delta", self.delta)
+        if not isinstance(self.policy, InformationDirected):
+            raise ParameterError(f"policy={self.policy!r} must be InformationDirected(…)")
+        if self.policy.confidence is not None:
+            raise ParameterError(
+                f"policy has confidence={self.policy.confidence}; say where rewards lie by `rewards` instead,"
+                " so that effects and rules share one δ"
+            )
+
+    # What is fixed before the first visitor
+
+    @property
+    def baseline(self) -> Baseline:
+        """The forecaster of the level."""
+        return self.policy.baseline
+
+    @property
+    def interval_delta(self) -> float:
+        """The part of δ for intervals of the objective: all of it, for nothing else is claimed."""
+        return self.delta
+
+    @property
+    def confidence(self) -> Confidence:
+        """The mode of confidence of the gains of rules."""
+        return Asymptotic() if self.rewards is None else Bounded(*self.rewards)
+
+    @cached_property
+    def inner(self) -> InformationDirected:
+        """The contextual policy, with its part of δ."""
+        if self.rewards is None:
+            return self.policy
+        return replace(self.policy, confidence=Bounded(*self.rewards), delta=EFFECTS_SHARE * self.delta)
+
+    def interactions(self, arms: ArmSet) -> Interactions:
+        """Return how features of arms and context are crossed."""
+        is_one_hot = np.array_equal(arms.features, np.eye(len(arms)))
+        return Interactions(arms.labels if is_one_hot else arms, self.context)
+
+    def offer(
+        self, arms: ArmSet, context: Mapping[str, float] | None, available: Iterable[str] | None = None
+    ) -> Offer:
+        """Return the offer to one visitor; a column that is missing is refused by name."""
+        return self.interactions(arms).offer(context, available)
+
+    def named_rules(self, arms: ArmSet) -> dict[str, Rule]:
+        """Return all rules by name, that of the reference arm for everybody first."""
+        out: dict[str, Rule] = {}
+        reference = arms.labels[0]
+        shown = [(for_all(label), label) for label in arms.labels]
+        written = self.rules.items() if isinstance(self.rules, Mapping) else self.rules
+        for name, text in (*shown, *written):
+            if name in out:
+                raise ParameterError(
+                    f"two rules are named {name!r}; {for_all(reference)!r} and its like are there already"
+                )
+            out[name] = parse_rule(text, arms.labels, self.context, reference)
+        return out
+
+    # The policy's contract
+
+    def start(
+        self,
+        arms: ArmSet,
+        batch: tuple[int, ...] = (),
+        *,
+        seed: int = 0,
+        replications: Any = None,  # noqa: ARG002 - the contract
+    ) -> PersonalState:
+        """Return the state before the first visitor."""
+        if batch:
+            raise ParameterError("a personalised experiment is one replication; batch must be ()")
+        if len(arms) < 2:
+            raise ParameterError("a personalised experiment needs two arms or more")
+        dimension = self.interactions(arms).dimension
+        comparison = RuleComparison.start(
+            self.named_rules(arms),
+            reference=for_all(arms.labels[0]),
+            confidence=self.confidence,
+            delta=(1.0 - EFFECTS_SHARE if self.rewards is not None else 1.0) * self.delta,
+            floor=self.explore / len(arms),
+            # Without the model: gains of rules then hold whatever effects look like.
+            linear=False,
+        )
+        learnt = self.inner.start(dimension, seed=seed)
+        return PersonalState(arms, learnt, comparison, Columns.start(len(self.context)))
+
+    def plan(self, state: PersonalState) -> Plan:
+        """Return the share of each arm among visitors who are drawn uniformly; it is in force for ever.
+
+        Visitors have plans of their own, see :meth:`plan_for`.
+        """
+        count = len(state.arms)
+        return Plan(np.full(count, 1.0 / count), FOREVER, number=0)
+
+    def plan_for(self, state: PersonalState, offer: Offer) -> Plan:
+        """Return the distribution over the rows of one visitor's offer."""
+        return spread_plan(self.inner.plan(state.learnt, offer), self.explore)
+
+    def estimate(self, state: PersonalState, offer: Offer) -> Array:
+        """Return what each arm (K_t,) of an offer is estimated to earn, up to the level."""
+        return np.asarray(offer.features @ self.inner.estimate(state.learnt))
+
+    def learn(
+        self, state: PersonalState, offer: Offer, plan: Plan, arm: int, reward: float, forecast: float
+    ) -> PersonalState:
+        """Return the state after one visitor's reward.
+
+        Parameters
+        ----------
+        state : PersonalState
+            With every earlier visitor, in the order of draws, and none that was drawn later.
+        offer, plan : Offer, Plan
+            As they were when the arm was drawn.
+        arm : int
+            Its row in the offer.
+        reward, forecast : float
+            The forecast was made before the draw.
+        """
+        theta = self.inner.estimate(state.learnt)
+        comparison = state.comparison.add(offer, plan, arm, reward, forecast=forecast, theta=theta)
+        learnt = self.inner.observe(state.learnt, offer, plan, arm, reward, forecast)
+        row = np.array([offer.context[name] for name in self.context])
+        return PersonalState(state.arms, learnt, comparison, state.columns.and_of(row))
+
+    def observe(self, state: PersonalState, plan: Plan, tally: Tally) -> PersonalState:  # noqa: ARG002
+        """Refuse tallies: a visitor's reward is learnt together with the offer, see :meth:`learn`."""
+        raise ParameterError(
+            "a personalised experiment learns from one visitor at a time, with the offer: use Experiment"
+        )
+
+    def decide(self, state: PersonalState) -> Decision:
+        """Return the arm that would have earned most if shown to all; arms are never declared or dropped."""
+        count = len(state.arms)
+        names = [for_all(label) for label in state.arms.labels]
+        gains = {gain.rule: gain.estimate for gain in state.comparison.gains()}
+        return Decision(
+            active=np.ones(count, dtype=np.bool_),
+            leader=np.array(int(np.argmax([gains.get(name, 0.0) for name in names]))),
+            declared=np.array(-1),
+            epsilon=np.array(np.inf),
+            certainty=0.0,
+            mode="personalised",
+        )
+
+    # What is known
+
+    def gains(self, state: PersonalState) -> list[RuleGain]:
+        """Return what each rule would have earned over showing the reference arm to all."""
+        return state.comparison.gains()
+
+    def best_rules(self, state: PersonalState) -> tuple[str, ...]:
+        """Return the rules that may have earned most; one alone is proven to."""
+        return state.comparison.possible_best()
+
+    def effects(self, state: PersonalState) -> list[Effect]:
+        """Return how each arm differs from the reference arm, and how that changes with the context."""
+        crossed = self.interactions(state.arms)
+        zero = np.zeros(len(self.context))
+        base = crossed.features(zero)[0]
+        out: list[tuple[str, str | None]] = []
+        rows = []
+        for arm, label in enumerate(state.arms.labels[1:], start=1):
+            out.append((label, None))
+            rows.append(base[arm] - base[0])
+            for place, column in enumerate(self.context):
+                unit = zero.copy()
+                unit[place] = 1.0
+                moved = crossed.features(unit)[0]
+                out.append((label, column))
+                rows.append((moved[arm] - moved[0]) - (base[arm] - base[0]))
+        contrasts = np.array(rows)
+        middle = contrasts @ self.inner.estimate(state.learnt)
+        ends: tuple[list[float | None], list[float | None]] = ([None] * len(rows), [None] * len(rows))
+        if self.rewards is not None:
+            low, high = self.inner.intervals(state.learnt, contrasts)
+            ends = (low.tolist(), high.tolist())
+        reference = state.arms.labels[0]
+        return [
+            Effect(label, reference, column, float(middle[row]), ends[0][row], ends[1][row])
+            for row, (label, column) in enumerate(out)
+        ]
+
+    # As JSON
+
+    def dump(self, state: PersonalState) -> dict[str, Any]:
+        """Return the state as plain lists and numbers."""
+        columns = state.columns
+        seen = columns.visitors > 0
+        return {
+            **stamp(),
+            "learnt": self.inner.dump(state.learnt),
+            "comparison": state.comparison.to_json(),
+            "columns": {
+                "visitors": columns.visitors,
+                "mean": columns.mean.tolist(),
+                "least": columns.least.tolist() if seen else None,
+                "most": columns.most.tolist() if seen else None,
+            },
+        }
+
+    def load(self, arms: ArmSet, data: dict[str, Any]) -> PersonalState:
+        """Invert :meth:`dump`."""
+        check_format("the state of a personalised experiment", data)
+        blank = self.start(arms)
+        kept = data["columns"]
+        columns = blank.columns
+        if kept["visitors"]:
+            ends = (np.array(kept[name], dtype=np.float64) for name in ("mean", "least", "most"))
+            columns = Columns(int(kept["visitors"]), *ends)
+        return PersonalState(
+            arms, self.inner.load(data["learnt"]), blank.comparison.resumed(data["comparison"]), columns
+        )
+
+
+def for_all(label: str) -> str:
+    """Return the name of the rule that shows an arm to everybody."""
+    return f"{label} for all"
