@@ -13,7 +13,7 @@ from orthobandit.estimate import Plan
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.recorded_plans import Differences
+from orthobandit.experiment.ledger.recorded_plans import Differences, is_same
 from orthobandit.experiment.settings import Settings
 
 
@@ -89,12 +89,16 @@ class Replay:
         one does. What they made cannot be rebuilt bit by bit, and all that does not rest on planning can.
     contradiction : str
         Where what does not rest on planning differs first, in words; empty if nowhere.
+    is_rounding : bool
+        Whether nothing differs but what another processor, or another build of its linear algebra, has
+        rounded otherwise.
     """
 
     entries: int
     difference: str = ""
     planned_by: tuple[str, ...] = ()
     contradiction: str = ""
+    is_rounding: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -104,11 +108,14 @@ class Replay:
     @property
     def passed(self) -> bool:
         """Whether the state in use is right, as far as this release can tell."""
-        return self.is_equal or (bool(self.planned_by) and not self.contradiction)
+        is_explained = self.is_rounding or bool(self.planned_by)
+        return self.is_equal or (is_explained and not self.contradiction)
 
     def __str__(self) -> str:
         if self.is_equal:
             return f"{self.entries:,} entries give the state in use, bit by bit"
+        if self.is_rounding:
+            return f"{self.entries:,} entries give the state in use, but for rounding on another processor"
         if self.passed:
             makers = " and ".join(self.planned_by)
             return (
@@ -142,7 +149,8 @@ def replayed(
     # A state that is rebuilt bit by bit may come from anywhere: then only plans can differ.
     makers = _makers(found, state.get("lineage", ()) if difference else ())
     if not difference or not makers:
-        return Replay(last, difference, makers)
+        is_rounding = bool(difference) and is_same(_rounded(rebuilt), _rounded(state))
+        return Replay(last, difference, makers, is_rounding=is_rounding)
     contradiction = _difference(_facts(rebuilt), _facts(state), "state")
     if not contradiction:
         contradiction = _clash(ledger, Ledger.from_json(settings, state))
@@ -159,6 +167,12 @@ def _makers(found: Differences, lineage: Iterable[str]) -> tuple[str, ...]:
 def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return a state without what says where it comes from."""
     return {name: value for name, value in without_stamp(state).items() if name != "lineage"}
+
+
+def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a state may differ by rounding; hashes of the record cannot be compared like that."""
+    book = {name: value for name, value in state["book"].items() if name != "record"}
+    return {**_without_origin(state), "book": book}
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class EdgePlan:
         """
         settings = ledger.settings
         ledger.settle(ledger.at)  # a plan that is handed out must be on record
-        plan = ledger.book.plan
+        plan = ledger.book.plans[ledger.book.current]  # as it was logged, to the last bit
         check_edge(ledger)
         ledger.check_open()
         number = int(plan.number)

@@ -276,7 +276,11 @@ class Book:
         number = int(data["number"])
         plan = Plan.from_json(data["plan"])
         if self._drafts and self._drafts[0].is_confirmed_by(number, plan):
-            self._drafts.pop(0)
+            draft = self._drafts.pop(0)
+            if draft.data["plan"] != plan.to_json():
+                # Another processor rounds otherwise. Draws and residuals go by the plan on record; the policy,
+                # which knows its own alone, is told of the same rounds.
+                self.plans[number] = plan
             if self._drafts:
                 self._drafts[0] = replace(self._drafts[0], maker=release_of(data))
             else:

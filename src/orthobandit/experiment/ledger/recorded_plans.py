@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.release import __version__
+from orthobandit._foundation.types import Array
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER
+
+# By how much a plan may differ that another processor, or another build of its linear algebra, has made of
+# the same rewards. Sums differ by 1e-16, and solvers that stop within a tolerance by 1e-10.
+ROUNDING = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +47,8 @@ class Draft:
     maker: str
 
     def is_confirmed_by(self, number: int, plan: Plan) -> bool:
-        """Tell whether the log holds this plan, to the last bit."""
-        return self.number == number and bool(self.data["plan"] == plan.to_json())
+        """Tell whether the log holds this plan, but for what processors round differently."""
+        return self.number == number and is_same(self.data["plan"], plan.to_json())
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,43 @@ class Differences:
 
 def are_alike(one: Plan, other: Plan) -> bool:
     """Tell whether two plans draw, centre and test alike under one number, however long they last."""
-    return {**one.to_json(), "rounds": 0} == {**other.to_json(), "rounds": 0}
+    return is_same({**one.to_json(), "rounds": 0}, {**other.to_json(), "rounds": 0})
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Tell whether plain values are the same, but for what processors round differently.
+
+    Lists of numbers may differ by ROUNDING of their largest magnitude. Probabilities that are 0 must be 0 in
+    both, so that no arm is drawn by one plan alone.
+
+    Examples
+    --------
+    >>> is_same({"values": [0.3, 0.0]}, {"values": [0.30000000000000004, 1e-17]})
+    True
+    >>> is_same({"probabilities": [1.0, 0.0]}, {"probabilities": [1.0, 1e-17]})
+    False
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        if one.keys() != other.keys() or not all(is_same(value, other[name]) for name, value in one.items()):
+            return False
+        drawn = [np.array(plan.get("probabilities", ())) != 0 for plan in (one, other)]
+        return np.array_equal(*drawn)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        if len(one) != len(other):
+            return False
+        if all(isinstance(value, float) for value in (*one, *other)):
+            return _are_near(np.array(one), np.array(other))
+        return all(is_same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return _are_near(np.array([one]), np.array([other]))
+    return type(one) is type(other) and bool(one == other)
+
+
+def _are_near(one: Array, other: Array) -> bool:
+    if np.array_equal(one, other):
+        return True
+    scale = max(np.max(np.abs(one)), np.max(np.abs(other)))
+    return bool(np.all(np.abs(one - other) <= ROUNDING * scale))
 
 
 def declared_by(data: Mapping[str, Any], plan: Plan) -> int | None:

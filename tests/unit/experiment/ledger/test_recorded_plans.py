@@ -1,11 +1,14 @@
 """Plans on record that the code which reads them would not have made."""
 
+import json
+
 import numpy as np
 import pytest
 
 from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit._foundation.release import STATE_FORMAT, __version__
 from orthobandit.errors import ConflictError, VersionError
+from orthobandit.experiment.draw.audit import replayed
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
 from orthobandit.experiment.ledger.recorded_plans import Differences
@@ -181,3 +184,21 @@ def test_differences_say_who_planned():
     some = none.and_one(9, "0.2.0").and_one(12, "9.1.0")
     assert str(some) == f"plan 9 was made by release 0.2.0 and 9.1.0, and {__version__} plans differently"
     assert Differences.from_json(some.to_json()) == some
+
+
+@pytest.mark.parametrize(("factor", "passes"), [(1 + 1e-13, True), (1 + 1e-3, False)])
+def test_a_state_that_another_processor_rounded_is_told_from_one_that_was_changed(factor, passes):
+    experiment = Experiment.memory(ArmSet.one_hot(3), AnytimeElimination(rewards=(0, 1)), key="5" * 64)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        shown = experiment.ask_many(20)
+        experiment.tell_many([one.id for one in shown], rng.random(20).round())
+    ledger = experiment._now()
+    state = json.loads(json.dumps(ledger.to_json()))
+    values = state["book"]["state"]["values"]
+    state["book"]["state"]["values"] = [value * factor for value in values]
+    entries = list(experiment._store.entries())
+    found = replayed(experiment.settings, entries, entries[-1][0], state)
+    assert not found.is_equal
+    assert (found.passed, found.is_rounding) == (passes, passes)
+    assert ("rounding" in str(found)) == passes
