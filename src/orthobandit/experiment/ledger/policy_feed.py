@@ -278,8 +278,8 @@ class Book:
         if self._drafts and self._drafts[0].is_confirmed_by(number, plan):
             draft = self._drafts.pop(0)
             if draft.data["plan"] != plan.to_json():
-                # Another processor rounds otherwise. Draws and residuals go by the plan on record; the policy,
-                # which knows its own alone, is told of the same rounds.
+                # Another processor rounds otherwise. Draws and residuals go by the plan on record; the
+                # policy, which knows its own alone, is told of the same rounds.
                 self.plans[number] = plan
             if self._drafts:
                 self._drafts[0] = replace(self._drafts[0], maker=release_of(data))
