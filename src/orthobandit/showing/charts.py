@@ -78,11 +78,14 @@ class Bar:
     tags : sequence of str
         Words in coloured boxes, such as a verdict.
     tone : {"good", "bad", "open"}
-        The colour of the bar and of its tags.
+        The colour of the bar and, unless `tag_tone` is another, of its tags.
+    tag_tone : str
     aside : str
         Takes the place of the tags where there are none.
     note : str
         Small print below the label.
+    cells : sequence of str
+        What stands between the label and the bar, one for each of :attr:`Forest.head`.
     is_faded : bool
         Whether the row stands back, like that of an arm out of play.
     """
@@ -93,8 +96,10 @@ class Bar:
     words: str = ""
     tags: Sequence[str] = ()
     tone: str = "open"
+    tag_tone: str = ""
     aside: str = ""
     note: str = ""
+    cells: Sequence[str] = ()
     is_faded: bool = False
 
 
@@ -115,24 +120,49 @@ class BarMarks:
     tone: str
 
 
+class Column(NamedTuple):
+    """The head of a column: its name, and what it means, for those who point at it."""
+
+    name: str
+    meaning: str = ""
+
+
 @dataclass(frozen=True)
 class Forest:
-    """Intervals one below the other; `rows` are (bar, its marks), `ticks` (place in per cent, words)."""
+    """Intervals one below the other.
+
+    Attributes
+    ----------
+    caption : str
+    rows : sequence of (Bar, BarMarks)
+    ticks : sequence of (float, str)
+        Places on the axis in per cent, and their words.
+    head : sequence of Column
+        Of the cells of each bar, and last that of the bar itself; none without cells.
+    """
 
     caption: str
     rows: Sequence[tuple[Bar, BarMarks]]
     ticks: Sequence[tuple[float, str]]
+    head: Sequence[Column] = ()
 
 
-def forest(caption: str, bars: Sequence[Bar], limits: Sequence[float] = ()) -> Forest:
-    """Return intervals on one scale, which has 0 and all `limits` on it."""
+def forest(
+    caption: str,
+    bars: Sequence[Bar],
+    limits: Sequence[float] = (),
+    head: Sequence[Column] = (),
+    unit: str = "",
+) -> Forest:
+    """Return intervals on one scale, which has 0 and all `limits` on it; `unit` follows its numbers."""
     scale = bar_scale(bars, limits)
     placed = [(scale.at(value), words) for value, words in scale.ticks(4)]
     return Forest(
         caption,
         [(bar, place_bar(bar, scale, limits)) for bar in bars],
         # Words at the very edge would stick out.
-        [(place, words) for place, words in placed if 2 <= place <= 98],
+        [(place, f"{words}{unit}") for place, words in placed if 2 <= place <= 98],
+        head,
     )
 
 

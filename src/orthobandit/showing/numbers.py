@@ -101,6 +101,37 @@ def estimate_words(estimate: float | None, interval: Interval) -> str:
     return number(estimate, places_of(interval if any(map(is_known, interval)) else [estimate]), "+")
 
 
+def percent_words(interval: Interval, sign: str = "") -> str:
+    """Return an interval of shares in per cent; nothing if neither end is known.
+
+    Examples
+    --------
+    >>> percent_words((0.0912, 0.1141)), percent_words((-0.01, 0.2), "+"), percent_words((None, None))
+    ('9.1 to 11.4 %', '-1 to +20 %', '')
+    """
+    low, high = _known_ends(interval)
+    if low is None and high is None:
+        return ""
+    places = places_of([None if end is None else 100.0 * end for end in (low, high)])
+    return f"{span(low, high, lambda end: number(100.0 * end, places, sign))} %"
+
+
+def percent_estimate(share: float | None, interval: Interval, sign: str = "") -> str:
+    """Return a share in per cent with the digits of its interval, or three if that is not known.
+
+    Examples
+    --------
+    >>> percent_estimate(0.1021, (0.0912, 0.1141)), percent_estimate(0.1021, (None, None))
+    ('10.2 %', '10.2 %')
+    """
+    if not is_known(share):
+        return ""
+    ends = [None if end is None else 100.0 * end for end in _known_ends(interval)]
+    if not any(map(is_known, ends)):
+        return f"{100.0 * share:{sign}.3g} %"
+    return f"{number(100.0 * share, places_of(ends), sign)} %"
+
+
 def lift_words(lift: Interval) -> str:
     """Return a relative lift in per cent; nothing if neither end is known.
 
@@ -109,11 +140,7 @@ def lift_words(lift: Interval) -> str:
     >>> lift_words((0.012, 0.081)), lift_words((None, 0.5)), lift_words((None, None))
     ('+1.2 to +8.1 %', '−∞ to +50 %', '')
     """
-    low, high = _known_ends(lift)
-    if low is None and high is None:
-        return ""
-    places = places_of([None if end is None else 100.0 * end for end in (low, high)])
-    return f"{span(low, high, lambda end: number(100.0 * end, places, '+'))} %"
+    return percent_words(lift, "+")
 
 
 def half_width(interval: Interval) -> str:

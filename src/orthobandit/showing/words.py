@@ -14,6 +14,37 @@ RETIRED = "retired"
 REFERENCE = "reference"
 LEADER = "leads"  # looks best so far
 WINNER = "winner"  # declared
+# What words of reports mean, for those who point at them.
+MEANINGS = {
+    "settled": "Visitors whose outcome is final: it was reported, or their window has passed. Everything here"
+    " rests on them.",
+    "awaited": "Visitors who were shown an arm and whose outcome is not final yet. They count for nothing so"
+    " far.",
+    "proposals": "Visitors who were assigned to an arm.",
+    "plan": "The shares of visitors that arms get are planned anew whenever enough was learnt; this is the"
+    " number of the plan in force.",
+    "share": "The share of new visitors who are shown the arm now.",
+    "rate": "What the arm would have earned on average over all visitors so far, whichever arm they were"
+    " shown, with the range it lies in. Rates can be compared although shares and demand have changed.",
+    "mean": "The plain mean of the arm's rows, with no range: rows of good and bad times are mixed. Go by the"
+    " lift.",
+    "lift": "How much more the arm earns than the reference arm, in per cent of what that earns, with the"
+    " range it lies in.",
+    "gap": "How much more the arm earns than the reference arm, in units of the metric, with the range it"
+    " lies in.",
+    "bounded rewards": "Ranges hold at every number of visitors, because nobody can earn more or less than"
+    " was declared.",
+    "asymptotic": "Ranges hold for large numbers of visitors; they rest on no declared limits.",
+    "sub-Gaussian noise": "Ranges hold at every number of visitors, for noise as small as was declared.",
+    "winner": "Proven to be the best arm.",
+    "leads": "Looks best so far; nothing is proven.",
+    "reference": "The arm that all others are compared with, often the present state (control).",
+    "dropped": "Proven not to be the best arm: no more visitors are spent on it.",
+    "retired": "Taken out by a person or by a guardrail.",
+    "better": "The whole range of its lift is above 0.",
+    "worse": "The whole range of its lift is below 0.",
+    "undecided": "The range of its lift holds 0.",
+}
 
 
 def arm_state(*, is_active: bool, is_retired: bool) -> str:

@@ -15,10 +15,16 @@ import numpy as np
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
-from orthobandit.estimate.follow.gaps import guess_noise, start_gaps
+from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS, guess_noise, start_gaps
+from orthobandit.estimate.follow.rates import AverageReward, average_reward
 from orthobandit.estimate.plan import Centre
 
 MOST_ARMS = 200  # with more, intervals to the reference arm would take more room than they are worth
+# Shares of δ: of the gaps of the arms there are at first, of those that come later, and of the average reward
+# that rates rest on. Widths depend on them by a logarithm.
+FIRST_SHARE = 0.95
+LATER_SHARE = 0.025
+LEVEL_SHARE = 0.025
 
 
 class Sums:
@@ -84,13 +90,15 @@ class GapIntervals:
         self._others = list[list[int]]()
         self._first_plans: list[int] = []
         self._pending: dict[int, Sums] = {}
+        # Forecasts and residuals of all counted rounds, added up; None where an earlier release did not.
+        self._earned: float | None = 0.0
         if follows and 1 < len(arms) <= MOST_ARMS:
             self._begin([arm for arm in range(len(arms)) if arm != reference])
 
     def _begin(self, others: list[int], first_plan: int = 0) -> None:
-        # Arms that come later share a twentieth of δ: half of what is left, each time.
+        # Arms that come later have half of what is left of their share, each time.
         later = len(self._sequences)
-        share = 0.05 / 2.0**later if later else 0.95
+        share = LATER_SHARE / 2.0**later if later else FIRST_SHARE
         self._sequences.append(self._started(others, self.delta * share / len(others)))
         self._others.append(others)
         self._first_plans.append(first_plan)
@@ -106,8 +114,12 @@ class GapIntervals:
         zeros = np.zeros(len(self.arms))
         return self.confidence.centre(zeros, np.ones(len(self.arms), dtype=np.bool_))
 
-    def add(self, distribution: int, arms: Whole, residuals: Array) -> None:
-        """Add settled rounds (n,) of a distribution."""
+    def add(self, distribution: int, arms: Whole, residuals: Array, forecasts: Array | float = 0.0) -> None:
+        """Add settled rounds (n,) of a distribution, with the forecasts that residuals are around."""
+        if self._earned is not None:
+            centre = self.centre
+            known = np.minimum(np.maximum(forecasts, centre.low), centre.high)
+            self._earned += float((known + residuals).sum())
         # By distribution: a sum of residuals is evidence only beside the probabilities they were drawn with.
         if distribution not in self._pending:
             self._pending[distribution] = Sums(len(self.arms))
@@ -154,6 +166,20 @@ class GapIntervals:
         widest = most - least  # no two means are further apart
         return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
 
+    def average(self, plans: Mapping[int, Plan]) -> AverageReward | None:
+        """Return the average expected reward of all counted rounds; None if an earlier release began them."""
+        if self._earned is None or not self._sequences:
+            return None
+        seen = self._with(self._taken(plans))[0].seen
+        return average_reward(
+            self._earned,
+            seen,
+            self.confidence,
+            LEVEL_SHARE * self.delta / 2.0,
+            noise=guess_noise(self.confidence),
+            rounds=GUESSED_ROUNDS,
+        )
+
     @property
     def deviation(self) -> float:
         """Standard deviation of the metric's residuals so far; NaN before the first."""
@@ -193,6 +219,7 @@ class GapIntervals:
             "others": [list(others) for others in self._others],
             "pending": dump_pending(self._pending),
             "delta": self.delta,
+            "earned": self._earned,
             "first_plans": list(self._first_plans),
         }
 
@@ -208,6 +235,8 @@ class GapIntervals:
         """
         self._others = [list(others) for others in data["others"]]
         self.delta = float(data.get("delta", delta))
+        earned = data.get("earned")
+        self._earned = None if earned is None else float(earned)
         self._first_plans = list(data.get("first_plans", [0] * len(self._others)))
         kept = zip(self._others, data["sequences"], strict=True)
         self._sequences = [self._started(others, self.delta).resumed(one) for others, one in kept]

@@ -254,7 +254,12 @@ class Methods:
     def report(self, turn: Turn) -> Report:
         """Return what is known now, after settling what the clock has settled."""
         self.settle(turn)
-        return report_of(turn.ledger)
+        return report_of(turn.ledger, self._name)
+
+    @property
+    def _name(self) -> str:
+        """The name of the experiment, of stores that give it one."""
+        return str(getattr(self._store, "title", ""))
 
     def settle(self, turn: Turn) -> int:
         """Settle what the clock has settled; return how many proposals, the first ones, are settled."""
@@ -265,7 +270,7 @@ class Methods:
 
     def glance(self, turn: Turn) -> Glance:
         """Return what can be seen without writing anything."""
-        return glance_of(turn.ledger)
+        return glance_of(turn.ledger, self._name)
 
     def certificate(self, turn: Turn) -> Certificate:
         """Return what the decision rests on."""

@@ -161,7 +161,7 @@ class Accounts:
         """Add rounds to a metric's intervals; in the asymptotic mode, once its level is known."""
         arms, values, forecasts = rounds
         if is_informed or track.confidence.is_exact:
-            track.add(number, arms, track.centre.residuals(arms, values, forecasts))
+            track.add(number, arms, track.centre.residuals(arms, values, forecasts), forecasts)
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)

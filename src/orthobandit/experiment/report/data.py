@@ -15,6 +15,12 @@ class ArmData(TypedDict):
     gap: float | None
     low: float | None
     high: float | None
+    rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
 
 
 class MetricData(TypedDict):
@@ -26,6 +32,9 @@ class MetricData(TypedDict):
     gaps: list[list[float | None]]
     provisional: int
     stood_in: int
+    is_share: bool
+    rates: list[list[float | None]]
+    lifts: list[list[float | None]]
 
 
 class ReportData(TypedDict):
@@ -53,3 +62,8 @@ class ReportData(TypedDict):
     held: str | None
     guardrails: list[str]
     head: str | None
+    outlook: str
+    expected: float | None
+    is_early: bool
+    name: str
+    at: float | None

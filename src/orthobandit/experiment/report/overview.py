@@ -54,12 +54,12 @@ class Glance:
     guardrails: tuple[Check, ...]
 
 
-def glance_of(ledger: Ledger) -> Glance:
-    """Return what can be seen of a ledger."""
+def glance_of(ledger: Ledger, name: str = "") -> Glance:
+    """Return what can be seen of a ledger; `name` is that of the experiment."""
     return Glance(
         at=float(ledger.at),
         plan=int(ledger.book.plan.number),
-        report=report_of(ledger),
+        report=report_of(ledger, name),
         provisional=_provisional(ledger),
         checks=_checks(ledger),
         guardrails=_guardrails(ledger),

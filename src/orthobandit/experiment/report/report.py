@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from orthobandit._foundation.frames import Library, frame_of, write_columns
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
+from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.report.advice import (
     advise,
+    foresee,
     guardrail_words,
     is_early,
     level_words,
@@ -27,10 +29,18 @@ if TYPE_CHECKING:
 
     from orthobandit._foundation.frames import Frame
 
+Triple = tuple[float | None, float | None, float | None]  # estimate, low end, high end
+NOTHING: Triple = (None, None, None)
+
 
 @dataclass(frozen=True)
 class ArmReport:
-    """One arm: how often it was settled, its share, and what is known of its gap to the reference arm."""
+    """One arm: how often it was settled, its share, its gap to the reference arm, its rate and its lift.
+
+    `rate` is what the arm would have earned on average over all settled proposals, whoever was shown it, and
+    `lift` its gap divided by the rate of the reference arm (:mod:`orthobandit.estimate.follow.rates`). Their
+    ends hold together with those of the gap. None is what is not known.
+    """
 
     label: str
     settled: int
@@ -41,22 +51,32 @@ class ArmReport:
     gap: float | None
     low: float | None
     high: float | None
+    rate: float | None = None
+    rate_low: float | None = None
+    rate_high: float | None = None
+    lift: float | None = None
+    lift_low: float | None = None
+    lift_high: float | None = None
 
 
 @dataclass(frozen=True)
 class MetricReport:
-    """One metric: gaps to the reference arm with intervals that hold at all times at once, each arm.
+    """One metric: gaps to the reference arm, rates and lifts of each arm, as estimate, low and high end.
 
-    `certainty` is the probability with which all of them hold; of the objective, together with everything
-    else that the report says of it.
+    `certainty` is the share of experiments in which all of them hold, at all times at once; of the objective,
+    together with everything else that the report says of it. `is_share` says that values lie in [0, 1], so
+    that rates are per cent.
     """
 
     name: str
     mode: str
     certainty: float
-    gaps: tuple[tuple[float | None, float | None, float | None], ...]
+    gaps: tuple[Triple, ...]
     provisional: int
     stood_in: int
+    is_share: bool = False
+    rates: tuple[Triple, ...] = ()
+    lifts: tuple[Triple, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +119,16 @@ class Report:
         What each guardrail does and knows.
     head : str or None
         As :meth:`Experiment.head` returns it, to publish; None where there are no certificates.
+    outlook : str
+        When it may end, in one sentence; empty once it has, and where nobody can tell.
+    expected : float or None
+        Settled proposals in all after which it may end, if arms are as far apart as they look.
+    is_early : bool
+        Whether so little is settled, and no arm dropped, that which arm looks best is luck.
+    name : str
+        Of the experiment; empty for one in memory.
+    at : float or None
+        Time of the newest entry of the log, in seconds since the epoch.
     """
 
     advice: str
@@ -123,11 +153,11 @@ class Report:
     held: str | None = None
     guardrails: tuple[str, ...] = ()
     head: str | None = None
-
-    @property
-    def is_early(self) -> bool:
-        """Whether so little is settled, and no arm dropped, that which arm looks best is luck."""
-        return is_early(self.settled, [arm.is_active or arm.is_retired for arm in self.arms])
+    outlook: str = ""
+    expected: float | None = None
+    is_early: bool = False
+    name: str = ""
+    at: float | None = None
 
     @property
     def level_words(self) -> str:
@@ -135,7 +165,7 @@ class Report:
         return level_words(self.certainty, self.joint, self.metrics[0].name)
 
     def __str__(self) -> str:
-        from orthobandit.experiment.report.page import text_of
+        from orthobandit.experiment.report.render import text_of
 
         return text_of(self)
 
@@ -144,7 +174,7 @@ class Report:
         plain = {
             **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "arms": [dict(vars(arm)) for arm in self.arms],
-            "metrics": [{**vars(one), "gaps": [list(gap) for gap in one.gaps]} for one in self.metrics],
+            "metrics": [_plain_metric(one) for one in self.metrics],
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
             "alarms": list(self.alarms),
@@ -154,11 +184,15 @@ class Report:
         return cast(ReportData, plain)
 
     def __repr__(self) -> str:
-        best = f"declared {self.declared!r}" if self.declared is not None else f"leader {self.leader!r}"
+        best = f"leader {self.leader!r}"
+        if self.declared is not None:
+            best = f"declared {self.declared!r}"
+        elif self.is_early:
+            best = "too early for a leader"
         return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
 
     def _repr_html_(self) -> str:
-        from orthobandit.experiment.report.page import notebook_of
+        from orthobandit.experiment.report.render import notebook_of
 
         return notebook_of(self)
 
@@ -170,14 +204,14 @@ class Report:
         library : {"pandas", "polars", "pyarrow"}, optional
             What the frame is of; by default the first that is installed.
         """
-        from orthobandit.experiment.report.frames import columns_of_report
+        from orthobandit.experiment.report.render import columns_of_report
 
         frame: Frame = frame_of(columns_of_report(self), library)
         return frame
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows of :meth:`to_frame` to a Parquet file."""
-        from orthobandit.experiment.report.frames import columns_of_report
+        from orthobandit.experiment.report.render import columns_of_report
 
         write_columns(path, columns_of_report(self))
 
@@ -189,27 +223,32 @@ class Report:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         """
-        from orthobandit.experiment.report.page import draw_gaps
+        from orthobandit.experiment.report.render import draw_gaps
 
         drawn: Axes = draw_gaps(self, axes)
         return drawn
 
     def to_html(self) -> str:
-        """Return a page of its own: the sentence, the table, the warnings."""
-        from orthobandit.experiment.report.page import page_of
+        """Return a page of its own: what to do, each arm's rate and lift, then the details."""
+        from orthobandit.experiment.report.render import page_of
 
         return page_of(self)
 
     def figure(self) -> "Figure":
         """Return a matplotlib figure of the gaps to the reference arm."""
-        from orthobandit.experiment.report.page import figure_of
+        from orthobandit.experiment.report.render import figure_of
 
         figure: Figure = figure_of(self)
         return figure
 
 
-def report_of(ledger: Ledger) -> Report:
-    """Return what a ledger knows."""
+def _plain_metric(metric: MetricReport) -> dict[str, Any]:
+    tables = {name: [list(row) for row in getattr(metric, name)] for name in ("gaps", "rates", "lifts")}
+    return {**vars(metric), **tables}
+
+
+def report_of(ledger: Ledger, name: str = "") -> Report:
+    """Return what a ledger knows; `name` is that of the experiment."""
     book = ledger.book
     settings = ledger.settings
     decision = settings.policy.decide(book.now())
@@ -231,6 +270,8 @@ def report_of(ledger: Ledger) -> Report:
         ),
     )
     gaps = metrics[0].gaps
+    rates = metrics[0].rates
+    lifts = metrics[0].lifts
     arms = tuple(
         ArmReport(
             label=label,
@@ -243,14 +284,17 @@ def report_of(ledger: Ledger) -> Report:
             gap=gaps[arm][0] if ledger.drawn[arm] else None,
             low=gaps[arm][1],
             high=gaps[arm][2],
+            **_named("rate", rates[arm] if rates and ledger.drawn[arm] else NOTHING),
+            **_named("lift", lifts[arm] if lifts and ledger.drawn[arm] else NOTHING),
         )
         for arm, label in enumerate(labels)
     )
     # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
     is_held = declared >= 0 and not book.cleared[declared]
     judged = ledger.judged()
+    outlook = foresee(ledger, decision, coherent, estimates)
     return Report(
-        advice=advise(ledger, decision, coherent, judged if is_held else []),
+        advice=advise(ledger, decision, coherent, judged if is_held else [], outlook),
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
@@ -272,6 +316,11 @@ def report_of(ledger: Ledger) -> Report:
         held=labels[declared] if is_held else None,
         guardrails=guardrail_words(ledger, decision, judged),
         head=None if book.record is None else book.record.head,
+        outlook=outlook.words,
+        expected=outlook.expected,
+        is_early=is_early(ledger, decision),
+        name=name,
+        at=_number(ledger.at),
     )
 
 
@@ -303,16 +352,36 @@ def _joint(ledger: Ledger, decision: Decision) -> float:
 def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certainty: float) -> MetricReport:
     metric = ledger.settings.metrics[place]
     track = ledger.tracks[place]
+    reward_range = track.confidence.range
+    average = track.average(ledger.book.plans)
+    rates: tuple[Triple, ...] = ()
+    lifts: tuple[Triple, ...] = ()
+    if average is not None:
+        found = rates_of(average, ends, ledger.settings.reference, reward_range)
+        rates = _triples(found.estimates, found.low, found.high)
+        lifts = _triples(found.lifts, found.lift_low, found.lift_high)
     return MetricReport(
         name=metric.name,
         mode=track.confidence.name,
         certainty=certainty,
-        gaps=tuple(
-            (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
-        ),
+        gaps=_triples(*ends),
         provisional=len(ledger.waiting.provisional(place)[0]),
         stood_in=ledger.levels[place].stood_in,
+        is_share=reward_range == (0.0, 1.0),
+        rates=rates,
+        lifts=lifts,
     )
+
+
+def _triples(*ends: Array) -> tuple[Triple, ...]:
+    """Return estimates, lower and upper ends (K,) as a row an arm; None for what is not known."""
+    return tuple(
+        (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
+    )
+
+
+def _named(name: str, values: Triple) -> dict[str, float | None]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
 def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:

@@ -41,7 +41,7 @@ from orthobandit.showing.numbers import (
 )
 from orthobandit.showing.words import names_words
 
-STATUS_TONES = {"fine": "good", "note": "open", "alarm": "bad"}
+STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
 ARMS_SEEN = 6  # arms whose segments or rivals are seen at once; the rest are folded
 
 

@@ -42,10 +42,16 @@ class ArmAnswer(BaseModel):
     gap: float | None
     low: float | None
     high: float | None
+    rate: float | None = Field(description="What it would have earned on average over all settled proposals")
+    rate_low: float | None
+    rate_high: float | None
+    lift: float | None = Field(description="Its gap divided by the rate of the reference arm")
+    lift_low: float | None
+    lift_high: float | None
 
 
 class MetricAnswer(BaseModel):
-    """One metric of a report: gap, low and high of each arm."""
+    """One metric of a report: estimate, low and high end of each arm's gap, rate and lift."""
 
     name: str
     mode: str
@@ -53,6 +59,9 @@ class MetricAnswer(BaseModel):
     gaps: list[list[float | None]]
     provisional: int
     stood_in: int
+    is_share: bool
+    rates: list[list[float | None]]
+    lifts: list[list[float | None]]
 
 
 class ReportAnswer(BaseModel):
@@ -82,6 +91,11 @@ class ReportAnswer(BaseModel):
     held: str | None = Field(description="The arm that won while a guardrail has not cleared it")
     guardrails: list[str] = Field(description="What each guardrail does and knows")
     head: str | None = Field(description="Hash over the log so far, which certificates must go on from")
+    outlook: str = Field(description="When it may end, in one sentence")
+    expected: float | None = Field(description="Settled proposals in all after which it may end")
+    is_early: bool = Field(description="Whether it is too early to say which arm looks best")
+    name: str
+    at: float | None = Field(description="Time of the newest entry of the log, seconds since the epoch")
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":

@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from orthobandit.errors import OrthobanditError
+from orthobandit.experiment.report.render import ALARM, guarantee_words, lift_bars, rate_name
 from orthobandit.service.api.reports import ReportAnswer, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
 from orthobandit.service.dashboard.access import LASTS, Filled, Looks, set_secret_cookie
@@ -29,6 +30,7 @@ from orthobandit.service.dashboard.words import (
     example_of,
     interval,
     metrics_of,
+    outlook_of,
     some,
     state_of,
 )
@@ -131,7 +133,7 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
         "address": address_of(key),
         "problem": "",
         "state": state_of(report),
-        "leader": report.leader if report.settled else "",
+        "leader": "" if report.is_early else report.leader,
         "share": leader.probability,
         "arms": len(report.arms),
         "active": sum(arm.is_active for arm in report.arms),
@@ -139,7 +141,7 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
         "settled": report.settled,
         "advice": advice_of(report),
         "is_guarded": any(rail.is_alarm for rail in sight.glance.guardrails),
-        "alarms": sum(text.startswith("ALARM") for text in report.warnings),
+        "alarms": sum(text.startswith(ALARM) for text in report.warnings),
     }
 
 
@@ -164,6 +166,8 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
     settings = experiment_of(request, key).settings
     dashboard = request.app.state.dashboard
     report = sight.glance.report
+    found = dashboard.history.charts(key, report)
+    has_lifts = bool(lift_bars(report))
     return {
         "key": key,
         "address": address_of(key),
@@ -177,7 +181,15 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "window": settings.window,
         "silence": settings.silence,
         "waiting": dashboard.actions.waiting(key),
-        "charts": dashboard.history.charts(key, report),
+        "charts": found,
+        "outlook": outlook_of(report, found["baseline"]["at"]),
+        "guarantee": guarantee_words(report),
+        "has_rates": any(arm.rate is not None for arm in report.arms),
+        "rate_name": rate_name(report.metrics[0]),
+        "compared": "lift over" if has_lifts else "difference to",
+        "compared_by": "lift" if has_lifts else "gap",
+        "alarms": [text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
+        "notes": [text for text in report.warnings if not text.startswith(ALARM)],
         "interval": interval,
         "some": some,
         "origin": str(request.base_url).rstrip("/"),

@@ -3,16 +3,24 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil, inf
 from typing import Any, NamedTuple
 
 from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment import Guardrail, Metric
 from orthobandit.experiment.report.overview import Glance
+from orthobandit.experiment.report.render import (
+    bars_of,
+    gap_words,
+    lift_bars,
+    rate_words,
+)
 from orthobandit.experiment.report.report import Report
-from orthobandit.experiment.report.words import Gap, bars_of, gap_words
 from orthobandit.showing.charts import Bar, BarMarks, bar_scale, place_bar
-from orthobandit.showing.numbers import span_words
+from orthobandit.showing.numbers import about, span_words
 from orthobandit.showing.words import arm_state
+
+LONGEST_FORESEEN = 3.2e8  # seconds, ten years: nobody plans for longer
 
 
 class State(NamedTuple):
@@ -66,14 +74,54 @@ def some(count: int, most: int = 8) -> list[int]:
     return [round(place * (count - 1) / (most - 1)) for place in range(most)]
 
 
+def outlook_of(report: Report, at: Sequence[float]) -> str:
+    """Return when an experiment may end, with the days that takes at the pace so far.
+
+    Parameters
+    ----------
+    report : Report
+    at : sequence of float
+        Times of proposals, the first and the newest among them.
+    """
+    more = None if report.expected is None else report.expected - report.settled
+    if more is None or more <= 0 or report.is_early or len(at) < 2 or not at[-1] > at[0]:
+        return report.outlook
+    pace = report.proposals / (at[-1] - at[0])
+    left = more / pace
+    if "more visitors" not in report.outlook or left > LONGEST_FORESEEN:
+        return report.outlook
+    return f"{report.outlook} At the pace so far that is {duration_words(left)}."
+
+
+def duration_words(seconds: float) -> str:
+    """Return a length of time that is no more than a forecast, in words.
+
+    Examples
+    --------
+    >>> duration_words(20.0), duration_words(4_000.0), duration_words(100_000.0), duration_words(1e6)
+    ('less than a minute', 'about 67 minutes', 'about 28 hours', 'about 12 days')
+    """
+    for size, name, most in ((60.0, "minutes", 90.0), (3600.0, "hours", 48.0), (86400.0, "days", inf)):
+        if seconds < size and name == "minutes":
+            return "less than a minute"
+        if seconds < size * most:
+            return f"about {about(ceil(seconds / size))} {name}"
+    raise AssertionError("days have no end")
+
+
 def arms_of(glance: Glance) -> list[dict[str, Any]]:
-    """Return the rows of the table of arms."""
+    """Return the rows of the table of arms: visitors, rate, and lift over the reference arm.
+
+    Where no lift is known, because the reference arm may earn nothing, gaps stand in for lifts.
+    """
     report = glance.report
-    marks = _marks(bars_of(report, report.metrics[0]))
+    objective = report.metrics[0]
+    bars = lift_bars(report) or bars_of(report, objective)
+    marks = _marks(bars)
     rows = []
     for place, (arm, told) in enumerate(zip(report.arms, glance.provisional, strict=True)):
         is_reference = arm.label == report.reference
-        gap: Gap = (None if is_reference else arm.gap, arm.low, arm.high)
+        rate, _, ends = rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)).partition(" (")
         rows.append(
             {
                 "arm": arm,
@@ -82,8 +130,9 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
                 "is_leader": arm.label == report.leader and not report.is_early,
                 "is_declared": arm.label == report.declared,
                 "state": arm_state(is_active=arm.is_active, is_retired=arm.is_retired),
-                "gap": gap_words(gap),
-                "interval": interval(arm.low, arm.high),
+                "rate": rate,
+                "rate_ends": ends.rstrip(")"),
+                "compared": bars[place].words,
                 "bar": marks[place],
                 "provisional": told,
             }

@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit import ArmSet, Asymptotic, Bounded, Plan
 from orthobandit.estimate.follow.guardrails import Guardrail, judge
-from orthobandit.estimate.follow.rounds import MOST_ARMS, GapIntervals, Sums
+from orthobandit.estimate.follow.rounds import LEVEL_SHARE, MOST_ARMS, GapIntervals, Sums
 
 MODE = Bounded(0.0, 1.0)
 EVEN = {1: Plan([0.5, 0.5], 1000, number=1), 2: Plan([1 / 3] * 3, 1000, number=2)}
@@ -37,6 +37,7 @@ def test_arms_that_come_later_never_spend_more_than_delta():
         intervals.extend(ArmSet.one_hot(count))
     # Both sides of every gap: α is δ/2 of each.
     spent = sum(2.0 * sequence.tuning.alpha.sum() for sequence in intervals._sequences)
+    spent += LEVEL_SHARE * intervals.delta  # of the average reward
     assert 0.099 < spent <= 0.1
 
 
@@ -86,3 +87,31 @@ def test_a_guardrail_harms_one_side_and_clears_the_other(worse):
     assert judged.harmed.tolist() == [False, worse == "higher"]
     assert judged.cleared.tolist() == [True, worse == "lower"]
     assert judged.limit == pytest.approx(0.15)
+
+
+def test_the_average_is_that_of_the_rewards_and_survives_a_restart():
+    rng = np.random.default_rng(2)
+    arms = rng.integers(0, 2, 400)
+    rewards = (rng.random(400) < 0.3).astype(float)
+    forecasts = rng.uniform(-1.0, 2.0, 400)  # clipped to the range, as residuals take them
+    live = GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05)
+    for part in np.array_split(np.arange(400), [1, 2, 150]):
+        residuals = live.centre.residuals(arms[part], rewards[part], forecasts[part])
+        live.add(1, arms[part], residuals, forecasts[part])
+        if len(part) > 100:
+            live.flush(EVEN)
+    found = live.average(EVEN)
+    assert found.estimate == pytest.approx(rewards.mean(), rel=1e-12)
+    assert found.shares.tolist() == [np.mean(arms == 0), np.mean(arms == 1)]
+    assert found.low < 0.3 < found.high
+    again = GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05)
+    again.load(json.loads(json.dumps(live.to_json())), 0.05)
+    assert (again.average(EVEN).low, again.average(EVEN).high) == (found.low, found.high)
+
+
+def test_a_state_that_does_not_say_what_was_earned_has_no_average():
+    live = fed(GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05), 1)
+    data = live.to_json()
+    del data["earned"]
+    live.load(data, 0.05)
+    assert fed(live, 1).average(EVEN) is None

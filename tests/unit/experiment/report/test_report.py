@@ -22,10 +22,16 @@ def test_nothing_is_said_of_arms_before_there_is_evidence():
     assert experiment.report().advice == "Too early: nobody has come yet."
     told(experiment, 1)
     report = experiment.report()
-    assert report.advice == f"Too early: 1 of 1 proposals settled{LUCK}"
+    assert report.advice == f"Too early: 1 of 1 visitors settled{LUCK}"
     assert report.is_early
     assert "leads" not in str(report)
-    told(experiment, 19)
+    # The policy warms up, and names its first arm as the leader.
+    told(experiment, 79)
+    report = experiment.report()
+    assert report.is_early
+    assert report.advice.startswith("Too early: 80 of 80 visitors settled, about ")
+    assert "leads" not in str(report)
+    told(experiment, 400)
     report = experiment.report()
     assert not report.is_early
     assert "looks best so far" in report.advice
@@ -41,7 +47,7 @@ def test_rewards_that_wait_for_another_are_explained(settings, end):
     told(experiment, 54, skip=1)
     advice = experiment.report().advice
     assert advice.startswith(
-        "Too early: 0 of 54 proposals settled; 53 more were told and wait for proposal 1, of"
+        "Too early: 0 of 54 visitors settled; 53 more were told and wait for proposal 1, of"
     )
     assert end in advice
 

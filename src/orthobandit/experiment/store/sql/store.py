@@ -49,6 +49,8 @@ from orthobandit.experiment.store.sql.statements import Statements
 from orthobandit.experiment.store.sql.upgrade import is_ready
 from orthobandit.experiment.store.sql.writer import End, SQLWriter
 
+DEFAULT_NAME = "experiment"
+
 
 class SQLStore(Forkable):
     """A :class:`~orthobandit.experiment.store.Store` in a file or a database.
@@ -83,7 +85,7 @@ class SQLStore(Forkable):
     {'window': 60}
     """
 
-    def __init__(self, where: str | Path, name: str = "experiment", *, patience: float = 30.0) -> None:
+    def __init__(self, where: str | Path, name: str = DEFAULT_NAME, *, patience: float = 30.0) -> None:
         if not isinstance(name, str) or not name:
             raise ParameterError(f"name={name!r} must be a name")
         self._url = address(where)
@@ -103,6 +105,11 @@ class SQLStore(Forkable):
         self._connect()
         register_forkable(self)
         self._has_tables(make=False)
+
+    @property
+    def title(self) -> str:
+        """The name of the experiment, or that of its file where nobody chose one."""
+        return self._file.stem if self._file is not None and self._name == DEFAULT_NAME else self._name
 
     def create(self, settings: Mapping[str, Any]) -> None:
         """Begin the experiment, and make the file if there is none; see :meth:`Store.create`."""

@@ -1,4 +1,4 @@
-// Three charts of an experiment's past, drawn by uPlot; numbers are in tables for those who do not see them.
+// Charts of an experiment's past, drawn by uPlot; numbers are in tables for those who do not see them.
 "use strict";
 window.orthobanditCharts = (() => {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -25,24 +25,29 @@ window.orthobanditCharts = (() => {
     ticks: { stroke: colour("--line"), width: 1 }, font: "12px system-ui, sans-serif", ...more,
   });
 
-  const readout = (name, words) => (plot) => {
-    const { idx } = plot.cursor;
-    document.getElementById(`readout-${name}`).textContent = idx == null ? "" : words(idx);
+  const clear = (name) => {
+    for (const one of made[name] ?? []) one.destroy();
+    made[name] = [];
   };
 
-  const draw = (name, table, series, more) => {
-    const place = document.getElementById(`chart-${name}`);
-    made[name]?.destroy();
-    delete made[name];
+  // A chart in a place; `say` shows the words for the moment under the pointer.
+  const draw = (name, place, table, series, more, say) => {
     if (!table[0].length) return;
     const first = table[0][0], end = table[0][table[0].length - 1];
     const room = (_, low, high) => first === end ? [first - 30, first + 30] : [low, high];
-    made[name] = new uPlot({
-      width: place.parentElement.clientWidth, height: name === "intervals" ? 280 : 220, series: [{}, ...series],
-      legend: { show: false }, cursor: { points: { size: 6 }, drag: { x: true, y: false } },
+    const tell = (plot) => { const { idx } = plot.cursor; say(idx == null ? "" : more.words(idx)); };
+    made[name].push(new uPlot({
+      width: place.clientWidth || place.parentElement.clientWidth, height: more.height ?? 220, series: [{}, ...series], legend: { show: false },
+      cursor: { points: { size: 6 }, drag: { x: true, y: false }, ...(more.sync ? { sync: { key: more.sync } } : {}) },
       axes: [axis({ values: times, space: 80, size: 32 }), axis({ size: 58, ...more.axis })], scales: { x: { range: room }, y: more.scale ?? {} },
-      bands: more.bands ?? [], hooks: { setCursor: [readout(name, more.words)] },
-    }, table, place);
+      bands: more.bands ?? [], hooks: { setCursor: [tell] },
+    }, table, place));
+  };
+
+  const single = (name, table, series, more) => {
+    const place = document.getElementById(`chart-${name}`), readout = document.getElementById(`readout-${name}`);
+    clear(name);
+    draw(name, place, table, series, more, (words) => { readout.textContent = words; });
   };
 
   // Early intervals are as wide as all rewards: the scale is that of later ones, and the early ones leave it.
@@ -53,31 +58,40 @@ window.orthobanditCharts = (() => {
     return [low - room, high + room];
   };
 
+  // One small chart an arm, side by side on one scale: bands of several arms in one chart hide each other.
   const intervals = (data) => {
-    const { at, gaps } = data.intervals, table = [at], series = [], bands = [], ends = [];
+    const { at, gaps, settled } = data.intervals, place = document.getElementById("chart-intervals");
+    const columns = Object.values(gaps).flatMap((rows) => [1, 2].map((part) => rows.map((row) => row[part])));
+    const [low, high] = range(columns);
+    clear("intervals");
+    place.replaceChildren();
+    if (!at.length) return;
     for (const [label, rows] of Object.entries(gaps)) {
-      const stroke = arm(data, label), first = series.length + 1;
-      const [middle, low, high] = [0, 1, 2].map((part) => rows.map((row) => row[part]));
-      table.push(high, low, middle);
-      ends.push(low, high);
-      const points = { show: at.length < 2, fill: stroke };
+      const stroke = arm(data, label), points = { show: at.length < 2, fill: stroke };
+      const panel = document.createElement("div"), head = document.createElement("p"), dot = document.createElement("span");
+      const words = document.createElement("span"), chart = document.createElement("div");
+      dot.className = `dot arm-${data.places[label] % 8}`;
+      words.className = "quiet";
+      head.append(dot, `${label} `, words);
+      panel.append(head, chart);
+      place.append(panel);
+      const value = (i) => `${number(rows[i][0])} (${number(rows[i][1])} to ${number(rows[i][2])})`;
       const edge = { stroke: faint(stroke, "80"), width: 1, points };
-      series.push({ ...edge }, { ...edge }, { stroke, width: 2, points: { ...points, size: 8 } });
-      bands.push({ series: [first, first + 1], fill: faint(stroke) });
+      const table = [at, ...[2, 1, 0].map((part) => rows.map((row) => row[part]))];
+      const now = value(at.length - 1);
+      const say = (text) => { words.textContent = text || now; };
+      say("");
+      draw("intervals", chart, table, [{ ...edge }, { ...edge }, { stroke, width: 2, points: { ...points, size: 8 } }], {
+        height: 170, sync: "gaps", bands: [{ series: [1, 2], fill: faint(stroke) }], scale: { range: () => [low, high] },
+        axis: { values: (_, splits) => splits.map(number) },
+        words: (i) => `${clock(at[i])}, ${settled[i].toLocaleString("en-GB")} settled: ${value(i)}`,
+      }, say);
     }
-    const [low, high] = range(ends);
-    draw("intervals", table, series, {
-      bands, scale: { range: () => [low, high] },
-      axis: { values: (_, splits) => splits.map(number) },
-      words: (i) => `${clock(at[i])} · ${data.intervals.settled[i].toLocaleString()} settled · ` +
-        Object.entries(gaps).map(([label, rows]) =>
-          `${label} ${number(rows[i][0])} (${number(rows[i][1])} to ${number(rows[i][2])})`).join(" · "),
-    });
   };
 
   const allocation = (data) => {
     const at = [...data.allocation.at], shares = data.allocation.shares;
-    if (!at.length) return;
+    if (!at.length) { clear("allocation"); return; }
     at.push(Math.max(data.now, at[at.length - 1] + 1));  // the plan in force holds until now
     const table = [at], series = [], bands = [], sums = at.map(() => 0);
     const entries = Object.entries(shares).map(([label, row]) => [label, [...row, row[row.length - 1]]]);
@@ -90,7 +104,7 @@ window.orthobanditCharts = (() => {
       if (place > 1) bands.push({ series: [place, place - 1], fill: faint(arm(data, label), "55") });
       else series[0].fill = faint(arm(data, label), "55");
     }
-    draw("allocation", table, series, {
+    single("allocation", table, series, {
       bands, scale: { range: () => [0, 1] }, axis: { values: (_, splits) => splits.map(percent) },
       words: (i) => `${clock(at[i])} · ` + entries.map(([label, row]) => `${label} ${percent(row[i])}`).join(" · "),
     });
@@ -99,7 +113,7 @@ window.orthobanditCharts = (() => {
   const baseline = (data) => {
     const { at, level } = data.baseline;
     const series = [{ stroke: colour("--accent"), width: 2, points: { show: at.length < 2 } }];
-    draw("baseline", [at, level], series, {
+    single("baseline", [at, level], series, {
       axis: { values: (_, splits) => splits.map(number) },
       words: (i) => `${clock(at[i])} · ${number(level[i])}`,
     });

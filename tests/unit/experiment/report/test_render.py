@@ -9,6 +9,9 @@ from orthobandit.experiment.report.report import ArmReport, MetricReport, Report
 
 GAPS = ((0.0, 0.0, 0.0), (0.0776, 0.0312, 0.1241), (None, None, 0.5), (-1234.5, -2000.0, -500.0))
 
+RATES = ((0.1, 0.08, 0.12), (0.1776, 0.1512, 0.2041), (None, None, None), (0.05, None, None))
+LIFTS = ((0.0, 0.0, 0.0), (0.776, 0.3, 1.2), (None, None, None), (-0.5, -0.9, -0.1))
+
 
 def made(**changes):
     """Return a report of four arms: the reference, the leader, one that was dropped and one retired."""
@@ -19,8 +22,10 @@ def made(**changes):
         ("gone", False, True),
     )
     arms = tuple(
-        ArmReport(label, 12345 + place, place, 0.25, is_active, is_retired, *gap)
-        for place, ((label, is_active, is_retired), gap) in enumerate(zip(states, GAPS, strict=True))
+        ArmReport(label, 12345 + place, place, 0.25, is_active, is_retired, *gap, *rate, *lift)
+        for place, ((label, is_active, is_retired), gap, rate, lift) in enumerate(
+            zip(states, GAPS, RATES, LIFTS, strict=True)
+        )
     )
     report = Report(
         advice="Go on: '$new$' leads.",
@@ -37,7 +42,7 @@ def made(**changes):
         reference="old",
         arms=arms,
         metrics=(
-            MetricReport("sales", "bounded rewards", 0.95, GAPS, 0, 0),
+            MetricReport("sales", "bounded rewards", 0.95, GAPS, 0, 0, True, RATES, LIFTS),
             MetricReport("seconds", "bounded rewards", 0.99, GAPS, 0, 0),
         ),
         holdout=(("sales", 1200, 0.25), ("seconds", 0, None)),
@@ -53,23 +58,41 @@ def words_of(page):
 
 def test_text_has_separators_digits_and_the_words_for_arms_out_of_play():
     rows = [" ".join(line.split()) for line in str(made()).splitlines()]
-    assert "54,321 proposals, 50,000 settled, 4,321 awaited; gaps to 'old', at all times at once:" in rows
-    assert "old 12,345 0 25 % reference" in rows
-    assert "$new$ 12,346 1 25 % +0.078 +0.031 to +0.124 leads" in rows
+    counts = "54,321 proposals, 50,000 settled, 4,321 awaited"
+    assert f"{counts}; gaps and lifts to 'old', at all times at once:" in rows
+    assert "old 12,345 0 25 % 10.0 % (8.0 to 12.0 %) reference" in rows
+    lead = "17.8 % (15.1 to 20.4 %) +30 to +120 % +0.078 +0.031 to +0.124 leads"
+    assert f"$new$ 12,346 1 25 % {lead}" in rows
     assert "<b>bad</b> 12,347 2 25 % −∞ to +0.50 dropped" in rows
-    assert "gone 12,348 3 25 % -1,234 -2,000 to -500 retired" in rows
+    assert "gone 12,348 3 25 % 5 % -90 to -10 % -1,234 -2,000 to -500 retired" in rows
     assert "holdout: mean sales 0.25 over 1,200" in rows
+
+
+def test_the_page_begins_with_what_a_manager_asks():
+    page = made(outlook="It may end at any time now.", name="spring", at=86400.0 * 365).to_html()
+    words = words_of(page)
+    assert words.startswith("spring · 1 January 1971, 00:00 UTC Go on: &#39;$new$&#39; leads. It may end")
+    assert "<title>spring · 1 January 1971, 00:00 UTC</title>" in page
+    assert "$new$ 12,346 17.8 % (15.1 to 20.4 %) +78 % (+30 to +120 %) leads" in words
+    assert "gone 12,348 5 % −50 % (−90 to −10 %) retired" in words
+    assert words.index("+78 %") < words.index("+0.078 +0.031 to +0.124") < words.index("seconds")
+
+
+def test_without_lifts_bars_are_of_gaps():
+    arms = tuple(replace(arm, lift=None, lift_low=None, lift_high=None) for arm in made().arms)
+    words = words_of(made(arms=arms).to_html())
+    assert "Difference to old" in words
+    assert "$new$ 12,346 17.8 % (15.1 to 20.4 %) +0.078 (+0.031 to +0.124) leads" in words
 
 
 def test_the_page_says_what_the_text_says():
     page = made().to_html()
     words = words_of(page)
     assert "54,321 proposals, 50,000 settled, 4,321 awaited." in words
-    assert "$new$ 12,346 settled, share 25 % +0.078 (+0.031 to +0.124) leads" in words
-    assert "−1,234 (−2,000 to −500) retired" in words
-    assert "−∞ to +0.50 dropped" in words
+    assert "−1,234 −2,000 to −500" in words
+    assert "−∞ to +0.50" in words
     assert "Holdout: mean sales 0.25 over 1,200 proposals." in words
-    assert words.index("Alarm Arms were not drawn") < words.index("Gap to old")
+    assert words.index("Alarm Arms were not drawn") < words.index("Lift over old")
     assert "Notes Claims are asymptotic." in words
     assert "<b>bad" not in page
     assert not re.search(r"https?:|//|url\(|@import|<script|None|nan", page)
@@ -84,13 +107,13 @@ def test_a_winner_is_called_so():
     assert "winner" in words_of(made(declared="$new$").to_html())
     assert "leads" not in str(made(declared="$new$")).split("\n", 2)[2]
     # Nobody leads before anything is settled.
-    assert "leads" not in str(made(settled=0)).split("\n", 2)[2]
+    assert "leads" not in str(made(is_early=True)).split("\n", 2)[2]
 
 
 def test_a_notebook_needs_no_templates(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     words = words_of(made()._repr_html_())
-    assert "12,346 25 % +0.078 +0.031 to +0.124 leads" in words
+    assert "12,346 25 % 17.8 % (15.1 to 20.4 %) +30 to +120 % +0.078 +0.031 to +0.124 leads" in words
     assert "dropped" in str(made())
 
 

@@ -1,0 +1,386 @@
+"""A report for people: as text, as a page, in a notebook, as a figure, and as tidy columns.
+
+All of them begin with what a manager asks: what to do, when it may end, and of each arm how many visitors it
+had, what it earns and how much better than the reference arm that is.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from orthobandit.experiment.report.report import ArmReport, MetricReport, Report, Triple
+from orthobandit.showing.charts import Bar, Column, Forest, forest
+from orthobandit.showing.figure import draw_intervals
+from orthobandit.showing.html import PageTable, html_table, html_words, render_page
+from orthobandit.showing.numbers import (
+    Interval,
+    certainty_percent,
+    estimate_words,
+    is_known,
+    lift_words,
+    number,
+    percent_estimate,
+    percent_words,
+    share_words,
+    span_words,
+)
+from orthobandit.showing.text import text_table
+from orthobandit.showing.words import LEADER, MEANINGS, REFERENCE, WINNER, arm_state, tone_of
+
+ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed
+ROUNDING = 1e-12  # gaps below this are what rounding left of 0
+
+
+def counts_words(report: Report) -> str:
+    """Return how many proposals were drawn, settled and are awaited."""
+    return f"{report.proposals:,} proposals, {report.settled:,} settled, {report.awaited:,} awaited"
+
+
+def gap_words(gap: Triple) -> str:
+    """Return the estimate of a gap with the digits that its interval gives a meaning to; nothing if unknown.
+
+    Examples
+    --------
+    >>> gap_words((0.0776, -0.069, 0.22)), gap_words((1e-17, None, None)), gap_words((None, None, None))
+    ('+0.08', '0', '')
+    """
+    estimate, low, high = gap
+    if estimate is None:
+        return ""
+    return estimate_words(estimate if abs(estimate) > ROUNDING else 0.0, (low, high))
+
+
+def rate_words(metric: MetricReport, rate: Triple) -> str:
+    """Return an arm's rate with its interval, in per cent for shares; nothing if it is not known.
+
+    Examples
+    --------
+    >>> sales = MetricReport("sales", "bounded rewards", 0.95, (), 0, 0, is_share=True)
+    >>> rate_words(sales, (0.1021, 0.0912, 0.1141)), rate_words(sales, (None, None, None))
+    ('10.2 % (9.1 to 11.4 %)', '')
+    """
+    estimate, *ends = rate
+    low, high = ends
+    if metric.is_share:
+        middle = percent_estimate(estimate, (low, high))
+        around = percent_words((low, high))
+    else:
+        middle = estimate_words(estimate, (low, high)).lstrip("+")
+        around = span_words((low, high), "") if is_known(low) or is_known(high) else ""
+    return f"{middle} ({around})" if middle and around else middle
+
+
+def rate_name(metric: MetricReport) -> str:
+    """Return what the rates of a metric are called."""
+    return "rate" if metric.is_share else "mean"
+
+
+def arm_tags(report: Report, arm: ArmReport) -> list[str]:
+    """Return what an arm is: the winner or the leader, the reference, and why it is out of play if it is."""
+    place = ""
+    if arm.label == report.declared:
+        place = WINNER
+    elif arm.label == report.leader and not report.is_early:
+        place = LEADER
+    reference = REFERENCE if arm.label == report.reference else ""
+    state = arm_state(is_active=arm.is_active, is_retired=arm.is_retired)
+    return [tag for tag in (place, reference, state) if tag]
+
+
+def gap_of(report: Report, arm: ArmReport) -> Triple:
+    """Return the gap of an arm in the objective; nothing is known of the reference arm's gap to itself."""
+    return (None, None, None) if arm.label == report.reference else (arm.gap, arm.low, arm.high)
+
+
+def lift_of(report: Report, arm: ArmReport) -> Triple:
+    """Return the lift of an arm in the objective; nothing of the reference arm over itself."""
+    return (None, None, None) if arm.label == report.reference else (arm.lift, arm.lift_low, arm.lift_high)
+
+
+def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
+    """Return the gaps of one metric as bars, one for each arm.
+
+    Only the objective is coloured by its sign: of other metrics, less may be better.
+    """
+    is_objective = metric is report.metrics[0]
+    bars = []
+    for arm, (estimate, low, high) in zip(report.arms, metric.gaps, strict=True):
+        is_reference = arm.label == report.reference
+        interval: Interval = (None, None) if is_reference else (low, high)
+        known = estimate if arm.settled and not is_reference else None
+        gap = gap_words((known, *interval))
+        ends = "" if is_reference else span_words(interval)
+        bars.append(
+            Bar(
+                arm.label,
+                0.0 if is_reference else known,
+                interval,
+                f"{gap} ({ends})" if gap else ends,
+                tags=arm_tags(report, arm),
+                # That an arm was dropped or retired is no alarm.
+                tag_tone="good" if arm.label == report.declared else "open",
+                tone=tone_of(interval) if is_objective else "open",
+                is_faded=not arm.is_active,
+            )
+        )
+    return bars
+
+
+def lift_bars(report: Report) -> list[Bar]:
+    """Return the lifts in the objective as bars in per cent; none if no arm's is known."""
+    lifts = [lift_of(report, arm) for arm in report.arms]
+    if not any(is_known(low) and is_known(high) for _, low, high in lifts):
+        return []
+    bars = []
+    for arm, (estimate, low, high) in zip(report.arms, lifts, strict=True):
+        is_reference = arm.label == report.reference
+        middle = percent_estimate(estimate, (low, high), "+")
+        ends = lift_words((low, high)) or ("" if is_reference else "not known yet")
+        per_cent = tuple(100.0 * end if is_known(end) else None for end in (low, high))
+        bars.append(
+            Bar(
+                arm.label,
+                0.0 if is_reference else 100.0 * estimate if is_known(estimate) else None,
+                (per_cent[0], per_cent[1]),
+                f"{middle} ({ends})" if middle and ends else ends,
+                tags=arm_tags(report, arm),
+                # That an arm was dropped or retired is no alarm.
+                tag_tone="good" if arm.label == report.declared else "open",
+                tone=tone_of((low, high)),
+                is_faded=not arm.is_active,
+            )
+        )
+    return bars
+
+
+def moment_words(at: float | None) -> str:
+    """Return a time in words, in UTC; nothing if there is none.
+
+    Examples
+    --------
+    >>> moment_words(0.0), moment_words(None)
+    ('1 January 1970, 00:00 UTC', '')
+    """
+    if at is None:
+        return ""
+    moment = datetime.fromtimestamp(at, UTC)
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def guarantee_words(report: Report) -> str:
+    """Return at which level everything said of the objective holds."""
+    return f"Intervals hold at all times at once, however often you look. {report.level_words}"
+
+
+# Text
+
+
+def text_of(report: Report) -> str:
+    """Return the report for a terminal."""
+    objective = report.metrics[0]
+    name = rate_name(objective)
+    head = ("arm", "settled", "silent", "share", name, "lift", "gap", "interval", "")
+    rows = []
+    for arm in report.arms:
+        gap = gap_of(report, arm)
+        lift = lift_of(report, arm)
+        is_reference = arm.label == report.reference
+        rows.append(
+            (
+                arm.label,
+                f"{arm.settled:,}",
+                f"{arm.silent:,}",
+                share_words(arm.probability),
+                rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
+                lift_words(lift[1:]),
+                gap_words(gap),
+                "" if is_reference else span_words(gap[1:]),
+                ", ".join(arm_tags(report, arm)),
+            )
+        )
+    # The last column, of words, may be empty: it has no head, and the table knows its place by the end.
+    kept = [place for place in range(len(head)) if not head[place] or any(row[place] for row in rows)]
+    table = text_table(
+        [head[place] for place in kept], [[row[place] for place in kept] for row in rows], last_words=1
+    )
+    out = [f"{report.advice} {report.outlook}".rstrip(), ""]
+    out.append(f"{counts_words(report)}; gaps and lifts to {report.reference!r}, at all times at once:")
+    out.append(_indent(table))
+    for metric in report.metrics[1:]:
+        out.append(f"{metric.name} ({metric.mode}):")
+        ends = [
+            (arm.label, span_words((low, high)))
+            for arm, (_, low, high) in zip(report.arms, metric.gaps, strict=True)
+            if arm.label != report.reference
+        ]
+        out.append(_indent(text_table(("arm", "interval"), ends)))
+    out += [report.level_words, *report.guardrails]
+    out += [f"holdout: mean {name} {mean} over {count:,}" for name, count, mean in _holdout(report)]
+    out += [f"note: {warning}" for warning in report.warnings]
+    return "\n".join(out)
+
+
+def _indent(table: str) -> str:
+    return "\n".join(f"  {line}" for line in table.splitlines())
+
+
+def _holdout(report: Report) -> list[tuple[str, int, str]]:
+    """Return the metrics of which the holdout has a mean."""
+    return [(name, count, number(mean)) for name, count, mean in report.holdout if mean is not None]
+
+
+# Pages
+
+
+def page_of(report: Report) -> str:
+    """Return the report as a page of its own, which needs nothing from anywhere."""
+    when = moment_words(report.at)
+    return render_page(
+        "orthobandit.experiment.report",
+        "report.html",
+        title=" · ".join(filter(None, (report.name or "Experiment", when))),
+        advice=report.advice,
+        outlook=report.outlook,
+        counts=counts_words(report),
+        # The page has a place of its own for alarms, above everything else.
+        alarms=[text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
+        summary=summary_of(report),
+        has_rates=any(is_known(arm.rate) for arm in report.arms),
+        details=_details(report),
+        metrics=[_other_metric(report, metric) for metric in report.metrics[1:]],
+        guarantee=guarantee_words(report),
+        guardrails=report.guardrails,
+        holdout=_holdout(report),
+        notes=[text for text in report.warnings if not text.startswith(ALARM)],
+    )
+
+
+def summary_of(report: Report) -> Forest:
+    """Return what a manager asks of each arm: visitors, rate, and lift over the reference arm as a bar.
+
+    Where no lift is known, because the reference arm may earn nothing, bars are of gaps.
+    """
+    objective = report.metrics[0]
+    lifts = lift_bars(report)
+    bars = lifts or bars_of(report, objective)
+    with_cells = []
+    for bar, arm in zip(bars, report.arms, strict=True):
+        rate = rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high))
+        with_cells.append(_with_cells(bar, (f"{arm.settled:,}", rate)))
+    name = rate_name(objective)
+    compared = "Lift over" if lifts else "Difference to"
+    head = (
+        Column("Visitors", MEANINGS["settled"]),
+        Column(f"{name.capitalize()} of {objective.name}", MEANINGS["rate"]),
+        Column(f"{compared} {report.reference}", MEANINGS["lift" if lifts else "gap"]),
+    )
+    return forest("", with_cells, head=head, unit=" %" if lifts else "")
+
+
+def _with_cells(bar: Bar, cells: Sequence[str]) -> Bar:
+    return Bar(**{**vars(bar), "cells": cells})
+
+
+def _details(report: Report) -> PageTable:
+    """Return what else is known of each arm in the objective."""
+    head = ("arm", "share now", "silent", "gap", "interval of the gap")
+    rows = []
+    for arm in report.arms:
+        gap = gap_of(report, arm)
+        is_reference = arm.label == report.reference
+        ends = "" if is_reference else span_words(gap[1:])
+        silent = f"{arm.silent:,}" if any(one.silent for one in report.arms) else ""
+        rows.append((arm.label, share_words(arm.probability), silent, gap_words(gap), ends))
+    return PageTable.of_filled(head, rows)
+
+
+def _other_metric(report: Report, metric: MetricReport) -> dict[str, Any]:
+    certainty = certainty_percent(metric.certainty)
+    bars = bars_of(report, metric)
+    head: tuple[Column, ...] = ()
+    if any(is_known(rate) for rate, _, _ in metric.rates):
+        cells = [rate_words(metric, rate) for rate in metric.rates]
+        bars = [_with_cells(bar, (cell,)) for bar, cell in zip(bars, cells, strict=True)]
+        head = (
+            Column(rate_name(metric).capitalize(), MEANINGS["rate"]),
+            Column(f"Gap to {report.reference}", MEANINGS["gap"]),
+        )
+    return {
+        "name": metric.name,
+        "forest": forest("" if head else f"Gap to {report.reference}", bars, head=head),
+        "words": f"{metric.mode}; all intervals hold in at least {certainty} of experiments",
+    }
+
+
+def notebook_of(report: Report) -> str:
+    """Return the advice, the arms, and what is not as it should be."""
+    objective = report.metrics[0]
+    head = ["arm", "visitors", "share now", rate_name(objective), "lift", "gap", "interval", ""]
+    rows = []
+    for arm in report.arms:
+        gap = gap_of(report, arm)
+        is_reference = arm.label == report.reference
+        rows.append(
+            [
+                arm.label,
+                f"{arm.settled:,}",
+                share_words(arm.probability),
+                rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
+                lift_words(lift_of(report, arm)[1:]),
+                gap_words(gap),
+                "" if is_reference else span_words(gap[1:]),
+                ", ".join(arm_tags(report, arm)),
+            ]
+        )
+    counts = f"{counts_words(report)}; gaps and lifts to {report.reference!r}, at all times at once"
+    known = PageTable.of_filled(head, rows)
+    return (
+        html_words(report.advice, report.outlook, counts)
+        + html_table(known.head, known.rows)
+        + "".join(html_words("", text) for text in (report.level_words, *report.guardrails, *report.warnings))
+    )
+
+
+# Figures
+
+
+def draw_gaps(report: Report, axes: Any = None) -> Any:
+    """Draw the intervals of the first metric; return the axes."""
+    metric = report.metrics[0]
+    drawn = draw_intervals([bar for bar in bars_of(report, metric) if bar.label != report.reference], axes)
+    words = f"gap to {report.reference}, {metric.name}; intervals hold at all times at once"
+    drawn.set_xlabel(words, parse_math=False)
+    return drawn
+
+
+def figure_of(report: Report) -> Any:
+    """Return the intervals as a matplotlib figure."""
+    return draw_gaps(report).figure
+
+
+# Columns
+
+
+def columns_of_report(report: Report) -> dict[str, list[Any]]:
+    """Return a row a metric and arm as columns; None for what is not known."""
+    rows = []
+    for metric in report.metrics:
+        unknown = [(None, None, None)] * len(report.arms)
+        for arm, gap, rate, lift in zip(
+            report.arms, metric.gaps, metric.rates or unknown, metric.lifts or unknown, strict=True
+        ):
+            rows.append(
+                {
+                    "metric": metric.name,
+                    "arm": arm.label,
+                    "settled": arm.settled,
+                    "silent": arm.silent,
+                    "probability": arm.probability,
+                    "is_active": arm.is_active,
+                    "is_retired": arm.is_retired,
+                }
+                | dict(zip(("gap", "low", "high"), gap, strict=True))
+                | dict(zip(("rate", "rate_low", "rate_high"), rate, strict=True))
+                | dict(zip(("lift", "lift_low", "lift_high"), lift, strict=True))
+            )
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
