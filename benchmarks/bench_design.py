@@ -32,7 +32,7 @@ from benchmarks import has_peer
 from orthobandit import ArmSet
 from orthobandit._foundation.affine import affine_frame
 from orthobandit.design import Design, centred_design, contrast_design, g_optimal_design
-from orthobandit.design._contrasts import AllPairs
+from orthobandit.design._contrast_optimal import AllPairs
 from orthobandit.design._points import Points
 
 Array = NDArray[np.float64]

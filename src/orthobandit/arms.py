@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.affine import AffineFrame, affine_frame
-from orthobandit._foundation.arm_tables import arms_in, number_of, read_table, row_name, warn_of_twins
+from orthobandit._foundation.arm_files import arms_in, number_of, read_table, row_name, warn_of_twins
 from orthobandit._foundation.checks import check_whole
 from orthobandit._foundation.frames import columns_of, is_frame
 from orthobandit._foundation.types import Array

@@ -17,7 +17,7 @@ from orthobandit.simulation import (
     named_shift,
 )
 from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.shifts import CHUNK, Formula, Limited, Oblivious, RandomWalk, Scaled
+from orthobandit.simulation.shifts import CHUNK_ROUNDS, Formula, Limited, Oblivious, RandomWalk, Scaled
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
 
 ADAPTIVE = {
@@ -99,7 +99,7 @@ class Endless(Formula):
 @dataclass(frozen=True)
 class Breaks(Formula):
     def at(self, rounds):
-        return np.where(rounds > CHUNK, np.nan, 0.0)
+        return np.where(rounds > CHUNK_ROUNDS, np.nan, 0.0)
 
 
 class Nameless(Formula):

@@ -17,7 +17,7 @@ from orthobandit.simulation import (
     one_hot,
     simulate,
 )
-from orthobandit.simulation.shifts import CHUNK
+from orthobandit.simulation.shifts import CHUNK_ROUNDS
 
 MEANS = [0.5, 0.1, 0.4, 0.45]
 ENVIRONMENTS = st.sampled_from(
@@ -39,7 +39,7 @@ POLICIES = st.sampled_from(
         DropWorst(first=3000, stagger=1999),
     ]
 )
-HORIZONS = st.sampled_from([1, 150, 1000, CHUNK + 100])
+HORIZONS = st.sampled_from([1, 150, 1000, CHUNK_ROUNDS + 100])
 SEEDS = st.integers(0, 2**40)
 
 few = settings(max_examples=25, deadline=None)
@@ -86,7 +86,7 @@ def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(policy, environment,
 
 
 @few
-@given(st.integers(0, 3 * CHUNK), st.integers(0, CHUNK), SEEDS, st.data())
+@given(st.integers(0, 3 * CHUNK_ROUNDS), st.integers(0, CHUNK_ROUNDS), SEEDS, st.data())
 def test_paths_do_not_depend_on_how_they_are_cut(start, count, seed, data):
     shift = data.draw(st.sampled_from([Sine(), RandomWalk(0.1), Limited(RandomWalk(0.1, limit=3.0), 2.0)]))
     cut = data.draw(st.integers(0, count))

@@ -12,7 +12,7 @@ import pytest
 from orthobandit.cli import main
 from orthobandit.errors import ParameterError
 from orthobandit.service import Client
-from orthobandit.service.demo import PAGES, WINDOW, Traffic, Visitors, show
+from orthobandit.service.demo import PAGES, WINDOW_SECONDS, Traffic, Visitors, show
 from service_samples import served
 
 
@@ -48,7 +48,7 @@ def test_what_visitors_do_depends_on_the_page_alone_and_some_are_silent():
     heard = Visitors(rate=1, seed=3).heard(0, 30.0, list(range(len(labels))), labels)
     assert len(heard.ids) < len(labels)
     assert heard.at.min() >= 30.0
-    assert heard.at.max() <= 30.0 + WINDOW
+    assert heard.at.max() <= 30.0 + WINDOW_SECONDS
     best = [reward for number, reward in zip(heard.ids, heard.rewards, strict=True) if number % 5 == 4]
     # Of those who do not sign up a tenth is silent: 0.35 / (0.35 + 0.9 · 0.65) are heard to do so.
     assert abs(np.mean(best) - 0.374) < 0.05
@@ -72,7 +72,7 @@ def test_an_experiment_is_made_and_everything_is_told(tmp_path):
 
 def test_it_ends_with_the_declared_arm(tmp_path, monkeypatch):
     monkeypatch.setitem(PAGES, "free month", 0.6)
-    monkeypatch.setattr("orthobandit.service.demo.SILENT", 0.0)
+    monkeypatch.setattr("orthobandit.service.demo.SILENT_SHARE", 0.0)
     with served(tmp_path / "all.db") as http:
         client, made, lines = traffic(http, Visitors(rate=200), key="mine")
         with client:

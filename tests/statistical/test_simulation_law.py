@@ -23,7 +23,7 @@ from orthobandit.simulation import (
 )
 from orthobandit.simulation.noise import add_gaussian, next_gamma, next_normal
 from orthobandit.simulation.player import Player
-from orthobandit.simulation.shifts import CHUNK
+from orthobandit.simulation.shifts import CHUNK_ROUNDS
 
 pytestmark = pytest.mark.statistical
 
@@ -147,16 +147,16 @@ def test_arms_are_drawn_with_their_probabilities_and_independently(count):
 
 def test_random_walk_steps_are_independent_gaussians_across_all_seams():
     size = 2000
-    places = np.array([1, 2, CHUNK - 1, CHUNK, CHUNK + 1])
+    places = np.array([1, 2, CHUNK_ROUNDS - 1, CHUNK_ROUNDS, CHUNK_ROUNDS + 1])
     walks = np.array(
-        [RandomWalk(0.5).values(0, CHUNK + 2, seed=9, replication=r)[places] for r in range(size)]
+        [RandomWalk(0.5).values(0, CHUNK_ROUNDS + 2, seed=9, replication=r)[places] for r in range(size)]
     )
-    seam = 256 * CHUNK
+    seam = 256 * CHUNK_ROUNDS
     spans = np.array([RandomWalk(0.5).values(seam - 1, 2, seed=9, replication=r) for r in range(size)])
     _assert_law(np.diff(walks[:, :2])[:, 0], stats.norm(0, 0.5))
     _assert_law(walks[:, 3] - walks[:, 2], stats.norm(0, 0.5))
     _assert_law(walks[:, 4] - walks[:, 3], stats.norm(0, 0.5))
-    _assert_law(walks[:, 2] - walks[:, 1], stats.norm(0, 0.5 * np.sqrt(CHUNK - 3)))
+    _assert_law(walks[:, 2] - walks[:, 1], stats.norm(0, 0.5 * np.sqrt(CHUNK_ROUNDS - 3)))
     _assert_law(spans[:, 0], stats.norm(0, 0.5 * np.sqrt(seam)))
     _assert_law(spans[:, 1] - spans[:, 0], stats.norm(0, 0.5))
     across = stats.pearsonr(walks[:, 3] - walks[:, 2], walks[:, 4] - walks[:, 3])

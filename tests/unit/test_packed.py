@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._foundation.json_arrays import PAGE, packed, sparse, unpacked, unsparse
+from orthobandit._foundation.json_arrays import COMPRESS_FROM_BYTES, packed, sparse, unpacked, unsparse
 from orthobandit.errors import ParameterError
 
 
@@ -31,7 +31,7 @@ def test_arrays_survive_json_bit_by_bit():
 )
 def test_what_is_compressed_survives_too(array):
     data = json.loads(json.dumps(packed(array, compressed=True)))
-    assert ("zlib" in data) == (array.nbytes >= PAGE)
+    assert ("zlib" in data) == (array.nbytes >= COMPRESS_FROM_BYTES)
     back = unpacked("a", data, array.dtype, (None,) * array.ndim)
     assert back.shape == array.shape
     assert back.tobytes() == array.tobytes()

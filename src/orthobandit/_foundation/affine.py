@@ -10,17 +10,17 @@ from orthobandit._foundation.linalg import EPS
 from orthobandit._foundation.types import Array, Whole
 
 BLOCK_BYTES = 1 << 20
-SAMPLE = 4096
-DELICATE = 1e4  # growth of intermediate terms beyond which coordinates need doubled precision
+SAMPLE_ROWS = 4096
+DELICATE_GROWTH = 1e4  # growth of intermediate terms beyond which coordinates need doubled precision
 # A column that varies by less counts as constant: its squares would underflow.
 LEAST_SPREAD = 1e-150
 # A residual counts as a new direction when it exceeds this many times the arm's own rounding error.
-SIGNIFICANT = 8.0
+SIGNIFICANT_ROUNDINGS = 8.0
 # Pivots have at least this share of the longest residual, so that no point is many times its pivots.
-LONG = 0.1
-FAR = 100.0  # coordinates beyond which a point should have been a pivot
+MIN_PIVOT_SHARE = 0.1
+FAR_COORDINATE = 100.0  # coordinates beyond which a point should have been a pivot
 # Below this relative eigenvalue of the Gram matrix the quick decision "full rank" is not taken.
-CLEARLY_POSITIVE = 1e-10
+MIN_CLEAR_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def _column_units(size: Array, spread: Array) -> Array:
     A column that varies by no more than its rounding error must not be scaled up: it would drown the
     others in its noise.
     """
-    return np.where(spread > np.maximum(LEAST_SPREAD, SIGNIFICANT * 0.5 * EPS * size), size, 0.0)
+    return np.where(spread > np.maximum(LEAST_SPREAD, SIGNIFICANT_ROUNDINGS * 0.5 * EPS * size), size, 0.0)
 
 
 def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
@@ -122,7 +122,7 @@ def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
 
 def _sampled(points: Array) -> Array:
     """Return at least SAMPLE rows spread evenly over the points, or all of them."""
-    return points[:: max(1, len(points) // SAMPLE)]
+    return points[:: max(1, len(points) // SAMPLE_ROWS)]
 
 
 def _least_point(points: Array, size: Array) -> Array:
@@ -157,7 +157,7 @@ def _spanning_points(points: Array, scaling: _Scaling) -> tuple[Whole, Array]:
 
     Found among an evenly spread sample first; a pass over all points adds those that stick out.
     """
-    candidates = np.arange(0, len(points), max(1, len(points) // SAMPLE))
+    candidates = np.arange(0, len(points), max(1, len(points) // SAMPLE_ROWS))
     while True:
         chosen = points[candidates]
         positions, basis = _eliminate(scaling.scaled(chosen), scaling.noise(chosen))
@@ -168,7 +168,7 @@ def _spanning_points(points: Array, scaling: _Scaling) -> tuple[Whole, Array]:
         fresh = sticking_out[~np.isin(sticking_out, candidates)]
         if not fresh.size:
             return pivots, basis
-        candidates = np.union1d(candidates, fresh[:SAMPLE])
+        candidates = np.union1d(candidates, fresh[:SAMPLE_ROWS])
 
 
 def _sticking_out(points: Array, scaling: _Scaling, pivots: Whole, basis: Array) -> Whole:
@@ -185,7 +185,9 @@ def _sticking_out(points: Array, scaling: _Scaling, pivots: Whole, basis: Array)
         outside = np.linalg.norm(scaled - inside @ basis, axis=1)
         significance = np.divide(outside, doubt, out=np.zeros(len(block)), where=doubt > 0)
         reach = np.sqrt(mixture.max(axis=1, initial=0.0))
-        excess[start : start + len(block)] = np.maximum(significance / SIGNIFICANT, reach / FAR)
+        excess[start : start + len(block)] = np.maximum(
+            significance / SIGNIFICANT_ROUNDINGS, reach / FAR_COORDINATE
+        )
     found = np.flatnonzero(excess > 1.0)
     return found[np.argsort(-excess[found], kind="stable")]
 
@@ -214,7 +216,7 @@ def _is_clearly_full(points: Array, low: Array, high: Array) -> bool:
         return False
     scale = np.sqrt(variation)
     values = np.linalg.eigvalsh(gram / scale / scale[:, np.newaxis])
-    return bool(values[0] > max(CLEARLY_POSITIVE, 100 * count * EPS / variation.min()))
+    return bool(values[0] > max(MIN_CLEAR_EIGENVALUE, 100 * count * EPS / variation.min()))
 
 
 def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
@@ -236,8 +238,8 @@ def _eliminate(residual: Array, noise: Array) -> tuple[list[int], Array]:
         doubt = np.sqrt(variance + inherited)
         significance = np.divide(size, doubt, out=np.zeros(count), where=doubt > 0)
         significance[pivots] = 0.0
-        significance[significance <= SIGNIFICANT] = 0.0
-        significance[size < LONG * np.max(size, where=significance > 0, initial=0.0)] = 0.0
+        significance[significance <= SIGNIFICANT_ROUNDINGS] = 0.0
+        significance[size < MIN_PIVOT_SHARE * np.max(size, where=significance > 0, initial=0.0)] = 0.0
         pivot = int(np.argmax(significance))
         if not significance[pivot]:
             break
@@ -270,7 +272,7 @@ def _frame_from_pivots(scaling: _Scaling, chosen: Array, basis: Array, size: Arr
         directions = np.linalg.qr((raw[order] / np.linalg.norm(raw[order], axis=1, keepdims=True)).T)[0].T
     # Coordinates are of order one; plain arithmetic loses as many digits as the terms are larger.
     growth = float(np.max((size + np.abs(scaling.origin)) @ np.abs(transform)))
-    return AffineFrame(scaling.origin, directions, transform, is_delicate=growth > DELICATE)
+    return AffineFrame(scaling.origin, directions, transform, is_delicate=growth > DELICATE_GROWTH)
 
 
 @compiled

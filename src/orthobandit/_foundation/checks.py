@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.types import Whole
 from orthobandit.errors import ParameterError
 
-PATIENCE = 1800.0  # seconds that nobody waits for a single design
+MAX_DESIGN_SECONDS = 1800.0  # nobody waits longer for a single design
 
 
 def check_fraction(name: str, value: object) -> float:
@@ -73,7 +73,7 @@ def check_in_time(what: str, seconds: float, instead: str) -> None:
     instead : str
         What is quick.
     """
-    if seconds > PATIENCE:
+    if seconds > MAX_DESIGN_SECONDS:
         raise ParameterError(f"{what} would take about {seconds / 3600:,.1f} hours; {instead}")
 
 

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
 
-UNFINISHED = ".unfinished"  # how the names of files end that are not yet whole
-ABANDONED = 600.0  # seconds without a change after which an unfinished file is nobody's
-SEAL = "seal"  # the key under which a sealed file keeps the hash of all its other keys
+UNFINISHED_SUFFIX = ".unfinished"  # how the names of files end that are not yet whole
+ABANDONED_SECONDS = 600.0  # without a change, after which nobody works on an unfinished file
+SEAL_KEY = "seal"  # the key under which a sealed file keeps the hash of all its other keys
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             yield target
             return
         _remove_leftovers(target.parent)
-        unfinished = target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
+        unfinished = target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED_SUFFIX}")
         try:
             yield unfinished
             unfinished.replace(target)
@@ -48,10 +48,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 @cache
 def _remove_leftovers(folder: Path) -> None:
     """Remove unfinished files that nobody has written to for a while; looked for once in each folder."""
-    for path in folder.glob(f".*{UNFINISHED}"):
+    for path in folder.glob(f".*{UNFINISHED_SUFFIX}"):
         # Another process may remove it first, and may not have the rights.
         with suppress(OSError):
-            if time.time() - path.stat().st_mtime > ABANDONED:
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
                 path.unlink()
 
 
@@ -77,7 +77,7 @@ def check_folder(name: str, path: str | Path) -> None:
 
 def write_sealed(path: Path, data: dict[str, Any]) -> None:
     """Write plain values as JSON with a hash by which :func:`read_sealed` notices damage."""
-    write_text(path, json.dumps(data | {SEAL: _seal(data)}, allow_nan=False))
+    write_text(path, json.dumps(data | {SEAL_KEY: _seal(data)}, allow_nan=False))
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from None
-    if not isinstance(data, dict) or data.pop(SEAL, None) != _seal(data):
+    if not isinstance(data, dict) or data.pop(SEAL_KEY, None) != _seal(data):
         raise FileFormatError(f"{path} is not as it was written")
     return data
 

@@ -62,8 +62,8 @@ def plain_values(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-SMALL = 6  # numbers of an array that one line has room for
-LONG = 60  # letters of a field that one line has room for
+MAX_SHOWN_NUMBERS = 6  # of an array, in one line
+MAX_SHOWN_LETTERS = 60  # of a field, in one line
 
 
 def brief(thing: Any) -> str:
@@ -86,12 +86,12 @@ def brief(thing: Any) -> str:
 
 def _field(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        if value.size > SMALL:
+        if value.size > MAX_SHOWN_NUMBERS:
             return f"{value.shape} array"
         value = value.tolist()
         return f"{value:.6g}" if isinstance(value, float) else _rounded(value)
     text = repr(value)
-    return text if len(text) <= LONG and "\n" not in text else f"{type(value).__name__}(…)"
+    return text if len(text) <= MAX_SHOWN_LETTERS and "\n" not in text else f"{type(value).__name__}(…)"
 
 
 def _rounded(value: Any) -> str:
@@ -100,9 +100,9 @@ def _rounded(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-PAGE = 4096  # bytes from which on an array is compressed
-FASTEST = 1
-KINDS = {"f": "<f8", "i": "<i8", "b": "|b1"}  # of texts that earlier releases kept
+COMPRESS_FROM_BYTES = 4096  # shorter arrays are kept as they are
+ZLIB_LEVEL = 1
+OLD_TEXT_TYPES = {"f": "<f8", "i": "<i8", "b": "|b1"}  # of texts that earlier releases kept
 
 
 def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
@@ -124,8 +124,8 @@ def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
     """
     kind = array.dtype.newbyteorder("<")
     data = np.ascontiguousarray(array, dtype=kind)
-    is_short = not compressed or data.nbytes < PAGE
-    text = b64encode(data.tobytes() if is_short else compress(data.data, FASTEST)).decode("ascii")
+    is_short = not compressed or data.nbytes < COMPRESS_FROM_BYTES
+    text = b64encode(data.tobytes() if is_short else compress(data.data, ZLIB_LEVEL)).decode("ascii")
     return {"type": kind.str, "shape": list(array.shape), "bytes" if is_short else "zlib": text}
 
 
@@ -160,7 +160,7 @@ def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ..
 def _of_text(text: str) -> dict[str, Any]:
     """Return what an earlier release kept as kind, shape and compressed bytes, with spaces between."""
     kind, shape, data = text.split(" ")
-    return {"type": KINDS[kind], "shape": shape.split(","), "zlib": data}
+    return {"type": OLD_TEXT_TYPES[kind], "shape": shape.split(","), "zlib": data}
 
 
 def sparse(array: NDArray[Any]) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def unsparse(name: str, data: Any, dtype: DTypeLike, length: int) -> NDArray[Any
     return out
 
 
-LONG_LIST = 1_000  # numbers from which on a list is packed
+PACK_FROM_NUMBERS = 1_000  # shorter lists stay lists
 PACKED_LIST = "packed list"  # marks a list that was packed
 
 
@@ -204,7 +204,7 @@ def pack_lists(data: Any) -> Any:
     array = _array_of(data)
     if array is None:
         return [pack_lists(value) for value in data]
-    return {PACKED_LIST: packed(array, compressed=True)} if array.size >= LONG_LIST else data
+    return {PACKED_LIST: packed(array, compressed=True)} if array.size >= PACK_FROM_NUMBERS else data
 
 
 def _array_of(data: list[Any]) -> NDArray[Any] | None:
@@ -243,7 +243,7 @@ def _lists_of(array: NDArray[Any]) -> Any:
 
 # Python's JSON lets no other thread run until it has done all of a value. A table of a million numbers would
 # stop a server for half a second, so tables are done row by row.
-LONG_TABLE = 100  # rows
+LONG_TABLE_ROWS = 100
 
 
 def json_text(data: Any, *, separators: tuple[str, str] = (", ", ": "), **options: Any) -> str:
@@ -283,4 +283,6 @@ def json_copy(data: Any, **options: Any) -> Any:
 
 
 def _is_long_table(data: Any) -> bool:
-    return isinstance(data, list | tuple) and len(data) > LONG_TABLE and isinstance(data[0], list | tuple)
+    return (
+        isinstance(data, list | tuple) and len(data) > LONG_TABLE_ROWS and isinstance(data[0], list | tuple)
+    )

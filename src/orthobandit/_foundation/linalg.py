@@ -14,7 +14,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError
 
 EPS = float(np.finfo(np.float64).eps)
-BLOCK = 512  # points whose distances are tabulated at a time
+BLOCK_POINTS = 512  # points whose distances are tabulated at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,14 +161,14 @@ def diameter(points: Array) -> float:
     squares = squares[order]
     sizes = np.sqrt(squares)
     best = 0.0
-    for i in range(0, len(centred), BLOCK):
+    for i in range(0, len(centred), BLOCK_POINTS):
         if 2 * sizes[i] <= best:
             break
-        for j in range(i, len(centred), BLOCK):
+        for j in range(i, len(centred), BLOCK_POINTS):
             if sizes[i] + sizes[j] <= best:
                 break
-            distances = squares[i : i + BLOCK, np.newaxis] + squares[j : j + BLOCK]
-            distances -= 2.0 * (centred[i : i + BLOCK] @ centred[j : j + BLOCK].T)
+            distances = squares[i : i + BLOCK_POINTS, np.newaxis] + squares[j : j + BLOCK_POINTS]
+            distances -= 2.0 * (centred[i : i + BLOCK_POINTS] @ centred[j : j + BLOCK_POINTS].T)
             best = max(best, float(np.sqrt(distances.max(initial=0.0))))
     return best
 

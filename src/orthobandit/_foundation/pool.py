@@ -19,8 +19,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 # One thread a worker: the workers themselves are what fills the cores.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-MOST_JOBS = 1024  # processes: more is a slip of the finger
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+MAX_JOBS = 1024  # processes: more is a slip of the finger
 PR_SET_PDEATHSIG = 1  # Linux: the kernel ends a process when its parent ends
 
 
@@ -49,7 +49,7 @@ def in_processes(
         return
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    with _environment(dict.fromkeys(THREADS, "1")):
+    with _environment(dict.fromkeys(THREAD_VARIABLES, "1")):
         pool = ProcessPoolExecutor(
             min(jobs, len(items)), mp_context=context, initializer=_begin, initargs=(os.getpid(),)
         )

@@ -264,7 +264,7 @@ GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
-BLOCK = 512  # pairs made at a time; their work space stays in the first-level cache
+BLOCK_PAIRS = 512  # pairs made at a time; their work space stays in the first-level cache
 F = np.float32  # every constant must be single, or the arithmetic would be double
 HALF_PI = math.pi / 2
 # Taylor coefficients of sin(πx/2)/x and cos(πx/2) in x²: the first terms left out are below 1e-7 on [−1, 1].
@@ -352,18 +352,18 @@ def fill_normals(start: np.uint64, out: Normals) -> None:
     """Fill `out` (n,) with independent standard normals; uses the numbers 0 … ⌈n/2⌉ − 1 of the step."""
     half = out.size // 2
     odd = out.size % 2
-    upper, lower = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.int32)
-    radii = np.empty(BLOCK, dtype=np.float32)
-    powers = np.empty(BLOCK, dtype=np.float32)
-    for first in range(0, half + odd, BLOCK):
-        n = min(BLOCK, half + odd - first)
+    upper, lower = np.empty(BLOCK_PAIRS, dtype=np.uint32), np.empty(BLOCK_PAIRS, dtype=np.int32)
+    radii = np.empty(BLOCK_PAIRS, dtype=np.float32)
+    powers = np.empty(BLOCK_PAIRS, dtype=np.float32)
+    for first in range(0, half + odd, BLOCK_PAIRS):
+        n = min(BLOCK_PAIRS, half + odd - first)
         _fill_bits(start + GAMMA * np.uint64(first), upper[:n], lower[:n])
         _fill_radii(upper[:n], radii[:n], powers[:n])
         pairs = min(n, half - first)
         last = half + first
         _fill_pairs(lower[:pairs], radii[:pairs], out[first : first + pairs], out[last : last + pairs])
     if odd:
-        k = half % BLOCK
+        k = half % BLOCK_PAIRS
         _fill_pairs(lower[k : k + 1], radii[k : k + 1], out[2 * half :], powers[:1])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orthobandit import __version__
-from orthobandit.cli._words import Parser, guide, said, with_flags
+from orthobandit.cli._output import Parser, guide, said, with_flags
 from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it.

@@ -23,11 +23,11 @@ from rich.progress import (
 from rich.text import Text
 
 from orthobandit._foundation.files import check_folder
-from orthobandit.cli._words import whole
+from orthobandit.cli._output import whole
 from orthobandit.study.sweep import BACKENDS
 
-LOGGED = 60.0  # seconds between two lines where stderr is not a terminal: a log is read afterwards
-SETTLED = 1.0  # seconds in which cached work is reported: it says nothing about the speed of the rest
+LOG_SECONDS = 60.0  # between two lines where stderr is not a terminal: a log is read afterwards
+CACHED_SECONDS = 1.0  # in which cached work is reported: it says nothing about the speed of the rest
 
 # Called with (done, total, what is being done).
 Shown = Callable[..., None]
@@ -80,7 +80,7 @@ class TimeLeft:
     def update(self, done: float, total: float) -> None:
         """Note how far the work is; what is done at the start was cached, and says nothing about speed."""
         now = self.seconds
-        if self.known is None or now - self.known[0] < SETTLED:
+        if self.known is None or now - self.known[0] < CACHED_SECONDS:
             self.known = (now, done)
         self.seen = (now, done, total)
 
@@ -125,7 +125,7 @@ class _Log:
 
         def tick() -> None:
             # More often than lines appear, so that none is late by a whole minute.
-            while not over.wait(LOGGED / 4):
+            while not over.wait(LOG_SECONDS / 4):
                 self.say()
 
         thread = threading.Thread(target=tick, daemon=True)
@@ -146,7 +146,7 @@ class _Log:
         """Print a line if the last one is a minute old."""
         with self.lock:
             seconds = self.time_left.seconds
-            if seconds - self.said < LOGGED or self.time_left.known is None:
+            if seconds - self.said < LOG_SECONDS or self.time_left.known is None:
                 return
             self.said = seconds
             left = self.time_left.left()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import check_folder, write_text
+from orthobandit.cli._output import guide, stored
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import guide, stored
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds

@@ -5,7 +5,7 @@ from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from orthobandit.cli._words import guide
+from orthobandit.cli._output import guide
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit._foundation.files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
+from orthobandit.cli._output import guide, stored, whole
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import guide, stored, whole
 from orthobandit.design import DESIGNS, Design
-from orthobandit.design.base import PAIRS_SHOWN
+from orthobandit.design.base import MAX_ARMS_ALL_PAIRS
 from orthobandit.errors import FeatureError, FileFormatError, ParameterError
 from orthobandit.policy.anytime.policy import GOALS
 from orthobandit.simulation import rounds_to_plan
@@ -25,10 +25,10 @@ from orthobandit.theory import error_rounds, pac_rounds
 
 MEANT = {"label": "reference", "replications": "runs"}  # arguments and the flags that give them
 # runs of the simulation, and up to how many arms it takes seconds only
-RUNS = 10
-SIMULATED = 40
-LIMIT = 500_000  # rounds at which a simulated run is given up
-MANY = 10_000  # arms from which on all pairs take long enough to say so
+SIMULATED_RUNS = 10
+MAX_SIMULATED_ARMS = 40
+MAX_SIMULATED_ROUNDS = 500_000  # rounds at which a simulated run is given up
+MANY_ARMS = 10_000  # arms from which on all pairs take long enough to say so
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=whole,
         metavar="N",
-        help=f"simulated runs behind the rounds to plan with (default {RUNS}, none above {SIMULATED} arms)",
+        help=f"simulated runs behind the rounds to plan with (default {SIMULATED_RUNS}, none above"
+        f" {MAX_SIMULATED_ARMS} arms)",
     )
     parser.add_argument("--bounds", action="store_true", help="also the paper's bounds, constants left open")
     parser.add_argument("--top", type=whole, default=10, help="arms to list (default %(default)s)")
@@ -126,7 +127,7 @@ def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
         if options.method not in {"anchor", "contrast"}:
             raise ParameterError(f"--reference has no meaning for --method {options.method}; leave it out")
         settings["reference"] = arms.index(options.reference)
-    elif options.method == "contrast" and len(arms) > MANY:
+    elif options.method == "contrast" and len(arms) > MANY_ARMS:
         print(f"comparing all pairs of {len(arms):,} arms may take minutes", file=sys.stderr)
     with bar(f"{options.method} design") as progress:
         return DESIGNS[options.method](arms, progress=progress, **settings)
@@ -134,7 +135,9 @@ def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
 
 def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
     """Return the rounds to plan with: quantiles of simulated runs, None where a run was given up."""
-    runs = options.runs if options.runs is not None else RUNS if len(arms) <= SIMULATED else 0
+    runs = (
+        options.runs if options.runs is not None else SIMULATED_RUNS if len(arms) <= MAX_SIMULATED_ARMS else 0
+    )
     if not check_whole("runs", runs, least=0):
         return None
     with bar("rounds to plan with") as progress:
@@ -145,14 +148,14 @@ def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
             goal=options.goal,
             sigma=options.sigma,
             runs=runs,
-            limit=LIMIT,
+            limit=MAX_SIMULATED_ROUNDS,
             progress=progress,
         )
     levels = {"least": 0.0, "median": 0.5, "most": 1.0}
     found = {name: np.quantile(needed, level, method="higher") for name, level in levels.items()}
     return {name: int(value) if np.isfinite(value) else None for name, value in found.items()} | {
         "runs": runs,
-        "limit": LIMIT,
+        "limit": MAX_SIMULATED_ROUNDS,
     }
 
 
@@ -162,13 +165,15 @@ def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) 
     wanted = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
     print(f"rounds to plan with, to {options.goal} with {wanted}")
     if rounds is None:
-        print(
-            f"  not simulated{'' if options.runs == 0 else f' for more than {SIMULATED} arms'}; --runs 5 does"
-        )
+        limit = "" if options.runs == 0 else f" for more than {MAX_SIMULATED_ARMS} arms"
+        print(f"  not simulated{limit}; --runs 5 does")
     elif rounds["median"] is None:
-        print(f"  more than {LIMIT:,}, where the simulation was given up; they grow as (s.d. / ε)²")
+        print(
+            f"  more than {MAX_SIMULATED_ROUNDS:,}, where the simulation was given up;"
+            " they grow as (s.d. / ε)²"
+        )
     else:
-        most = f"more than {LIMIT:,}" if rounds["most"] is None else f"{rounds['most']:,}"
+        most = f"more than {MAX_SIMULATED_ROUNDS:,}" if rounds["most"] is None else f"{rounds['most']:,}"
         print(f"  {rounds['median']:,}   (median of {rounds['runs']} runs, {rounds['least']:,} to {most})")
         print("  anytime elimination, simulated in the hard case: no arm better than another")
         if rounds["most"] is not None:
@@ -185,7 +190,7 @@ def _bounds(design: Design, epsilon: float, delta: float) -> dict[str, int | Non
     arms = design.arms
     r = max(arms.dimension, 1)
     count = len(arms)
-    pairs = design.contrast_norm if count <= PAIRS_SHOWN else 2 * design.centred_norm
+    pairs = design.contrast_norm if count <= MAX_ARMS_ALL_PAIRS else 2 * design.centred_norm
     return {
         "Theorem 4 with this design, C₁ = 1": error_rounds(
             epsilon, pairs**2, design.centred_norm**2, delta / count, r

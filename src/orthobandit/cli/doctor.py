@@ -29,7 +29,7 @@ from orthobandit import (
     centred_design,
 )
 from orthobandit._foundation.random import next_position
-from orthobandit.cli._words import Screen, guide
+from orthobandit.cli._output import Screen, guide
 
 MARKS = {"fine": ("✓", "green"), "note": ("–", "yellow"), "problem": ("✗", "bold red")}
 # extra: the modules it brings, and what they give
@@ -46,8 +46,8 @@ EXTRAS = {
     "ray": (("ray",), "sweeps on a cluster"),
     "spark": (("pyspark",), "logs in Spark"),
 }
-LITTLE = 2**29  # bytes of memory or disk below which something will fail
-TIGHT = 2**31  # bytes below which long work may fail
+MIN_BYTES = 2**29  # bytes of memory or disk below which something will fail
+TIGHT_BYTES = 2**31  # bytes below which long work may fail
 # Half widths of the interval in `_interval`, by mode: change them only together with the method.
 INTERVALS = ((Asymptotic(), 0.373819811), (Bounded(0.0, 1.0), 0.392938735))
 
@@ -194,9 +194,9 @@ def _disk() -> list[Finding]:
 
 def _room(name: str, free: int, where: str) -> Finding:
     words = f"{_size(free)} free{where}"
-    if free < LITTLE:
+    if free < MIN_BYTES:
         return Finding(name, "problem", f"{words}: too little; make room")
-    if free < TIGHT:
+    if free < TIGHT_BYTES:
         return Finding(name, "note", f"{words}: tight for large studies and logs")
     return Finding(name, "fine", words)
 

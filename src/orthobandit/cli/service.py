@@ -5,7 +5,7 @@ import json
 import os
 
 from orthobandit._foundation.files import optional_package
-from orthobandit.cli._words import whole
+from orthobandit.cli._output import whole
 from orthobandit.errors import ParameterError
 from orthobandit.service.settings import BY_NAME, CONFIG, SETTINGS, read_settings
 

@@ -19,8 +19,8 @@ from orthobandit._foundation.files import check_folder, write_text
 from orthobandit._foundation.frames import write_columns
 from orthobandit._foundation.registry import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
+from orthobandit.cli._output import from_here, guide, offer, stored, whole
 from orthobandit.cli._progress import bar
-from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
     FOREVER,
@@ -47,16 +47,16 @@ from orthobandit.simulation import (
     simulate,
     within,
 )
-from orthobandit.simulation.runner import MOST_REPLICATIONS, seconds_a_round
+from orthobandit.simulation.runner import MAX_REPLICATIONS, seconds_a_round
 
 FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
 MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
-MARKS = 200  # points of a curve
-MANY = 10**9  # rounds of all runs together beyond which the time they take is estimated first
+CURVE_POINTS = 200
+MANY_ROUNDS = 10**9  # rounds of all runs together beyond which the time they take is estimated first
 LONGEST_HOURS = 24.0  # estimated hours beyond which the command asks for confirmation
-TRIED = (20_000, 200_000)  # rounds of the two runs that tell how time grows with the horizon
-STEPS = 20  # parts of a run: the bar moves so often, and an interruption loses at most one of them
+TRIAL_ROUNDS = (20_000, 200_000)  # rounds of the two runs that tell how time grows with the horizon
+RUN_PARTS = 20  # parts of a run: the bar moves so often, and an interruption loses at most one of them
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
     from_here()
     check_whole("horizon", options.horizon, most=FOREVER - 1)
     # Before the time is estimated: a number that cannot be run is a slip, whatever it would take.
-    check_whole("replications", options.replications, most=MOST_REPLICATIONS)
+    check_whole("replications", options.replications, most=MAX_REPLICATIONS)
     environment = chosen_environment(options)
     policies = _policies(options, environment)
     if environment.arms.dimension == 0:
@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> None:
     if options.parquet is not None:
         check_folder("parquet", Path(options.parquet).parent)
         RunResult.check_path(Path(options.parquet))
-    if options.horizon * options.replications > MANY and not options.yes:
+    if options.horizon * options.replications > MANY_ROUNDS and not options.yes:
         _refuse_to_take_for_ever(options, environment, policies)
     results = _results(options, environment, policies)
     rows = compare(results)
@@ -203,13 +203,13 @@ def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: in
     Policies that plan in phases hardly take longer for more rounds, others in proportion to them.
     """
     taken = []
-    for rounds in (TRIED[0], *TRIED):  # the first one compiles
+    for rounds in (TRIAL_ROUNDS[0], *TRIAL_ROUNDS):  # the first one compiles
         begin = time.perf_counter()
         simulate(policy, environment, horizon=min(rounds, horizon), replications=1, seed=0)
         taken.append(time.perf_counter() - begin)
     grown = max(taken[2] / taken[1], 1.0)
-    power = min(math.log(grown) / math.log(TRIED[1] / TRIED[0]), 1.0)
-    return taken[2] * math.pow(max(horizon / TRIED[1], 1.0), power)
+    power = min(math.log(grown) / math.log(TRIAL_ROUNDS[1] / TRIAL_ROUNDS[0]), 1.0)
+    return taken[2] * math.pow(max(horizon / TRIAL_ROUNDS[1], 1.0), power)
 
 
 def _time_in_words(hours: float) -> str:
@@ -221,7 +221,7 @@ def _results(
     options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
 ) -> dict[str, RunResult]:
     results: dict[str, RunResult] = {}
-    marks = np.linspace(0, max(options.horizon, 1), MARKS + 1)[1:]
+    marks = np.linspace(0, max(options.horizon, 1), CURVE_POINTS + 1)[1:]
     # Policies that plan every round take a thousand times as long as others.
     costs = {name: 0.05 + options.horizon * seconds_a_round(policy) for name, policy in policies.items()}
     try:
@@ -256,7 +256,7 @@ def _results(
 
 
 def _batch(options: argparse.Namespace) -> int:
-    size: int = options.replications // (STEPS * max(options.jobs, 1))
+    size: int = options.replications // (RUN_PARTS * max(options.jobs, 1))
     # 64 as in the library: more side by side bring no speed, and fewer parts to resume from.
     return min(64, max(1, size))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import pyarrow, write_text
+from orthobandit.cli._output import from_here, guide, offer, stored, whole
 from orthobandit.cli._progress import add_run_options, resumable
-from orthobandit.cli._words import from_here, guide, offer, stored, whole
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
 from orthobandit.reproduction.sections import Scope

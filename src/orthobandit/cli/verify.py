@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from orthobandit.cli._words import guide
+from orthobandit.cli._output import guide
 from orthobandit.errors import FileFormatError
 from orthobandit.verify import verify_file
 

@@ -1,6 +1,7 @@
 """Designs: which arms to play how often, with a certificate."""
 
 from orthobandit.design.base import Design
+from orthobandit.design.compiled_contrasts import contrast_weights
 from orthobandit.design.criteria import (
     DESIGNS,
     anchor_design,
@@ -9,7 +10,6 @@ from orthobandit.design.criteria import (
     earning_design,
     g_optimal_design,
 )
-from orthobandit.design.small_contrasts import contrast_weights
 
 __all__ = [
     "DESIGNS",

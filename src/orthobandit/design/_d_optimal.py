@@ -127,14 +127,14 @@ def exchange(
     return most
 
 
-ITERATIONS = 60  # a full step divides the complementarity by 7 to 100, so that far fewer are usual
+MAX_ITERATIONS = 60  # a full step divides the complementarity by 7 to 100, so that far fewer are usual
 SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's
 SHRINK_FAST = 0.01  # after a step of almost full length
 MARGIN = 0.95  # how far towards the boundary a step may go
-INTERIOR = 0.1  # share of the uniform distribution mixed into the start
+INTERIOR_SHARE = 0.1  # share of the uniform distribution mixed into the start
 PRECISION = 1e-5  # of the tolerance: low enough for the weights of idle points to vanish
 ROUNDING = 1e-12  # below which leverages are not known
-IDLE = 5.0  # points are, whose leverage is more than this many tolerances below n
+IDLE_TOLERANCES = 5.0  # points are, whose leverage is more than this many tolerances below n
 
 
 def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
@@ -160,11 +160,11 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
         A distribution; idle points have weight zero.
     """
     m, n = points.shape
-    w = (1.0 - INTERIOR) * start + INTERIOR / m
+    w = (1.0 - INTERIOR_SHARE) * start + INTERIOR_SHARE / m
     shrink = SHRINK
     cross = _cross(points, w)
-    s = np.maximum(n - np.diagonal(cross), 0.1 * n * INTERIOR)
-    for _ in range(ITERATIONS):
+    s = np.maximum(n - np.diagonal(cross), 0.1 * n * INTERIOR_SHARE)
+    for _ in range(MAX_ITERATIONS):
         room = n - np.diagonal(cross)
         complementarity = float(s @ w)
         if max(float(np.abs(room - s).max()), complementarity) <= max(PRECISION * tolerance, ROUNDING) * n:
@@ -177,7 +177,7 @@ def interior_weights(points: Array, start: Array, tolerance: float) -> Array:
         s = s + length * ds
         shrink = SHRINK_FAST if length > 0.9 else SHRINK
         cross = _cross(points, w)
-    w = np.where(s > IDLE * tolerance * n, 0.0, w)
+    w = np.where(s > IDLE_TOLERANCES * tolerance * n, 0.0, w)
     return np.asarray(w / w.sum())
 
 
@@ -268,10 +268,10 @@ def _walk(table: Array, basic: Array, other: Array, rows: Whole, columns: Whole)
                 table[k, leaving] = factor
 
 
-PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
-FAR = 1e4  # a gap that no sample of like points leaves
-FEW = 2000  # points that are looked at faster than bounded
-COARSE = 0.02  # gap to which samples and first working sets are solved
+MAX_PASSES = 200  # over all points; a few are enough unless the optimum is degenerate
+FAR_GAP = 1e4  # a gap that no sample of like points leaves
+FEW_POINTS = 2000  # points that are looked at faster than bounded
+COARSE_GAP = 0.02  # gap to which samples and first working sets are solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,9 +312,9 @@ def d_optimal(
     now = _begin(points, start)
     bounds = _Bounds(points)
     best = np.inf
-    inner = COARSE
+    inner = COARSE_GAP
     approach = Approach(progress, tolerance)
-    for passes in range(1, PASSES + 1):
+    for passes in range(1, MAX_PASSES + 1):
         now = now.solved(inner)
         gap = (bounds.updated(now) - n) / points.rank
         if gap <= tolerance:
@@ -324,7 +324,7 @@ def d_optimal(
         approach.reached(gap)
         if gap <= tolerance:
             return Weights(now.chosen, now.weights, max(gap, 0.0))
-        if passes == 1 and gap > FAR:
+        if passes == 1 and gap > FAR_GAP:
             # Neither sample nor start knew of points this far out.
             now = _farthest(points)
             bounds = _Bounds(points)
@@ -335,7 +335,7 @@ def d_optimal(
         share = 0.03 if len(now.chosen) > known else 0.001
         inner = max(min(inner, share * gap), 0.2 * tolerance)
     raise DesignError(
-        f"the design reached a gap of {best:.2e} in {PASSES} passes; {tolerance:.2e} was asked for",
+        f"the design reached a gap of {best:.2e} in {MAX_PASSES} passes; {tolerance:.2e} was asked for",
         gap=best,
         tolerance=tolerance,
     )
@@ -355,7 +355,7 @@ def _begin(points: Points, start: Array | None) -> "_WorkingSet":
             return _WorkingSet.of(points, view, chosen, start[chosen])
     if len(sample) < len(points):
         try:
-            found = d_optimal(points.only(sample), COARSE)
+            found = d_optimal(points.only(sample), COARSE_GAP)
             return _WorkingSet.of(points, view, sample[found.chosen], found.values)
         except DesignError:
             pass
@@ -452,7 +452,7 @@ class _Bounds:
 
     def updated(self, now: _WorkingSet) -> float:
         """Move on to another design; return its largest leverage."""
-        if self._view is None or len(self.values) <= FEW:
+        if self._view is None or len(self.values) <= FEW_POINTS:
             return self.renewed(now)
         seen = self._points.lifted(self._view, now.chosen)
         growth = np.linalg.eigvalsh((seen.T * now.weights) @ seen)[0]

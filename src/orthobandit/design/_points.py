@@ -8,8 +8,8 @@ from orthobandit._foundation.affine import AffineFrame, block_rows
 from orthobandit._foundation.linalg import inverse_root
 from orthobandit._foundation.types import Array, Whole
 
-SAMPLE = 4096
-CLEARLY = 1e-9  # least eigenvalue at which weighted points count as spanning
+SAMPLE_POINTS = 4096
+MIN_SPANNING_EIGENVALUE = 1e-9  # least eigenvalue at which weighted points count as spanning
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Points:
         Returns the view and the sample; all points where the sample does not span, and the frame itself
         where some points are so far out that the covariance knows nothing else.
         """
-        sample = np.arange(0, len(self), max(1, len(self) // SAMPLE))
+        sample = np.arange(0, len(self), max(1, len(self) // SAMPLE_POINTS))
         everything = np.arange(len(self))
         for chosen in (everything,) if of_all else (sample, everything):
             try:
@@ -122,7 +122,9 @@ class Points:
         centre, gram = self._moments(view, chosen, weights)
         return View(centre, view.transform @ inverse_root(gram))
 
-    def are_spanned(self, view: View, chosen: Whole, weights: Array, least: float = CLEARLY) -> bool:
+    def are_spanned(
+        self, view: View, chosen: Whole, weights: Array, least: float = MIN_SPANNING_EIGENVALUE
+    ) -> bool:
         """Tell whether the weighted points span all others: no eigenvalue is below `least` in the view."""
         _, gram = self._moments(view, chosen, weights)
         return bool(np.linalg.eigvalsh(gram)[0] > least)

@@ -17,10 +17,10 @@ from orthobandit.errors import ParameterError
 from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
 
-SHOWN = 10  # arms that a notebook lists
-PAIRS_SHOWN = 20_000  # up to this many arms, descriptions include the norm over all pairs
-NAMED = 40  # arms up to which each has a bar with its label
-LETTERS = 30  # of a label
+SHOWN_ARMS = 10  # in a notebook
+MAX_ARMS_ALL_PAIRS = 20_000  # up to this many arms, descriptions include the norm over all pairs
+MAX_LABELLED_BARS = 40  # arms up to which each has a bar with its label
+MAX_LABEL_LETTERS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Design:
         )
 
     def _repr_html_(self) -> str:
-        order = np.argsort(-self.probabilities, kind="stable")[: min(SHOWN, len(self.support))]
+        order = np.argsort(-self.probabilities, kind="stable")[: min(SHOWN_ARMS, len(self.support))]
         rows = [(self.arms.labels[i], f"{self.probabilities[i]:.4f}") for i in order]
         more = len(self.support) - len(order)
         least = f"no design has less than {math.sqrt(self.arms.dimension):.4f}"
@@ -139,7 +139,7 @@ class Design:
             f"  certified gap     {self.optimality_gap:.1e}",
             f"  centred norm      {self.centred_norm:.4f}   (least possible {np.sqrt(r):.4f})",
         ]
-        if len(self.arms) <= PAIRS_SHOWN:
+        if len(self.arms) <= MAX_ARMS_ALL_PAIRS:
             lines.append(f"  norm over pairs   {self.contrast_norm:.4f}")
         lines.append(f"  arms played       {len(self.support)}")
         order = np.argsort(-self.probabilities, kind="stable")[: min(top, len(self.support))]
@@ -163,7 +163,7 @@ class Design:
             "centred_norm": _finite(self.centred_norm),
             "reference": self.arms.labels[self.reference],
             "reference_norm": _finite(self.reference_norm),
-            "contrast_norm": _finite(self.contrast_norm) if len(self.arms) <= PAIRS_SHOWN else None,
+            "contrast_norm": _finite(self.contrast_norm) if len(self.arms) <= MAX_ARMS_ALL_PAIRS else None,
             "probabilities": {self.arms.labels[i]: float(self.probabilities[i]) for i in self.support},
         }
 
@@ -241,7 +241,7 @@ def _drawn(design: Design, axes: Any = None) -> Any:
     """Draw one bar for each arm that is played, the most likely first; without labels if they are many."""
     order = np.argsort(-design.probabilities, kind="stable")[: len(design.support)]
     shares = design.probabilities[order]
-    has_names = len(order) <= NAMED
+    has_names = len(order) <= MAX_LABELLED_BARS
     drawn = axes_for(axes, height=max(2.2, 1.0 + 0.25 * len(order)) if has_names else 4.0)
     remove_clutter(drawn)
     if has_names:
@@ -262,4 +262,4 @@ def _drawn(design: Design, axes: Any = None) -> Any:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= LETTERS else label[: LETTERS - 1] + "…"
+    return label if len(label) <= MAX_LABEL_LETTERS else label[: MAX_LABEL_LETTERS - 1] + "…"

@@ -9,8 +9,7 @@ from orthobandit._foundation.affine import affine_frame
 from orthobandit._foundation.checks import check_in_time
 from orthobandit._foundation.types import Progress
 from orthobandit.arms import ArmSet
-from orthobandit.design._contrast_solver import ContrastProblem
-from orthobandit.design._contrasts import Listed, Request, contrast_set, support_mask
+from orthobandit.design._contrast_optimal import ContrastProblem, Listed, Request, contrast_set, support_mask
 from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View
 from orthobandit.design.base import (
@@ -143,8 +142,8 @@ def anchor_design(
 
 
 # Of a pass over all pairs, by K², and how many of them a solution takes as a rule.
-SECONDS = 4e-9
-PASSES = 8
+SECONDS_PER_PAIR = 4e-9
+USUAL_PASSES = 8
 
 
 def contrast_design(
@@ -224,7 +223,7 @@ def _check_pairs_in_time(count: int) -> None:
     pairs = count * (count - 1) // 2
     check_in_time(
         f"a design for all pairs of {count:,} arms compares {pairs:,} pairs in every pass and",
-        PASSES * SECONDS * float(count) ** 2,
+        USUAL_PASSES * SECONDS_PER_PAIR * float(count) ** 2,
         "centred_design(arms) takes seconds and has widths at most √2 times as large, and AnytimeElimination"
         " plans for pairs with its leader alone",
     )

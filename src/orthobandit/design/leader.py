@@ -10,15 +10,15 @@ from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.design.base import Design, make_design
 
-FARTHEST = 10  # arms, beside those of a wide design, that are worth playing, for each dimension
-BINDING = 4  # contrasts at work for each dimension
-STEPS = 10  # multiplicative steps on a working set
-SHORT = 100  # contrasts for each dimension among which the binding ones are sought
-PASSES = 2  # over these
-ENOUGH = 0.1  # gap at which steps and passes end
-SPREAD = 0.1  # of the start that is even over the playable arms: what has no weight can get none
-FAINT = 1e-3  # probabilities below this share of the largest are left out
-ROWS = 4096  # contrasts that are priced at a time
+FARTHEST_PER_DIMENSION = 10  # arms, beside those of a wide design, that are worth playing, for each dimension
+BINDING_PER_DIMENSION = 4  # contrasts at work for each dimension
+MAX_STEPS = 10  # multiplicative steps on a working set
+SOUGHT_PER_DIMENSION = 100  # contrasts for each dimension among which the binding ones are sought
+MAX_PASSES = 2  # over these
+ENOUGH_GAP = 0.1  # gap at which steps and passes end
+EVEN_SHARE = 0.1  # of the start that is even over the playable arms: what has no weight can get none
+FAINT_SHARE = 1e-3  # probabilities below this share of the largest are left out
+BLOCK_ROWS = 4096  # contrasts that are priced at a time
 
 
 def playable_arms(wide: Design) -> Whole:
@@ -34,7 +34,7 @@ def playable_arms(wide: Design) -> Whole:
     [0, 1, 2]
     """
     arms = wide.arms
-    most = FARTHEST * (wide.arms.dimension + 1)
+    most = FARTHEST_PER_DIMENSION * (wide.arms.dimension + 1)
     if len(arms) <= most:
         return np.arange(len(arms))
     points = Points.of(arms.features, arms.frame, has_intercept=True)
@@ -114,16 +114,16 @@ def _solved(problem: "_Problem") -> tuple[Array, float]:
     """Return p (m,), and a lower bound on the worst of some contrasts under any p."""
     p = problem.start
     values = problem.values(problem.start)
-    near = _largest(values, SHORT * problem.points.shape[1])
+    near = _largest(values, SOUGHT_PER_DIMENSION * problem.points.shape[1])
     chosen = np.zeros(0, dtype=np.int64)
     bound = 0.0
-    for _ in range(PASSES):
+    for _ in range(MAX_PASSES):
         found = values[near] if not bound else problem.values(p, near)
-        if bound and found.max() <= (1.0 + ENOUGH) * bound:
+        if bound and found.max() <= (1.0 + ENOUGH_GAP) * bound:
             break
-        chosen = np.union1d(chosen, near[_largest(found, BINDING * problem.points.shape[1])])
-        p, bound = _stepped(problem, problem.contrasts(chosen), (1.0 - SPREAD) * p + SPREAD / len(p))
-        p = np.where(p > FAINT * p.max(), p, 0.0)
+        chosen = np.union1d(chosen, near[_largest(found, BINDING_PER_DIMENSION * problem.points.shape[1])])
+        p, bound = _stepped(problem, problem.contrasts(chosen), (1.0 - EVEN_SHARE) * p + EVEN_SHARE / len(p))
+        p = np.where(p > FAINT_SHARE * p.max(), p, 0.0)
         p /= p.sum()
     return p, bound
 
@@ -190,8 +190,8 @@ class _Problem:
         matrix = self.transform @ root[1:]
         leader = features[[wanted.leader]]
         out = np.empty(len(others))
-        for start in range(0, len(out), ROWS):
-            seen = self._mapped(features.take(others[start : start + ROWS], axis=0), leader, matrix)
+        for start in range(0, len(out), BLOCK_ROWS):
+            seen = self._mapped(features.take(others[start : start + BLOCK_ROWS], axis=0), leader, matrix)
             np.einsum("ij,ij->i", seen, seen, out=out[start : start + len(seen)])
         return out * (wanted.weights if chosen is None else wanted.weights[chosen])
 
@@ -219,7 +219,7 @@ def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, floa
     least = np.inf
     found = p
     bound = 0.0
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         root = inverse_root((points.T * problem.mixed(p)) @ points)
         wanted = contrasts @ root
         values = np.einsum("ij,ij->i", wanted, wanted)
@@ -229,7 +229,7 @@ def _stepped(problem: _Problem, contrasts: Array, p: Array) -> tuple[Array, floa
         if values.max() < least:
             least = float(values.max())
             found = p
-        if least <= (1.0 + ENOUGH) * bound:
+        if least <= (1.0 + ENOUGH_GAP) * bound:
             break
         p = p * np.sqrt(pulls / phi)
         p /= p.sum()

@@ -15,7 +15,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import backward, cholesky_into, forward, whiten_into
 from orthobandit._foundation.types import Array
 
-REFRESH = 256  # a fresh computation takes O(K²n), an update O(K²): at this distance it hardly counts
+REFRESH_ROUNDS = 256  # a fresh computation takes O(K²n), an update O(K²): at this distance it hardly counts
 
 
 @compiled

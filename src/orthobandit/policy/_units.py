@@ -16,7 +16,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.theory import explicit_error_bound
 
 # Designs are certified up to a tolerance; norms may exceed their bounds by no more than this.
-TOLERANCE = 1.001
+NORM_TOLERANCE = 1.001
 # What `Decision.mode` says where nothing can be claimed.
 UNDECLARED = "none (bounds of θ and the shift are not declared)"
 OWN_DESIGN = "none (the norms of a design of one's own are not known)"
@@ -61,8 +61,8 @@ class Units:
         """
         root = 2.0 * math.sqrt(dimension)
         return self.reward * explicit_error_bound(
-            root**2 * TOLERANCE,
-            (root + 1.0) ** 2 * TOLERANCE,
+            root**2 * NORM_TOLERANCE,
+            (root + 1.0) ** 2 * NORM_TOLERANCE,
             rounds,
             delta,
             dimension,

@@ -16,7 +16,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
 from orthobandit.errors import ParameterError
-from orthobandit.policy._ridge import REFRESH, add_round, refresh_arms, update_arms
+from orthobandit.policy._ridge import REFRESH_ROUNDS, add_round, refresh_arms, update_arms
 from orthobandit.policy._units import UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState
@@ -103,7 +103,7 @@ def observe_contrast(
     moment = memory.moment[i]
     add_round(gram, moment, centred, reward)
     memory.step[i] += 1
-    if memory.step[i] % REFRESH == 0:
+    if memory.step[i] % REFRESH_ROUNDS == 0:
         refresh_arms(positions, settings.ridge, gram, moment, inner, scores)
         return True
     grown = 1.0 + pull[arm]

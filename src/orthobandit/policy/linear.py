@@ -13,7 +13,7 @@ from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.policy._ridge import (
-    REFRESH,
+    REFRESH_ROUNDS,
     add_round,
     posterior_into,
     refresh_arms,
@@ -84,7 +84,7 @@ def observe_linear(
     # det(V + xxᵀ) = det V·(1 + xᵀV⁻¹x): the determinant is followed without being computed.
     memory.growth[i] += np.log(grown)
     memory.step[i] += 1
-    if memory.step[i] % REFRESH == 0:
+    if memory.step[i] % REFRESH_ROUNDS == 0:
         refresh_arms(features, settings.ridge, gram, moment, inner, scores)
     else:
         update_arms(inner, scores, inner[arm].copy(), grown, reward - scores[arm])

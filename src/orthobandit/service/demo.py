@@ -33,23 +33,23 @@ PAGES = {
     "free month": 0.1,
 }
 # share that signs up; how far a day moves it; seconds of a day
-LEVEL = 0.25
-SEASON = 0.12
-DAY = 60.0
+SIGN_UP_SHARE = 0.25
+DAILY_SWING = 0.12
+DAY_SECONDS = 60.0
 # a newsletter goes out: how much more, how often, for how long
-BURST = 0.15
-EVERY = 45.0
-LASTS = 6.0
-SILENT = 0.1  # share of those who do not sign up for whom no reward is ever reported
+NEWSLETTER_LIFT = 0.15
+NEWSLETTER_EVERY_SECONDS = 45.0
+NEWSLETTER_SECONDS = 6.0
+SILENT_SHARE = 0.1  # share of those who do not sign up for whom no reward is ever reported
 # seconds until a reward is known, on average and at most
-DELAY = 1.5
-WINDOW = 10.0
+MEAN_DELAY_SECONDS = 1.5
+WINDOW_SECONDS = 10.0
 KEY = "landing-page"
-STEP = 0.25  # seconds between two batches of visitors
-LINES = 5.0  # seconds between two lines of progress
-MOST = 5_000  # visitors of a batch
+STEP_SECONDS = 0.25  # between two batches of visitors
+PROGRESS_SECONDS = 5.0  # between two lines of progress
+MAX_BATCH = 5_000  # visitors
 HOST = "127.0.0.1"
-TRIES = 60  # while the server begins
+MAX_TRIES = 60  # while the server begins
 
 
 class Heard(NamedTuple):
@@ -82,9 +82,13 @@ class Visitors:
 
     def baseline(self, at: float) -> float:
         """Return the share that signs up on the first page `at` seconds after the beginning."""
-        season = SEASON * np.sin(2 * np.pi * at / DAY)
-        burst = BURST if at >= EVERY and at % EVERY < LASTS else 0.0
-        return float(LEVEL + season + burst)
+        season = DAILY_SWING * np.sin(2 * np.pi * at / DAY_SECONDS)
+        burst = (
+            NEWSLETTER_LIFT
+            if at >= NEWSLETTER_EVERY_SECONDS and at % NEWSLETTER_EVERY_SECONDS < NEWSLETTER_SECONDS
+            else 0.0
+        )
+        return float(SIGN_UP_SHARE + season + burst)
 
     def count(self, step: int, seconds: float) -> int:
         """Return how many visitors come in a step of so many seconds."""
@@ -95,8 +99,8 @@ class Visitors:
         random = stream(self.seed, "demo-rewards", step)
         chances = self.baseline(at) + np.array([PAGES.get(label, 0.0) for label in labels])
         rewards = (random.random(len(ids)) < chances).astype(float)
-        is_heard = (rewards > 0) | (random.random(len(ids)) >= SILENT)
-        delays = np.minimum(random.exponential(DELAY, len(ids)), 0.8 * WINDOW)
+        is_heard = (rewards > 0) | (random.random(len(ids)) >= SILENT_SHARE)
+        delays = np.minimum(random.exponential(MEAN_DELAY_SECONDS, len(ids)), 0.8 * WINDOW_SECONDS)
         told = np.flatnonzero(is_heard)
         return Heard(at + delays[told], [ids[place] for place in told], rewards[told])
 
@@ -152,12 +156,12 @@ class Traffic:
                 break
             self._step(step, now)
             step += 1
-            if self._clock() - shown >= LINES:
+            if self._clock() - shown >= PROGRESS_SECONDS:
                 shown = self._clock()
                 report = self._client.report(self._key)
                 self._say(self._line(self._clock() - start, report))
             # A server that is slower than the visitors is not given more than it takes.
-            self._sleep(max(0.0, start + step * STEP - self._clock()))
+            self._sleep(max(0.0, start + step * STEP_SECONDS - self._clock()))
         report = self._client.report(self._key)
         self._say(report["advice"])
         declared: str | None = report["declared"]
@@ -167,14 +171,14 @@ class Traffic:
         try:
             self._client.experiment(self._key)
         except UnknownExperimentError:
-            self._client.create(self._key, list(PAGES), rewards=[0, 1], window=f"{WINDOW:g}s")
+            self._client.create(self._key, list(PAGES), rewards=[0, 1], window=f"{WINDOW_SECONDS:g}s")
             self._say(f"began the experiment {self._key!r} with {len(PAGES)} pages")
 
     def _step(self, step: int, now: float) -> None:
         try:
             self._ask(step, now)
         except ClosedError:
-            self._sleep(STEP)  # paused or stopped: the next report says which
+            self._sleep(STEP_SECONDS)  # paused or stopped: the next report says which
         due: list[tuple[float, int, float]] = []
         while self._awaited and self._awaited[0][0] <= now:
             due.append(heapq.heappop(self._awaited))
@@ -187,7 +191,7 @@ class Traffic:
             self.late += len(due)  # this machine slept, and windows have passed meanwhile
 
     def _ask(self, step: int, now: float) -> None:
-        count = min(self._visitors.count(step, STEP), MOST)
+        count = min(self._visitors.count(step, STEP_SECONDS), MAX_BATCH)
         if not count:
             return
         units = [f"{self._run}-{self._asked + place}" for place in range(count)]
@@ -242,7 +246,7 @@ def show(
         process = multiprocessing.get_context("spawn").Process(target=_serve, args=(where,), kwargs=options)
         process.start()
         try:
-            with Client(f"http://{HOST}:{port}", retries=TRIES) as client:
+            with Client(f"http://{HOST}:{port}", retries=MAX_TRIES) as client:
                 say(f"dashboard: http://{HOST}:{port}/ (Ctrl-C ends it)")
                 Traffic(client, visitors, say=say).play(seconds)
             if is_kept:

@@ -13,7 +13,7 @@ from orthobandit.errors import ParameterError
 
 # A plan favours an arm when it gives it this much more than the plans before: far above the rounding of an
 # average of equal probabilities, far below any change that a policy makes on purpose.
-FAVOUR = 1e-9
+MIN_FAVOUR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +112,9 @@ def _cancel_best(settings: Array, known: Known) -> float:
     cancelled = float(settings[1])
     best = int(settings[2])
     favour = known.probabilities[best] - known.shares[best]
-    if favour > FAVOUR:
+    if favour > MIN_FAVOUR:
         return -limit
-    return limit if favour < -FAVOUR else cancelled
+    return limit if favour < -MIN_FAVOUR else cancelled
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ class CancelBest(Adaptive):
     def values(self, past: Past) -> Array:  # noqa: D102
         limit, cancelled, best = self.settings(past.means)
         favour = (past.probabilities - past.shares)[:, int(best)]
-        return np.asarray(np.where(favour > FAVOUR, -limit, np.where(favour < -FAVOUR, limit, cancelled)))
+        return np.asarray(
+            np.where(favour > MIN_FAVOUR, -limit, np.where(favour < -MIN_FAVOUR, limit, cancelled))
+        )
 
     def settings(self, means: Array) -> Array:  # noqa: D102
         best = int(np.argmax(means))
@@ -155,7 +157,7 @@ def _push_leader(settings: Array, known: Known) -> float:
             if average > highest:
                 leader = i
                 highest = average
-    is_behind = known.probabilities[leader] - known.shares[leader] < -FAVOUR
+    is_behind = known.probabilities[leader] - known.shares[leader] < -MIN_FAVOUR
     return float(settings[0] if is_behind else -settings[0])
 
 
@@ -178,7 +180,7 @@ class PushLeader(Adaptive):
         np.divide(past.sums, past.counts, out=average, where=past.counts > 0)
         leader = np.argmax(average, axis=1)[:, np.newaxis]
         favour = np.take_along_axis(past.probabilities - past.shares, leader, axis=1)[:, 0]
-        answer = np.where(favour < -FAVOUR, self.limit, -self.limit)
+        answer = np.where(favour < -MIN_FAVOUR, self.limit, -self.limit)
         return np.where(past.rounds > 0, answer, 0.0)
 
     def settings(self, means: Array) -> Array:  # noqa: ARG002, D102

@@ -17,7 +17,7 @@ from orthobandit.simulation.noise import Gaussian
 from orthobandit.simulation.player import Player
 from orthobandit.simulation.runner import checked_checkpoints, simulate
 
-LARGEST = 1e100  # σ whose squares can still be summed
+MAX_SIGMA = 1e100  # σ whose squares can still be summed
 
 
 def explore(
@@ -116,8 +116,8 @@ def rounds_to_plan(
     (True, True)
     """
     check_positive("epsilon", epsilon)
-    if sigma > LARGEST:
-        raise ParameterError(f"sigma={sigma!r} must be at most {LARGEST:g}; measure rewards in other units")
+    if sigma > MAX_SIGMA:
+        raise ParameterError(f"sigma={sigma!r} must be at most {MAX_SIGMA:g}; measure rewards in other units")
     environment = Environment(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )

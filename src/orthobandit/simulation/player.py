@@ -28,7 +28,7 @@ from orthobandit.simulation.compiled_rounds import (
 )
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import GAUSSIAN
-from orthobandit.simulation.shifts import CHUNK, Oblivious
+from orthobandit.simulation.shifts import CHUNK_ROUNDS, Oblivious
 
 KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
 
@@ -83,7 +83,7 @@ class Player:
             raise ParameterError(f"{self._shift!r} has no compiled step; it must be asked every round")
         nowhere = np.zeros(end.size, dtype=np.int64)
         # Cut into pieces so that Ctrl-C is heard.
-        return Window(np.zeros((1, 1)), nowhere, nowhere, np.minimum(end, self.memory.clock + CHUNK))
+        return Window(np.zeros((1, 1)), nowhere, nowhere, np.minimum(end, self.memory.clock + CHUNK_ROUNDS))
 
     def refuse(self) -> None:
         """Raise the error for a compiled step that returned a shift which is not finite."""
@@ -204,22 +204,22 @@ class PathWindows:
         self._replications = replications
         size = replications.size
         self._kept: OrderedDict[int, Array] = OrderedDict()
-        self._own = np.empty((0 if shift.is_shared else size, CHUNK))
+        self._own = np.empty((0 if shift.is_shared else size, CHUNK_ROUNDS))
         self._own_index = np.full(size, -1)
 
     def next(self, left: Whole, clock: Whole, end: Whole) -> Window:
         """Return a window in which at least the replications of `left` that are furthest behind can play."""
-        index = clock // CHUNK
+        index = clock // CHUNK_ROUNDS
         if not self._shift.is_shared:
             for r in left[self._own_index[left] != index[left]]:
                 self._own[r] = self._made(int(index[r]), int(self._replications[r]))
                 self._own_index[r] = index[r]
-            stop = np.minimum(end, (index + 1) * CHUNK)
-            return Window(self._own, np.arange(end.size), index * CHUNK, stop)
+            stop = np.minimum(end, (index + 1) * CHUNK_ROUNDS)
+            return Window(self._own, np.arange(end.size), index * CHUNK_ROUNDS, stop)
         first = int(index[left].min())
-        base = np.full(end.size, first * CHUNK)
+        base = np.full(end.size, first * CHUNK_ROUNDS)
         row = np.zeros(end.size, dtype=np.int64)
-        return Window(self._shared(first), row, base, np.minimum(end, base + CHUNK))
+        return Window(self._shared(first), row, base, np.minimum(end, base + CHUNK_ROUNDS))
 
     def _shared(self, index: int) -> Array:
         if index not in self._kept:
@@ -230,7 +230,7 @@ class PathWindows:
 
     def _made(self, index: int, replication: int) -> Array:
         path = self._shift.chunk(index, seed=self._seed, replication=replication)
-        return checked_shift(self._shift, path, CHUNK)
+        return checked_shift(self._shift, path, CHUNK_ROUNDS)
 
 
 def checked_shift(shift: object, values: Array, count: int) -> Array:

@@ -18,7 +18,7 @@ from orthobandit._foundation.checks import check_whole
 from orthobandit._foundation.compile import compiled_for
 from orthobandit._foundation.files import check_folder, read_sealed, write_sealed
 from orthobandit._foundation.fingerprint import fingerprint
-from orthobandit._foundation.pool import MOST_JOBS, in_processes
+from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Array, Mask, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
@@ -43,10 +43,11 @@ REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
     " with jobs=1"
 )
-SIDE_BY_SIDE = 64  # replications in a batch: enough to share a path, few enough to report progress
-MOST_ARMS = 1_000_000  # of all replications of a batch together: a hundred megabytes or so
-MOST_REPLICATIONS = 2**32 - 1  # each number names random streams, and keys of streams have 32 bits
-LOOK = 1024  # rounds between two looks at which arms are out, where a look costs more than a compiled round
+BATCH_REPLICATIONS = 64  # replications in a batch: enough to share a path, few enough to report progress
+MAX_BATCH_ARMS = 1_000_000  # of all replications of a batch together: a hundred megabytes or so
+MAX_REPLICATIONS = 2**32 - 1  # each number names random streams, and keys of streams have 32 bits
+# Rounds between two looks at which arms are out, where a look costs more than a compiled round.
+LOOK_ROUNDS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +125,10 @@ def simulate(
     RunResult
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
-    check_whole("replications", replications, most=MOST_REPLICATIONS)
-    check_whole("jobs", jobs, most=MOST_JOBS)
+    check_whole("replications", replications, most=MAX_REPLICATIONS)
+    check_whole("jobs", jobs, most=MAX_JOBS)
     check_whole("batch", 1 if batch is None else batch)
-    check_whole("first", first, least=0, most=MOST_REPLICATIONS)
+    check_whole("first", first, least=0, most=MAX_REPLICATIONS)
     numbers = np.arange(first, first + replications)
     parts = None if resume is None else Parts(resume, job)
     done = [] if parts is None else parts.load(numbers)
@@ -135,7 +136,7 @@ def simulate(
     if progress is not None and finished:
         progress(finished, replications)
     # Closed on the way out, so that an error or Ctrl-C here ends the workers too.
-    together = max(1, min(SIDE_BY_SIDE, MOST_ARMS // len(environment.arms)))
+    together = max(1, min(BATCH_REPLICATIONS, MAX_BATCH_ARMS // len(environment.arms)))
     groups = _groups(done, numbers, jobs, batch, together)
     with closing(in_processes(partial(play_group, job), groups, jobs, remedy=REMEDY)) as played:
         for _, part in played:
@@ -214,7 +215,7 @@ def play_group(job: Job, replications: Whole) -> RunResult:
     clock = player.memory.clock
     state = policy.start(arms, (size,), seed=job.seed, replications=replications)
     learner = Learner(policy, arms) if plans_every_round(policy) else None
-    log = _Log(size, len(arms), 1 if learner is None else LOOK, job.horizon)
+    log = _Log(size, len(arms), 1 if learner is None else LOOK_ROUNDS, job.horizon)
     decision = policy.decide(state)
     is_running = np.ones(size, dtype=bool)
     while True:

@@ -44,8 +44,8 @@ from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader,
 
 # Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
 # 2¹⁴ numbers are 128 kB, which stay in a processor's cache. Another size would change every random walk.
-CHUNK = 1 << 14
-SPAN = 256  # chunks that share one Gaussian sum in a random walk
+CHUNK_ROUNDS = 1 << 14
+SPAN_CHUNKS = 256  # chunks that share one Gaussian sum in a random walk
 
 
 class Oblivious(ABC):
@@ -96,9 +96,9 @@ class Oblivious(ABC):
         if start < 0 or count < 0:
             raise ParameterError(f"start={start} and count={count} must not be negative")
         self.require(start + count)
-        chunks = range(start // CHUNK, -(-(start + count) // CHUNK))
+        chunks = range(start // CHUNK_ROUNDS, -(-(start + count) // CHUNK_ROUNDS))
         parts = [self.chunk(index, seed=seed, replication=replication) for index in chunks]
-        offset = start - CHUNK * chunks.start
+        offset = start - CHUNK_ROUNDS * chunks.start
         return np.concatenate([np.empty(0), *parts])[offset : offset + count]
 
     def within(self, limit: float) -> "Oblivious":
@@ -121,8 +121,8 @@ class Formula(Oblivious):
         """Return ν at the given rounds (n,), numbered from 1."""
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
-        first = index * CHUNK + 1
-        return np.asarray(self.at(np.arange(first, first + CHUNK, dtype=np.int64)), dtype=np.float64)
+        first = index * CHUNK_ROUNDS + 1
+        return np.asarray(self.at(np.arange(first, first + CHUNK_ROUNDS, dtype=np.int64)), dtype=np.float64)
 
 
 class Replay(Formula):
@@ -195,14 +195,16 @@ class RandomWalk(Oblivious):
         return self if self.bound <= limit else replace(self, limit=limit)
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: D102
-        span, place = divmod(index, SPAN)
+        span, place = divmod(index, SPAN_CHUNKS)
         # From coarse to fine, each level given the sums of the one above: a chunk costs the same however
         # late it lies, but for one number a span.
-        spans = stream(seed, "shift", replication, 0).standard_normal(span + 1) * np.sqrt(SPAN * CHUNK)
+        spans = stream(seed, "shift", replication, 0).standard_normal(span + 1) * np.sqrt(
+            SPAN_CHUNKS * CHUNK_ROUNDS
+        )
         generator = stream(seed, "shift", replication, 1, span)
-        chunks = _given_sum(np.sqrt(CHUNK) * generator.standard_normal(SPAN), spans[span])
+        chunks = _given_sum(np.sqrt(CHUNK_ROUNDS) * generator.standard_normal(SPAN_CHUNKS), spans[span])
         generator = stream(seed, "shift", replication, 2, index)
-        steps = _given_sum(generator.standard_normal(CHUNK), chunks[place])
+        steps = _given_sum(generator.standard_normal(CHUNK_ROUNDS), chunks[place])
         path = self.step * (spans[:span].sum() + chunks[:place].sum() + np.cumsum(steps))
         return path if self.limit is None else _reflected(path, self.limit)
 
@@ -318,14 +320,14 @@ class Sine(Formula):
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
         # sin(a + b) = sin a cos b + cos a sin b with tabulated b: thirty times faster than a call a round.
         sine, cosine = _turn(self.frequency)
-        start = self.frequency * (index * CHUNK)
+        start = self.frequency * (index * CHUNK_ROUNDS)
         wave = np.sin(start) * cosine + np.cos(start) * sine
         return np.asarray(self.offset + self.amplitude * wave)
 
 
 @lru_cache(maxsize=8)
 def _turn(frequency: float) -> tuple[Array, Array]:
-    angles = frequency * np.arange(1, CHUNK + 1)
+    angles = frequency * np.arange(1, CHUNK_ROUNDS + 1)
     return np.sin(angles), np.cos(angles)
 
 

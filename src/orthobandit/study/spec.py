@@ -74,7 +74,7 @@ def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...
         raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
 
 
-MOST_CELLS = 10**6  # each becomes a file: more would burden the file system for hours
+MAX_CELLS = 10**6  # each becomes a file: more would burden the file system for hours
 TASK = "orthobandit.study.spec:run_policy"
 
 
@@ -187,7 +187,7 @@ class Sweep:
         self._check_parts()
         parts = -(-self.replications // self.batch)
         many = parts * len(self.seeds) * len(self.policies) * len(self.instances) * len(self.shifts)
-        if many > MOST_CELLS:
+        if many > MAX_CELLS:
             raise SpecError(f"the study has {many:,} cells; raise batch={self.batch}", ("replications",))
 
     def _check_parts(self) -> None:

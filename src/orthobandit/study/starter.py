@@ -21,10 +21,10 @@ ARMS = ArmSet(
     labels=["plain", "video", "discount", "delivery", "both"],
 )
 THETA = (0.1, 0.08, -0.04)  # what each feature adds to the share of visitors who order
-HOURS = 14 * 24  # length of the log
-BEFORE = 5 * 24  # hours with equal shares, before traffic is moved to the leader
-VISITORS = 60  # an hour
-MOVED = 0.8  # share of visitors that the leader gets afterwards
+LOG_HOURS = 14 * 24
+EQUAL_HOURS = 5 * 24  # hours with equal shares, before traffic is moved to the leader
+VISITORS_AN_HOUR = 60
+LEADER_SHARE = 0.8  # share of visitors that the leader gets afterwards
 
 STUDY = """\
 # Two policies on pages that differ, while demand moves: orthobandit sweep study.toml
@@ -123,22 +123,24 @@ def log_text() -> str:
 
 
 def _visits() -> Iterator[tuple[object, ...]]:
-    hours = np.arange(HOURS)
+    hours = np.arange(LOG_HOURS)
     # A falling level: pages shown more often later look worse than they are, which is the log's lesson.
-    path = 0.45 - 0.33 * hours / HOURS + 0.05 * np.sin(2 * np.pi * hours / 24)
+    path = 0.45 - 0.33 * hours / LOG_HOURS + 0.05 * np.sin(2 * np.pi * hours / 24)
     shop = Environment(ARMS, THETA, Replay(path), Bernoulli())
-    levels = Replay(path).values(0, HOURS)
+    levels = Replay(path).values(0, LOG_HOURS)
     random = stream(SEED, "starter")
     seen = np.zeros(len(ARMS))
     sums = np.zeros(len(ARMS))
-    plan = Plan(np.full(len(ARMS), 1 / len(ARMS)), BEFORE * VISITORS)
-    for hour in range(HOURS):
-        if hour == BEFORE:
-            rest = (1 - MOVED) / (len(ARMS) - 1)
+    plan = Plan(np.full(len(ARMS), 1 / len(ARMS)), EQUAL_HOURS * VISITORS_AN_HOUR)
+    for hour in range(LOG_HOURS):
+        if hour == EQUAL_HOURS:
+            rest = (1 - LEADER_SHARE) / (len(ARMS) - 1)
             leads = np.arange(len(ARMS)) == np.argmax(sums / seen)
-            plan = Plan(np.where(leads, MOVED, rest).round(6), (HOURS - BEFORE) * VISITORS)
-        pages = plan.draw(random, VISITORS)
-        orders = (random.random(VISITORS) < levels[hour] + shop.means[pages]).astype(int)
+            plan = Plan(
+                np.where(leads, LEADER_SHARE, rest).round(6), (LOG_HOURS - EQUAL_HOURS) * VISITORS_AN_HOUR
+            )
+        pages = plan.draw(random, VISITORS_AN_HOUR)
+        orders = (random.random(VISITORS_AN_HOUR) < levels[hour] + shop.means[pages]).astype(int)
         np.add.at(seen, pages, 1)
         np.add.at(sums, pages, orders)
         at = (np.datetime64("2025-03-03T00:00") + np.timedelta64(hour, "h")).astype(str)

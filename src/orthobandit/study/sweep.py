@@ -20,7 +20,7 @@ import numpy as np
 from orthobandit._foundation.checks import check_choice, check_whole
 from orthobandit._foundation.files import optional_package
 from orthobandit._foundation.frames import frame_of, write_columns
-from orthobandit._foundation.pool import MOST_JOBS, in_processes
+from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Progress
 from orthobandit.errors import NotStoredWarning, OutputError, StudyError
 from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
@@ -43,13 +43,13 @@ __all__ = ["BACKENDS", "Progress", "run_cells"]
 
 # How often Ray starts a cell again after its worker died: a machine may be taken away, but a cell that kills
 # its worker by itself, say for want of memory, should stop the study soon.
-RETRIES = 3
+RAY_RETRIES = 3
 Timed = tuple[Tables, float]
 Finished = Generator[tuple[Cell, Timed], None, None]
 Backend = Callable[[Sequence[Cell], int], Finished]
 Kind = tuple[str, ...]
 # Seconds of a cell, at least: a cell timed at 0 would make all cells of its kind look free.
-LEAST = 1e-3
+MIN_CELL_SECONDS = 1e-3
 
 
 def run_cells(
@@ -79,7 +79,7 @@ def run_cells(
         each time, as it is learned what cells of each kind take.
     """
     check_choice("backend", backend, BACKENDS)
-    check_whole("jobs", jobs, most=MOST_JOBS)
+    check_whole("jobs", jobs, most=MAX_JOBS)
     by_key = {cell.key: cell for cell in cells}
     costs = Costs(by_key.values())
     found = {}
@@ -133,7 +133,7 @@ def on_ray(cells: Sequence[Cell], jobs: int) -> Finished:
     if is_mine:
         _connect(ray, jobs)
     # One processor a cell: the compiled loops inside use one thread each.
-    remote = ray.remote(max_retries=RETRIES, num_cpus=1)(timed)
+    remote = ray.remote(max_retries=RAY_RETRIES, num_cpus=1)(timed)
     pending = {remote.remote(cell): cell for cell in cells}
     try:
         while pending:
@@ -167,7 +167,7 @@ def _result(ray: Any, reference: Any, cell: Cell) -> Timed:
         raise error.cause from None
     except ray.exceptions.RayError as error:
         raise StudyError(
-            f"cell {describe(cell)} was lost {RETRIES + 1} times on Ray ({type(error).__name__});"
+            f"cell {describe(cell)} was lost {RAY_RETRIES + 1} times on Ray ({type(error).__name__});"
             " what is finished is kept: run the same command again to go on"
         ) from None
     return found
@@ -215,7 +215,7 @@ class Costs:
         if seconds is None:
             self._untimed[kind] = self._untimed.get(kind, 0.0) + cell.cost
             return
-        self._seconds[kind] = self._seconds.get(kind, 0.0) + max(seconds, LEAST)
+        self._seconds[kind] = self._seconds.get(kind, 0.0) + max(seconds, MIN_CELL_SECONDS)
         self._costs[kind] = self._costs.get(kind, 0.0) + cell.cost
 
     def progress(self) -> tuple[float, float]:

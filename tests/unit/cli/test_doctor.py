@@ -45,7 +45,7 @@ def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
 
 
 def test_too_little_room_is_a_problem(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "LITTLE", 2**60)
+    monkeypatch.setattr(doctor, "MIN_BYTES", 2**60)
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "too little; make room" in said

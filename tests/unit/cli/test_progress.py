@@ -58,7 +58,7 @@ def test_short_work_leaves_logs_alone(capsys):
 
 
 def test_a_log_hears_also_while_nothing_is_finished(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "LOGGED", 0.02)
+    monkeypatch.setattr(_progress, "LOG_SECONDS", 0.02)
     with bar("cells") as show:
         show(0, 10)
         said, end = "", time.monotonic() + 30

@@ -8,7 +8,7 @@ import pytest
 from orthobandit import ArmSet
 from orthobandit.design import (
     Design,
-    _contrast_solver,
+    _contrast_optimal,
     _d_optimal,
     anchor_design,
     centred_design,
@@ -144,8 +144,8 @@ def test_a_start_must_be_of_as_many_arms():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_tolerance_out_of_reach_raises(solver, monkeypatch):
-    module = _contrast_solver if solver is contrast_design else _d_optimal
-    monkeypatch.setattr(module, "PASSES", 1)
+    module = _contrast_optimal if solver is contrast_design else _d_optimal
+    monkeypatch.setattr(module, "MAX_PASSES", 1)
     with pytest.raises(DesignError, match=r"reached a gap of .* in 1 passes; 1.00e-08 was asked") as caught:
         solver(ArmSet(RANDOM), gap=1e-8)
     assert isinstance(caught.value, OrthobanditError)
@@ -167,7 +167,7 @@ def test_description_for_people():
 
 
 def test_description_of_many_arms_leaves_out_the_pairs(monkeypatch):
-    monkeypatch.setattr("orthobandit.design.base.PAIRS_SHOWN", 3)
+    monkeypatch.setattr("orthobandit.design.base.MAX_ARMS_ALL_PAIRS", 3)
     design = centred_design(ArmSet.one_hot(4))
     assert "pairs" not in design.describe()
     assert design.to_json()["contrast_norm"] is None

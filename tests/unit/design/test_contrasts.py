@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orthobandit._foundation.linalg import diameter
-from orthobandit.design import _contrasts
-from orthobandit.design._contrasts import AllPairs, Listed, distinct, farthest_partners, largest
+from orthobandit.design import _contrast_optimal
+from orthobandit.design._contrast_optimal import AllPairs, Listed, distinct, farthest_partners, largest
 
 
 def distances(points):
@@ -15,7 +15,7 @@ def distances(points):
 
 @pytest.mark.parametrize("count", [1, 2, 9, 40, 130])
 def test_partners_against_brute_force(count, monkeypatch):
-    monkeypatch.setattr(_contrasts, "BLOCK", 16)
+    monkeypatch.setattr(_contrast_optimal, "BLOCK_ROWS", 16)
     points = np.random.default_rng(count).standard_normal((count, 3))
     values, partners = farthest_partners(points)
     table = distances(points)
@@ -25,7 +25,7 @@ def test_partners_against_brute_force(count, monkeypatch):
 
 @pytest.mark.parametrize("count", [2, 5, 33])
 def test_ties_go_to_the_next_point_in_cyclic_order(count, monkeypatch):
-    monkeypatch.setattr(_contrasts, "BLOCK", 8)
+    monkeypatch.setattr(_contrast_optimal, "BLOCK_ROWS", 8)
     values, partners = farthest_partners(np.eye(count))
     assert np.allclose(values, 2)
     assert np.array_equal(partners, (np.arange(count) + 1) % count)

@@ -29,7 +29,7 @@ def full(found, count):
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("count", [50, 3000])
 def test_the_certificate_is_what_the_textbook_says(count, has_intercept, monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE", 256)
+    monkeypatch.setattr(_points, "SAMPLE_POINTS", 256)
     features = np.random.default_rng(0).standard_normal((count, 4)) + 1.0
     found = d_optimal(points_of(features, has_intercept=has_intercept), 1e-7)
     excess = leverages(features, full(found, count), has_intercept=has_intercept).max() - 4 - has_intercept
@@ -65,7 +65,7 @@ def test_bounds_never_miss_a_violator():
 
 
 def test_a_sample_that_does_not_span_is_given_up(monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE", 64)
+    monkeypatch.setattr(_points, "SAMPLE_POINTS", 64)
     features = np.zeros((1000, 3))
     features[:, 0] = np.random.default_rng(2).standard_normal(1000)
     features[[501, 703], [1, 2]] = 1.0
@@ -76,7 +76,7 @@ def test_a_sample_that_does_not_span_is_given_up(monkeypatch):
 
 def test_a_sample_that_fails_is_given_up(monkeypatch):
     # The sample's own solve runs out of passes; the whole must not.
-    monkeypatch.setattr(_points, "SAMPLE", 64)
+    monkeypatch.setattr(_points, "SAMPLE_POINTS", 64)
     features = np.random.default_rng(3).standard_normal((1000, 3))
     whole = _d_optimal.d_optimal
 
@@ -143,7 +143,7 @@ def test_points_so_far_out_that_the_covariance_knows_nothing_else():
 
 @pytest.mark.parametrize("length", [1e3, 1e6, 1e10])
 def test_far_points_that_no_sample_has_seen(length, monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE", 128)
+    monkeypatch.setattr(_points, "SAMPLE_POINTS", 128)
     features = np.random.default_rng(8).standard_normal((2000, 4))
     features[[501, 777, 1503]] *= length
     found = d_optimal(points_of(features), 1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit.design._contrast_solver import solve_minmax
+from orthobandit.design._contrast_optimal import solve_minmax
 
 
 def values(points, contrasts, p):

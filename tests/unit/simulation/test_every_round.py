@@ -21,7 +21,7 @@ from orthobandit.simulation import (
     exact_gap,
     simulate,
 )
-from orthobandit.simulation.runner import LOOK
+from orthobandit.simulation.runner import LOOK_ROUNDS
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def test_compiled_rounds_equal_the_protocol_bit_by_bit(policy, environment, stop
     assert np.all(fast.elimination_times[out] >= slow.elimination_times[out])
     at = fast.elimination_times[out]
     stops = np.broadcast_to(fast.stop_times[:, None], out.shape)[out]
-    assert np.all((at % LOOK == 0) | (at == horizon) | (at == stops))
+    assert np.all((at % LOOK_ROUNDS == 0) | (at == horizon) | (at == stops))
 
 
 def test_the_quick_case_declares_so_that_stopping_is_tested():

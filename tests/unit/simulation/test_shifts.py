@@ -18,7 +18,7 @@ from orthobandit.simulation import (
     Trend,
     named_shift,
 )
-from orthobandit.simulation.shifts import CHUNK
+from orthobandit.simulation.shifts import CHUNK_ROUNDS
 
 OBLIVIOUS = [shift for shift in (make() for make in SHIFTS.values()) if isinstance(shift, Oblivious)]
 
@@ -48,7 +48,7 @@ def test_log_alternating_in_both_forms():
         LogAlternating("mean")
 
 
-@pytest.mark.parametrize("start", [0, CHUNK - 3, 10**6, 10**9])
+@pytest.mark.parametrize("start", [0, CHUNK_ROUNDS - 3, 10**6, 10**9])
 def test_fast_sine_is_the_sine(start):
     rounds = np.arange(start + 1, start + 8, dtype=float)
     np.testing.assert_allclose(Sine().values(start, 7), 1 + np.sin(2 * rounds), atol=1e-14)
@@ -56,8 +56,10 @@ def test_fast_sine_is_the_sine(start):
 
 @pytest.mark.parametrize("shift", [*OBLIVIOUS, RandomWalk(0.1, limit=1.0)], ids=repr)
 def test_values_do_not_depend_on_how_they_are_cut(shift):
-    whole = shift.values(CHUNK - 50, 100, seed=3, replication=2)
-    parts = [shift.values(CHUNK - 50 + i, n, seed=3, replication=2) for i, n in ((0, 1), (1, 48), (49, 51))]
+    whole = shift.values(CHUNK_ROUNDS - 50, 100, seed=3, replication=2)
+    parts = [
+        shift.values(CHUNK_ROUNDS - 50 + i, n, seed=3, replication=2) for i, n in ((0, 1), (1, 48), (49, 51))
+    ]
     assert np.array_equal(np.concatenate(parts), whole)
     assert shift.values(5, 0).shape == (0,)
 
@@ -73,7 +75,7 @@ def test_random_walks_belong_to_their_replication():
 
 def test_random_walk_has_no_seam_between_chunks_and_spans():
     walk = RandomWalk(1.0)
-    for seam in (CHUNK, 256 * CHUNK):
+    for seam in (CHUNK_ROUNDS, 256 * CHUNK_ROUNDS):
         steps = np.diff(walk.values(seam - 3, 6, seed=5))
         assert np.all(np.abs(steps) < 6)
 

@@ -25,7 +25,7 @@ from orthobandit.experiment.store import MemoryStore, Store, Writer
 
 REMEMBERED_SECONDS = 7 * 86_400.0  # for which requests with a key are remembered
 # Entries after which the state is kept, so that opening need not begin at the first; later, a tenth of all.
-SNAPSHOT = 2_000
+SNAPSHOT_ENTRIES = 2_000
 # Arms, and rows of one commit, from which on requests are done before the file is locked: planning for fewer
 # arms takes milliseconds, less than locking twice would cost everybody.
 MANY_ARMS = 32
@@ -189,7 +189,7 @@ class SharedLedger(Forkable):
         it to be written.
         """
         turn = self._turn
-        if turn is None or turn.seq - turn.kept < max(SNAPSHOT, turn.seq // 10):
+        if turn is None or turn.seq - turn.kept < max(SNAPSHOT_ENTRIES, turn.seq // 10):
             return
         if self._keeping is not None and self._keeping.is_alive():
             return

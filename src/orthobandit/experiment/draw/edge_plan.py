@@ -10,7 +10,8 @@ from orthobandit.errors import ConflictError
 from orthobandit.experiment.draw.hashing import HOLDOUT, PLAN, name_of, salt_of, salted
 from orthobandit.experiment.ledger.ledger import Ledger
 
-LASTS = 60.0  # seconds for which a plan that was handed out may be drawn from before it is asked for again
+# Seconds for which a plan that was handed out may be drawn from before it is asked for again.
+PLAN_SECONDS = 60.0
 
 
 class Drawn(NamedTuple):
@@ -62,7 +63,7 @@ class EdgePlan:
     holdout: float
     holdout_salt: str
     reference: int
-    lasts: float = LASTS
+    lasts: float = PLAN_SECONDS
 
     @classmethod
     def of(cls, ledger: Ledger) -> "EdgePlan":

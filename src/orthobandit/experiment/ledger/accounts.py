@@ -18,8 +18,8 @@ from orthobandit.estimate.forecast.rounds import RoundForecasts
 from orthobandit.experiment.ledger.health import Watch
 from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.settling import Settled, Waiting
 from orthobandit.experiment.ledger.snapshot import pack
-from orthobandit.experiment.proposal import Settled, Waiting
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.contextual.personalised import Personalised
 

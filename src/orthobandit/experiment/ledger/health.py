@@ -13,10 +13,10 @@ from orthobandit.estimate.health.constancy import Constancy, Drift
 from orthobandit.estimate.health.missing import Missing
 from orthobandit.estimate.health.sample_ratio import SampleRatio
 
-ALPHA = 1e-3  # chance that drifting gaps are ever reported although no gap drifts
+DRIFT_ALPHA = 1e-3  # chance that drifting gaps are ever reported although no gap drifts
 # settled proposals of a bucket: at least so many, and this share of all so far
-FEWEST = 50
-SHARE = 0.1
+MIN_BUCKET = 50
+BUCKET_SHARE = 0.1
 
 
 class Watch:
@@ -51,7 +51,7 @@ class Watch:
     def _begin(self, arms: ArmSet) -> None:
         self._arms = arms
         if self._is_constant and 1 < len(arms) <= MOST_ARMS:
-            alpha = ALPHA / 2.0 ** (self._restarts + 1)
+            alpha = DRIFT_ALPHA / 2.0 ** (self._restarts + 1)
             self.constancy = Constancy.start(arms, self._reference, self._confidence, alpha)
 
     @property
@@ -76,7 +76,7 @@ class Watch:
     @property
     def is_full(self) -> bool:
         """Whether the bucket is to be closed."""
-        return self._count >= max(FEWEST, SHARE * self._total)
+        return self._count >= max(MIN_BUCKET, BUCKET_SHARE * self._total)
 
     def close(self, plans: Mapping[int, Plan], taken: Sequence[tuple[Plan, Tally]]) -> None:
         """Close the bucket.

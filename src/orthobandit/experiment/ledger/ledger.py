@@ -44,8 +44,9 @@ PAUSED = "paused"
 STOPPED = "stopped"
 # Rewards that a forecaster has learnt from when proposals begin to count for intervals of the asymptotic
 # mode: before that it is far off the level, and one such residual outweighs a thousand others.
-WARM_UP = 20
-LARGEST = 1e100  # magnitude of a reward: squares of larger ones, and their sums, may be no numbers any more
+WARM_UP_REWARDS = 20
+# Magnitude of a reward: squares of larger ones, and their sums, may be no numbers any more.
+MAX_REWARD_MAGNITUDE = 1e100
 
 
 class Ledger(Accounts):
@@ -219,7 +220,7 @@ class Ledger(Accounts):
     def _forecast(self, count: int, covariates: Given) -> Array:
         """Forecast proposals (m, n) before they are drawn; note which metrics (m,) know their level."""
         first = self.waiting.next
-        self._informed = np.array([level.learnt >= WARM_UP for level in self.levels])
+        self._informed = np.array([level.learnt >= WARM_UP_REWARDS for level in self.levels])
         return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
 
     def _register(self, entry: Asked) -> None:
@@ -335,7 +336,7 @@ class Ledger(Accounts):
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
         declared = self.mode(place).reward_range
-        low, high = max(declared[0], -LARGEST), min(declared[1], LARGEST)
+        low, high = max(declared[0], -MAX_REWARD_MAGNITUDE), min(declared[1], MAX_REWARD_MAGNITUDE)
         least, most = _ends(values)
         if low <= least and most <= high:
             return

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from orthobandit._foundation.arm_tables import label_of, number_of, read_table
+from orthobandit._foundation.arm_files import label_of, number_of, read_table
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.experiment.draw.edge_plan import LASTS
+from orthobandit.experiment.draw.edge_plan import PLAN_SECONDS
 from orthobandit.experiment.draw.exposures import Exposed, Refusal
 from orthobandit.service.api.assignments import send_json
 from orthobandit.service.api.shared import (
@@ -144,7 +144,7 @@ def plan(key: Key, request: Request) -> Response:
     content = PlanAnswer.model_validate(found, from_attributes=True).model_dump_json().encode()
     answer = send_tagged(request, content)
     # Clients keep the plan until it is time to ask again; no proxy may, since it holds a secret.
-    answer.headers["Cache-Control"] = f"private, max-age={LASTS:.0f}"
+    answer.headers["Cache-Control"] = f"private, max-age={PLAN_SECONDS:.0f}"
     return answer
 
 

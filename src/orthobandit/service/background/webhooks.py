@@ -31,14 +31,14 @@ SAMPLE_RATIO = "experiment.sample_ratio"
 NO_DATA = "experiment.no_data"
 GUARDRAIL = "experiment.guardrail"
 KINDS = (DECLARED, RETIRED, SAMPLE_RATIO, NO_DATA, GUARDRAIL)
-NO_DATA_SECONDS = 3600.0  # seconds without a question or a reward after which an open experiment has no data
+NO_DATA_SECONDS = 3600.0  # without a question or a reward after which an open experiment has no data
 # Seconds between tries; after the last the delivery is given up.
 RETRY_SECONDS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
 GONE = 410  # HTTP status by which a receiver says that it wants no more messages
 MAX_DUE = 100  # deliveries that are looked up together
 LOG = logging.getLogger("orthobandit.service")
 MAX_SENDERS = 8  # webhooks that are sent to at the same time
-PARTING_SECONDS = 2.0  # seconds that deliveries in progress have when the server stops
+PARTING_SECONDS = 2.0  # that deliveries in progress have when the server stops
 
 
 class News(NamedTuple):

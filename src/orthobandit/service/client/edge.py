@@ -12,7 +12,7 @@ from orthobandit.experiment.draw.edge_plan import Drawn, EdgePlan
 from orthobandit.service.client.client import RETRIES, TIMEOUT, Client
 from orthobandit.service.client.data import ExposuresData
 
-LARGEST = 10_000  # exposures of one request
+MAX_EXPOSURES = 10_000  # of one request
 
 
 class _Queued(NamedTuple):
@@ -175,8 +175,8 @@ def _posts(queue: list[_Queued]) -> list[_Post]:
         by_plan.setdefault(one.drawn.plan, []).append(one)
     found = []
     for number in sorted(by_plan):
-        for start in range(0, len(by_plan[number]), LARGEST):
-            some = by_plan[number][start : start + LARGEST]
+        for start in range(0, len(by_plan[number]), MAX_EXPOSURES):
+            some = by_plan[number][start : start + MAX_EXPOSURES]
             names = dict.fromkeys(one.metric for one in some if one.metric is not None)
             body: ExposuresData = {
                 "plan": number,

@@ -82,7 +82,7 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
         place += 1
     with pytest.MonkeyPatch.context() as patch:
         # A release whose guardrails are slower has not seen it yet.
-        patch.setattr("orthobandit.experiment.ledger.health.FEWEST", 10_000)
+        patch.setattr("orthobandit.experiment.ledger.health.MIN_BUCKET", 10_000)
         new = Experiment.open(path, clock=Clock())
         assert new._now().book.retired.tolist() == [False, False, True]
         assert [arm for arm, _ in new._now().retirements] == [2]

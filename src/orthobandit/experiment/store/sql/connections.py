@@ -24,9 +24,8 @@ WRITES_OPTION = "orthobandit_writes"  # option of connections that write
 BACKENDS = ("sqlite", "postgresql")  # what the statements are written and tested for
 TABLES_LOCK_KEY = 0x6F7274686F  # key of PostgreSQL's lock while tables are made
 PIPELINE_KEY = "orthobandit_group"  # where a connection keeps what it has sent and not yet heard of
-CHECKPOINT_PAGES = (
-    4000  # pages of SQLite's write-ahead log before they move to the file: fewer waits for the disk
-)
+# Pages of SQLite's write-ahead log before they move to the file: fewer waits for the disk.
+CHECKPOINT_PAGES = 4000
 MAX_STATEMENT_SECONDS = 60.0
 # Seconds to connect, and to notice that a database's machine has vanished.
 LIBPQ = {

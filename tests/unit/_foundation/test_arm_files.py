@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from orthobandit import ArmSet
-from orthobandit._foundation.arm_tables import read_table
+from orthobandit._foundation.arm_files import read_table
 from orthobandit.errors import FeatureError, FileFormatError, InputWarning, LabelError, MissingExtraError
 
 COLOURS = "label,price,size\nred,1,10\ngreen,2,20\nblue,3,35\n"

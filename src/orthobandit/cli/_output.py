@@ -22,7 +22,7 @@ from rich.text import Text
 from orthobandit._foundation.checks import nearest_name
 from orthobandit.errors import OutputError
 
-WIDE = 78  # characters of a line of help: fits a terminal of 80
+HELP_WIDTH = 78  # characters of a line of help: fits a terminal of 80
 
 
 class Screen(Console):
@@ -90,9 +90,11 @@ def guide(parser: ArgumentParser, what: str, examples: Mapping[str, str], notes:
         What else a newcomer should know, a paragraph each.
     """
     parser.formatter_class = RawDescriptionHelpFormatter  # lines stay as they are here
-    parser.description = fill(what, WIDE)
+    parser.description = fill(what, HELP_WIDTH)
     lines = [f"  # {why}\n  orthobandit {command}" for why, command in examples.items()]
-    parser.epilog = "\n\n".join(["examples:\n" + "\n".join(lines), *(fill(note, WIDE) for note in notes)])
+    parser.epilog = "\n\n".join(
+        ["examples:\n" + "\n".join(lines), *(fill(note, HELP_WIDTH) for note in notes)]
+    )
 
 
 def from_here() -> None:

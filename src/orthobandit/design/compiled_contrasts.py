@@ -5,12 +5,12 @@ import numpy as np
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import EPS, backward, cholesky_into, forward, whiten_into
 from orthobandit._foundation.types import Array
-from orthobandit.design._contrast_solver import ITERATIONS, MARGIN, SHRINK
+from orthobandit.design._contrast_optimal import MARGIN, MAX_ITERATIONS, SHRINK
 
 MOST_ROWS = 128  # points, or contrasts, beyond which working sets pay
-SPANNED = 1e-8  # relative eigenvalue above which a direction counts
-UNSPANNED = 4.0 * EPS  # below which it does not; in between it is delicate
-FAINT = 1e-3  # weights below this share of the mean one are left out where nothing depends on them
+SPANNED_EIGENVALUE = 1e-8  # relative eigenvalue above which a direction counts
+UNSPANNED_EIGENVALUE = 4.0 * EPS  # below which it does not; in between it is delicate
+FAINT_SHARE = 1e-3  # weights below this share of the mean one are left out where nothing depends on them
 
 
 def contrast_weights(
@@ -82,8 +82,8 @@ def _whitening(gram: Array) -> Array | None:
     scale = np.sqrt(np.diagonal(gram))
     scale = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(gram / scale / scale[:, np.newaxis])
-    spanned = values > SPANNED * values[-1]
-    if np.any(~spanned & (values > UNSPANNED * len(gram) * values[-1])):
+    spanned = values > SPANNED_EIGENVALUE * values[-1]
+    if np.any(~spanned & (values > UNSPANNED_EIGENVALUE * len(gram) * values[-1])):
         return None
     return np.asarray(vectors[:, spanned] / np.sqrt(values[spanned]) / scale[:, np.newaxis])
 
@@ -154,7 +154,7 @@ def _certified(values, cross, multipliers, total, asked):  # type: ignore[no-unt
 
 @compiled
 def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyped-def]
-    """Return a distribution (m,) and its certified gap; see :func:`._contrast_solver.solve_minmax`."""
+    """Return a distribution (m,) and its certified gap; see :func:`._contrast_optimal.solve_minmax`."""
     m = len(points)
     q = len(contrasts)
     white = np.empty((points.shape[1], m))
@@ -169,7 +169,7 @@ def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyp
     multipliers = target / room
     slack = target / p
     bound = 0.0
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         missed = values + room - 1.0
         ratio = multipliers / room
         squares = cross * cross
@@ -213,7 +213,7 @@ def _thinned(points, contrasts, p, bound, tolerance):  # type: ignore[no-untyped
     white = np.empty((points.shape[1], m))
     cross = np.empty((q, m))
     values = np.empty(q)
-    thin = np.where(p > FAINT / m, p, 0.0)
+    thin = np.where(p > FAINT_SHARE / m, p, 0.0)
     thin = thin / thin.sum()
     if _evaluate(points, contrasts, thin, values, cross, white):
         reached = values.max() / bound - 1.0

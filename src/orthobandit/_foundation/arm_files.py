@@ -1,4 +1,4 @@
-"""Tables of arms: read CSV, TSV and Parquet files, tell labels from features, warn of likely slips."""
+"""Arms in CSV, TSV and Parquet files: separators and headers, labels and features, likely slips."""
 
 import csv
 import warnings
@@ -13,12 +13,13 @@ from orthobandit.errors import FeatureError, FileFormatError, InputWarning
 
 Table = dict[str, list[object]]
 
-LABELS = {"label", "arm", "name"}  # columns that name the arms, wherever they stand
+LABEL_NAMES = {"label", "arm", "name"}  # columns that name the arms, wherever they stand
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-NAMED = {",": ", or call it .csv", "\t": ", or call it .tsv"}  # for files that only need another ending
+# Ends the message about a file that only needs another suffix.
+SUFFIX_HINTS = {",": ", or call it .csv", "\t": ", or call it .tsv"}
 # Names of columns that number the arms rather than describe them.
-NUMBERS = {"id", "armid", "index", "idx", "nr", "no", "number", "key", "sku"}
-ROWS = 8  # with this many arms or more, a column 1, 2, 3, … is likely to number them
+NUMBERING_NAMES = {"id", "armid", "index", "idx", "nr", "no", "number", "key", "sku"}
+MIN_COUNTED_ROWS = 8  # with this many arms or more, a column 1, 2, 3, … is likely to number them
 
 
 def read_table(path: Path) -> Table:
@@ -62,10 +63,10 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
         if len(header) == 1 and other != delimiter and other in header[0]:
             raise FileFormatError(
                 f"{path} is separated by {name}, but a {path.suffix.lower()} file by {SEPARATORS[delimiter]};"
-                f" save it with {SEPARATORS[delimiter]}{NAMED.get(other, '')}"
+                f" save it with {SEPARATORS[delimiter]}{SUFFIX_HINTS.get(other, '')}"
             )
     numbers = [name for name in header if number_of(name) is not None]
-    if numbers and len(numbers) >= len(header) - 1 and not LABELS & {name.lower() for name in header}:
+    if numbers and len(numbers) >= len(header) - 1 and not LABEL_NAMES & {name.lower() for name in header}:
         raise FileFormatError(
             f"{path} begins with the line {', '.join(header)}, which looks like an arm; a header line with"
             " the columns' names is needed first"
@@ -91,7 +92,7 @@ def _read_parquet(path: Path) -> Table:
 def label_column(table: Table) -> str | None:
     """Return the column that names the arms: by its own name, else the first without a number, else none."""
     for name in table:
-        if name.strip().lower() in LABELS:
+        if name.strip().lower() in LABEL_NAMES:
             return name
     for name, values in table.items():
         if values and all(number_of(value) is None for value in values):
@@ -135,7 +136,7 @@ def arms_in(
     table : dict of str to list
     label : str, optional
         The column of labels; by default the `index` if there is one, else as
-        :func:`~orthobandit._foundation.arm_tables.label_column` finds it.
+        :func:`~orthobandit._foundation.arm_files.label_column` finds it.
     features : sequence of str, optional
         The feature columns, in this order; by default every column but the labels.
     index : sequence, optional
@@ -164,12 +165,12 @@ def _warn_of_numbers(where: object, names: Sequence[str], features: Array) -> No
     for place, name in enumerate(names):
         word = name.strip().lower()
         column = features[:, place]
-        is_named = word in NUMBERS or word.endswith(("_id", " id", "_nr", "_no"))
+        is_named = word in NUMBERING_NAMES or word.endswith(("_id", " id", "_nr", "_no"))
         counts = np.arange(len(column))
         is_counted = (
             place == 0
             and len(names) > 1
-            and len(column) >= ROWS
+            and len(column) >= MIN_COUNTED_ROWS
             and np.array_equal(column - column[0], counts)
             and column[0] in (0, 1)
         )
