@@ -17,7 +17,7 @@ from orthobandit.cli._progress import bar
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
-from orthobandit.logs.question import BASELINES, DIALECTS, MISSING, SUMMARY_COLUMNS, TYPES, Ratio
+from orthobandit.logs.question import BASELINES, DIALECTS, MISSING, SUMMARY_COLUMNS, TYPES, Quantile, Ratio
 
 FORMATS = ("export", "growthbook", "vw", "obp")
 DESCRIPTION = (
@@ -234,6 +234,7 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
         group.add_argument(flag, action="append", type=kind, metavar=metavar, help=words)
 
     repeated("--metric", "COLUMN", "a further metric, at a level joint with the reward")
+    repeated("--quantile", "METRIC:LEVEL", "a median (0.5) or another quantile: latency:0.95", quantile)
     repeated("--ratio", "N/D", "a metric that is a sum over a sum, such as revenue/clicks", ratio)
     harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
     repeated("--guardrail", "METRIC:MARGIN", harm, guardrail)
@@ -317,6 +318,8 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     }
     # What was not given is left out, so that defaults have one home: the library.
     given |= {name: True for name in SWITCHES if getattr(options, name)}
+    if options.quantile is not None:
+        given["quantiles"] = tuple(options.quantile)
     if options.type is not None:
         given["types"] = dict(options.type)
     if options.noninferiority is not None:
@@ -466,6 +469,26 @@ def guardrail(text: str) -> Guardrail:
             " less is worse, visits:0.1:lower"
         )
     return Guardrail(metric, value, worse)
+
+
+def quantile(text: str) -> Quantile:
+    """Return the quantile of ``latency:0.95``, or of ``latency:0.95:100,200,400`` with its thresholds."""
+    parts = text.split(":")
+    thresholds: tuple[float, ...] = ()
+    # The name of a metric may hold colons: what comes after it are a level and perhaps thresholds.
+    if len(parts) > 2 and _finite(parts[-2]) is not None:
+        ends = [_finite(one) for one in parts.pop().split(",")]
+        thresholds = tuple(one for one in ends if one is not None)
+        if len(thresholds) < len(ends):
+            parts = []
+    level = _finite(parts[-1]) if len(parts) > 1 else None
+    metric = ":".join(parts[:-1])
+    if not metric or level is None or not 0 < level < 1:
+        raise ArgumentTypeError(
+            f"{text!r} must be METRIC:LEVEL with a level between 0 and 1, as in latency:0.95; thresholds at"
+            " which to look may follow, as in latency:0.95:100,200,400"
+        )
+    return Quantile(level, thresholds, metric)
 
 
 def noninferiority(text: str) -> tuple[str, float]:

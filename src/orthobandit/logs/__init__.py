@@ -7,7 +7,7 @@ page and pictures; ``certificate`` is for whoever wants to recompute it.
 """
 
 from orthobandit.logs.analysis import analyse, analysis_of, warehouse_sql
-from orthobandit.logs.question import Question, Ratio, Summary
+from orthobandit.logs.question import Quantile, Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
 
-__all__ = ["Analysis", "Question", "Ratio", "Summary", "analyse", "analysis_of", "warehouse_sql"]
+__all__ = ["Analysis", "Quantile", "Question", "Ratio", "Summary", "analyse", "analysis_of", "warehouse_sql"]

@@ -1,6 +1,6 @@
 """Analyse a log: effects with honest intervals, whatever the baseline did, from one GROUP BY."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,12 @@ from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.checks.drift import constant_lift, constant_ratios
 from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, metric_result
 from orthobandit.logs.effects.noninferiority import judge_noninferiority
+from orthobandit.logs.effects.quantiles import quantile_result
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import compare as compared_with
-from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Question, Summary
+from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary
 from orthobandit.logs.reading.engine import Opened
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
@@ -69,8 +70,9 @@ def analyse(
     **asked
         Fields of :class:`~orthobandit.logs.question.Question`: the columns `arm` and `reward` at least, for
         sources that do not know theirs; time, split or probabilities or plan with plans, unit, window,
-        missing, covariates, segment, metrics, guardrails, noninferiority, ratios, caps, bucket, reference,
-        delta, bounds, asymptotic, baseline, fixed. Of aggregated data, instead of `reward`, the columns `n`,
+        missing, covariates, segment, metrics (names, or ``{"latency": Quantile(0.95)}``), guardrails,
+        noninferiority, ratios, caps, bucket, reference, delta, bounds, asymptotic, baseline, fixed. Of
+        aggregated data, instead of `reward`, the columns `n`,
         `mean`, and `variance` or `std` of each arm and period (`smallest` and `largest` where there are
         such), and whether they are `cumulative`: :class:`~orthobandit.logs.question.Summary`.
 
@@ -152,7 +154,8 @@ def analysis_of(
     once = question.fixed or question.time is None
     # δ is shared equally by all that was asked for; see `_measure`.
     asked = asked_of(question, cells)
-    measures = [_measure(one, question, gathered, reference, len(asked)) for one in asked]
+    count = len(asked) + len(gathered.quantiles)
+    measures = [_measure(one, question, gathered, reference, count) for one in asked]
     _check_numbers("value", value)
     aims = [] if value is None else [aim_of(cells, value)]
     reward = follow_metric(cells, replace(measures[0], is_recorded=not once), aims)
@@ -165,6 +168,7 @@ def analysis_of(
         _result(cells, one, measure, reward, ratios, once=once)
         for one, measure in zip(asked, measures, strict=True)
     )
+    results += tuple(_quantile_results(gathered, cells, measures[0], once=once))
     diagnostics = (*_contradictions(results), *diagnose(cells, question, reward, gathered.units))
     diagnostics += _relative_drifts(reward, ratios, diagnostics)
     alarms = tuple(one for one in diagnostics if one.status == "alarm")
@@ -247,9 +251,26 @@ def _question(asked: Mapping[str, Any]) -> Question:
     for name in ("arm", "reward"):
         if name not in fields:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
-    several = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
+    if isinstance(fields.get("metrics"), Mapping):
+        fields |= _metrics_and_quantiles(fields["metrics"])
+    several = ("probabilities", "covariates", "metrics", "quantiles", "guardrails", "ratios")
     fields |= {name: _tuple(fields[name]) for name in several if name in fields}
     return Question(**fields)
+
+
+def _metrics_and_quantiles(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metrics whose means, and those whose quantiles are asked for, of a mapping by column."""
+    metrics: list[str] = []
+    quantiles: list[Quantile] = []
+    for name, kinds in given.items():
+        for kind in _tuple(kinds):
+            if isinstance(kind, Quantile):
+                quantiles.append(replace(kind, metric=name))
+            elif kind in (None, "mean"):
+                metrics.append(name)
+            else:
+                raise ParameterError(f"metrics: {kind!r} of {name!r} must be 'mean' or a Quantile")
+    return {"metrics": metrics, "quantiles": quantiles}
 
 
 def _summary_fields(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,6 +372,16 @@ def _result(
         return ratio_result(cells, asked, measure, once=once, scores=ratios[asked.name])
     follower = reward if asked.kind == "reward" else follow_metric(cells, measure)
     return metric_result(asked, follower, once=once)
+
+
+def _quantile_results(
+    gathered: Gathered, cells: Cells, measure: Measure, *, once: bool
+) -> Iterator[MetricResult]:
+    """Yield what is said of every quantile; δ, baseline and reference arm are those of the reward."""
+    first = 0
+    for one in gathered.quantiles:
+        yield quantile_result(cells, one, first, measure, gathered.quantiles_from, once=once)
+        first += len(one.thresholds)
 
 
 def _relative_drifts(

@@ -1,9 +1,12 @@
 """What is asked of a log: which columns are what, and what to make of them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orthobandit._foundation.checks import check_fraction
+from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 
 MISSING = ("refuse", "zero", "drop")
@@ -46,6 +49,44 @@ class Ratio:
     def name(self) -> str:
         """As it is shown."""
         return f"{self.numerator}/{self.denominator}"
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile of a metric, such as the median or the 95th percentile, instead of its mean.
+
+    Attributes
+    ----------
+    level : float
+        Share of values at or below it: 0.5 for the median, 0.95 for the 95th percentile.
+    thresholds : tuple of float
+        Where the distribution is looked at; ends of intervals are among them. By default they are chosen from
+        the first rows, which then do not count.
+    metric : str
+        Its column; given by the name under which the quantile is asked for.
+    """
+
+    level: float
+    thresholds: tuple[float, ...] = ()
+    metric: str = ""
+
+    def __post_init__(self) -> None:
+        check_fraction("level", self.level)
+        ends = tuple(sorted({float(one) for one in self.thresholds}))
+        if not all(math.isfinite(one) for one in ends):
+            raise ParameterError(f"thresholds={self.thresholds!r} must be finite numbers")
+        object.__setattr__(self, "thresholds", ends)
+
+    @property
+    def name(self) -> str:
+        """As it is shown.
+
+        Examples
+        --------
+        >>> Quantile(0.95, metric="seconds").name, Quantile(0.5, metric="seconds").name
+        ('seconds p95', 'seconds median')
+        """
+        return f"{self.metric} {'median' if self.level == 0.5 else f'p{100.0 * self.level:g}'}"
 
 
 @dataclass(frozen=True)
@@ -122,6 +163,8 @@ class Question:
         A column known before the arm was drawn.
     metrics : tuple of str
         Further columns, at a joint level.
+    quantiles : tuple of Quantile
+        Quantiles of columns, at a joint level with all metrics.
     guardrails : tuple of Guardrail
     noninferiority : mapping of str to float
         Margins by metric: the gap to the reference arm beyond which an arm is too much worse. Above 0 where
@@ -161,6 +204,7 @@ class Question:
     covariates: tuple[str, ...] = ()
     segment: str | None = None
     metrics: tuple[str, ...] = ()
+    quantiles: tuple[Quantile, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
     noninferiority: Mapping[str, float] = field(default_factory=dict)
     ratios: tuple[Ratio, ...] = ()
@@ -181,6 +225,7 @@ class Question:
         names: Sequence[str] = (
             self.reward,
             *self.metrics,
+            *(quantile.metric for quantile in self.quantiles),
             *(guardrail.metric for guardrail in self.guardrails),
             *(name for name in self.noninferiority if name not in self.ratio_names),
             *(side for ratio in self.ratios for side in (ratio.numerator, ratio.denominator)),

@@ -27,6 +27,7 @@ class Effect:
     lift : (float or None, float or None)
         Average over all rounds relative to that of `over`, less 1; None where the latter may be 0.
     verdict : {"better", "worse", "undecided", "reference"}
+        Of a guardrail "safe" or "harmed", of a quantile "higher" or "lower".
     more_rows : (float, float, float) or None
         For an undecided arm: further rows that would decide if the gap is as estimated, and the ends of a
         range within which it is decided in 80 % of logs (infinite where the gap may be nothing).
@@ -76,7 +77,7 @@ class MetricResult:
     Attributes
     ----------
     name : str
-    kind : {"reward", "metric", "ratio", "guardrail"}
+    kind : {"reward", "metric", "ratio", "guardrail", "quantile"}
     mode : str
         In words: what the intervals rest on, and when they hold.
     delta : float
@@ -101,6 +102,8 @@ class MetricResult:
     history : tuple of Moment
     is_contradicted : bool
         Whether no gaps fit the intervals of all pairs: the model is violated, and no interval is shown.
+    arm_intervals : tuple of (float or None, float or None)
+        Of a quantile: the interval of each arm's own, which `summaries` have as their mean.
     """
 
     name: str
@@ -117,6 +120,7 @@ class MetricResult:
     level: Interval
     history: tuple[Moment, ...]
     is_contradicted: bool = False
+    arm_intervals: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True)

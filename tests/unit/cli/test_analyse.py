@@ -10,7 +10,7 @@ import orthobandit.logs
 from orthobandit.cli import main
 from orthobandit.cli.analyse import cap, duration, guardrail, probabilities, ratio, split
 from orthobandit.errors import OutputError, ParameterError
-from orthobandit.logs.question import Guardrail, Question, Ratio, Summary
+from orthobandit.logs.question import Guardrail, Quantile, Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
 
 LOG = ["analyse", "log.csv", "--arm", "variant", "--reward", "clicked"]
@@ -18,7 +18,8 @@ EVERY = """--time at --arms arms.csv --plan plan --plans plans.csv --unit user -
 --covariate x --covariate y --segment country --metric revenue --metric visits --guardrail visits:0.1
 --ratio revenue/visits --cap revenue=500 --cap visits=9 --bucket 15m --reference old --delta .1
 --bounds -1 2.5 --asymptotic --baseline seasonal --fixed --compare --table t --format export
---probabilities p_a p_b --noninferiority a:b:-0.01 --noninferiority crashed:.002"""
+--probabilities p_a p_b --noninferiority a:b:-0.01 --noninferiority crashed:.002
+--quantile a:b:.95 --quantile latency:0.5:100,200"""
 
 
 @pytest.fixture
@@ -65,6 +66,7 @@ def test_every_flag_reaches_the_library(called):
         "covariates": ("x", "y"),
         "segment": "country",
         "metrics": ("revenue", "visits"),
+        "quantiles": (Quantile(0.95, (), "a:b"), Quantile(0.5, (100.0, 200.0), "latency")),
         "guardrails": (Guardrail("visits", 0.1),),
         "noninferiority": {"a:b": -0.01, "crashed": 0.002},
         "ratios": (Ratio("revenue", "visits"),),

@@ -60,6 +60,8 @@ class Cells:
     rest_low, rest_high : (G, q) arrays or None
         Smallest and largest of what each metric has left of it, v − slopes·v: with covariates a residual may
         be far smaller than either.
+    below : (G, J) array of int or None
+        Rows whose value is at most each threshold of each quantile that is asked for.
     """
 
     arms: ArmSet
@@ -85,6 +87,7 @@ class Cells:
     slopes: Array | None = None
     rest_low: Array | None = None
     rest_high: Array | None = None
+    below: Whole | None = None
 
     @property
     def rows(self) -> int:
@@ -103,6 +106,36 @@ class Cells:
     def of_segment(self, segment: int) -> "Cells":
         """Return the cells of one segment."""
         return self.only(self.segment == segment)
+
+    def of_indicator(self, place: int, name: str) -> "Cells":
+        """Return the cells of a metric that is 1 where a value is at most a threshold, and 0 elsewhere.
+
+        Parameters
+        ----------
+        place : int
+            Of the threshold, in `below`.
+        name : str
+            Of the metric.
+        """
+        if self.below is None:
+            raise AssertionError("a quantile was asked for")
+        ones = self.below[:, place, np.newaxis].astype(np.float64)
+        none = np.zeros_like(self.missing[:, :1])
+        return replace(
+            self,
+            columns=(name,),
+            offset=np.zeros(1),
+            missing=none,
+            sums=ones,
+            products=ones[..., np.newaxis],
+            low=(ones >= self.counts[:, np.newaxis]).astype(np.float64),
+            high=(ones > 0).astype(np.float64),
+            capped=none,
+            slopes=None,
+            rest_low=None,
+            rest_high=None,
+            below=None,
+        )
 
     def with_rows(self, least: int) -> "Cells":
         """Return the cells with small buckets joined to those after them, to at least `least` rows."""
@@ -135,6 +168,7 @@ PER_CELL = (
     "capped",
     "rest_low",
     "rest_high",
+    "below",
 )
 
 

@@ -54,7 +54,7 @@ NUMBERS = (
     *SUMMARY_COLUMNS,
 )
 # What needs single rows, which a summary does not have.
-OF_ROWS = ("unit", "window", "covariates", "metrics", "ratios", "caps")
+OF_ROWS = ("unit", "window", "covariates", "metrics", "quantiles", "ratios", "caps")
 
 
 def _roles(question: Question) -> list[tuple[str, str]]:
@@ -71,6 +71,7 @@ def _roles(question: Question) -> list[tuple[str, str]]:
         for role in ("probabilities", "covariates", "metrics")
         for name in getattr(question, role)
     ]
+    roles += [("quantiles", one.metric) for one in question.quantiles]
     roles += [("guardrails", one.metric) for one in question.guardrails]
     margins = [name for name in question.noninferiority if name not in question.ratio_names]
     # In a summary the metric is the mean, which has its role.
@@ -184,7 +185,14 @@ def _check_repeats(question: Question) -> None:
         both = {before, role}
         # A metric may be reward, guardrail and part of a ratio at once. A covariate that is also the reward
         # would explain it away.
-        if before != role and not both <= {"reward", "metrics", "guardrails", "noninferiority", "ratios"}:
+        if before != role and not both <= {
+            "reward",
+            "metrics",
+            "quantiles",
+            "guardrails",
+            "noninferiority",
+            "ratios",
+        }:
             raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
     for role in ("probabilities", "covariates"):
         names = getattr(question, role)

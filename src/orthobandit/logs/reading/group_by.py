@@ -8,10 +8,10 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.estimate.follow.cells import Cells
-from orthobandit.logs.question import Question
+from orthobandit.logs.question import Quantile, Question
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of, when_of
-from orthobandit.logs.reading.engine import Opened, encode_keys, first_row, ibis
+from orthobandit.logs.reading.engine import SAMPLE, Opened, encode_keys, first_row, ibis
 from orthobandit.logs.reading.missing import refuse_missing
 from orthobandit.logs.reading.plans import Drawn, read_draws
 from orthobandit.logs.reading.rows import Rows, rows_of
@@ -19,6 +19,13 @@ from orthobandit.logs.reading.units import UnitCounts, repeating_unit, units_of
 
 MOST_SEGMENTS = 200
 NO_SEGMENT = "(missing)"
+THRESHOLD_ROWS = 500  # the first in time, that choose where the distribution is looked at
+# Thresholds around the quantile of these rows, and how many of its standard errors they reach to each side.
+INNER_THRESHOLDS = 32
+REACH = 4.0
+# The same for a log that is looked at as a whole, where thresholds share nothing out.
+WIDE_THRESHOLDS = 97
+WIDE_REACH = 12.0
 FAR = 100.0  # standard deviations from 0 at which a level is taken off before squares are added up
 
 
@@ -45,6 +52,10 @@ class Gathered:
         buckets double with time (None if never).
     longest : float
         Length of the longest bucket; 0 if not known.
+    quantiles : tuple of Quantile
+        With the thresholds at which rows were counted.
+    quantiles_from : float
+        Rows that are later than this time count for quantiles; those before have chosen the thresholds.
     """
 
     cells: Cells
@@ -55,6 +66,8 @@ class Gathered:
     is_boolean: Mask | None = None
     bucket_rule: dict[str, Any] = field(default_factory=dict)
     longest: float = 0.0
+    quantiles: tuple[Quantile, ...] = ()
+    quantiles_from: float = -np.inf
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,7 @@ class Moments:
     capped: Whole
     rest_low: Array | None
     rest_high: Array | None
+    below: Whole | None
 
     @property
     def is_whole(self) -> bool:
@@ -107,6 +121,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     """
     check_question(opened, question)
     clock = clock_of(opened, question)
+    question, quantiles_from = choose_thresholds(opened, question, clock)
     offset = find_offsets(opened, question)
     guessed = guess_slopes(opened, question)
     groups, rows = _ask_groups(opened, question, clock, (offset, guessed))
@@ -125,7 +140,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     )
     gathered = _assemble(question, clock, groups, found, origin, offset, guessed)
     notes = opened.notes + gathered.notes + ((note,) if note else ())
-    return replace(gathered, notes=notes, is_boolean=is_boolean)
+    return replace(gathered, notes=notes, is_boolean=is_boolean, quantiles_from=quantiles_from)
 
 
 def gather_groups(
@@ -180,6 +195,7 @@ def _assemble(
         end=_last_time(groups),
         bucket_rule=clock.rule,
         longest=clock.longest(numbers),
+        quantiles=question.quantiles,
     )
 
 
@@ -317,6 +333,7 @@ def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments
         capped=found.capped[order],
         rest_low=None if found.rest_low is None else found.rest_low[order],
         rest_high=None if found.rest_high is None else found.rest_high[order],
+        below=None if found.below is None else found.below[order],
     )
 
 
@@ -351,6 +368,65 @@ def _are_binary(cells: Cells) -> Mask:
     low, high = (cells.low + offset)[kept], (cells.high + offset)[kept]
     within = np.all(low >= 0, axis=0) & np.all(high <= 1, axis=0)
     return np.asarray(within & np.all(squares == sums, axis=0))
+
+
+def choose_thresholds(opened: Opened, question: Question, clock: Clock) -> tuple[Question, float]:
+    """Return the question with thresholds of all quantiles, and the time after which rows count for them.
+
+    Thresholds that nobody gave come from the first rows in time. The buckets of these do not count, so that
+    thresholds are fixed before anything is claimed, and stay where they are as the log grows.
+    """
+    if all(one.thresholds for one in question.quantiles):
+        return question, -np.inf
+    rows = rows_of(opened, question, clock)
+    if question.unit is not None:
+        rows = units_of(rows, question.window)
+    table = rows.table
+    until = -np.inf
+    if clock.column is not None:
+        table = table.filter(table.when.notnull()).order_by("when")
+        table = table.mutate(bucket=clock.bucket(table.when))
+    chosen: list[Quantile] = []
+    first = opened.fetch(table.limit(THRESHOLD_ROWS if clock.column is not None else SAMPLE))
+    if clock.column is not None and len(first):
+        until = float(clock.begins(first["bucket"].to_numpy().max()))
+    for one in question.quantiles:
+        place = question.columns.index(one.metric)
+        values = first[f"x{place}"].drop_null().to_numpy().astype(np.float64)
+        values = np.minimum(values[np.isfinite(values)], (question.caps or {}).get(one.metric, np.inf))
+        if not one.thresholds and not len(values):
+            raise InputError(
+                f"the first rows have no value of {one.metric!r}; give thresholds of its quantile"
+            )
+        is_whole = clock.column is None
+        points = one.thresholds or _grid(values, one.level, is_whole=is_whole)
+        chosen.append(replace(one, thresholds=points))
+    return replace(question, quantiles=tuple(chosen)), until
+
+
+def _grid(values: Array, level: float, *, is_whole: bool) -> tuple[float, ...]:
+    """Return thresholds around a quantile of values: close where it is likely to be, wider further away.
+
+    Parameters
+    ----------
+    values : (n,) array
+    level : float
+    is_whole : bool
+        Whether these are the log itself, of which an arm has a few rows, and not its beginning.
+    """
+    reach = (WIDE_REACH if is_whole else REACH) * np.sqrt(level * (1.0 - level) / len(values))
+    near = np.quantile(values, np.clip([level - reach, level + reach], 0.0, 1.0))
+    inner = np.linspace(near[0], near[1], WIDE_THRESHOLDS if is_whole else INNER_THRESHOLDS)
+    further = reach * np.array([-8.0, -4.0, -2.0, 2.0, 4.0, 8.0])
+    around = np.quantile(values, np.clip(level + further, 0.0, 1.0))
+    # The level may move by several times of what the first rows have shown.
+    span = max(float(near[1] - near[0]), float(values.std()), 1e-9 * (1.0 + abs(float(near[0]))))
+    away = span * np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+    outer = [*(near[0] - away), *(near[1] + away)]
+    # A few digits are enough, and read better.
+    digits = 10.0 ** (np.floor(np.log10(span)) - 3.0)
+    points = np.round(np.concatenate([inner, around, outer]) / digits) * digits
+    return tuple(sorted({float(f"{one:.12g}") for one in points}))
 
 
 def find_offsets(opened: Opened, question: Question) -> Array:
@@ -467,6 +543,11 @@ def list_aggregates(
             for j in np.flatnonzero(guessed[i]):
                 rest = rest - float(guessed[i, j]) * values[j]
             out |= {f"restlow{i}": rest.min(), f"resthigh{i}": rest.max()}
+    for number, one in enumerate(question.quantiles):
+        place = names.index(one.metric)
+        for step, threshold in enumerate(one.thresholds):
+            is_below = values[place] <= threshold - float(offset[place])
+            out[f"b{number}_{step}"] = is_below.fill_null(False).cast("int32").sum()
     if "last" in table.columns:
         out["last"] = table["last"].max()
     return out | {name: table[name].sum() for name in rows.extra}
@@ -509,7 +590,20 @@ def read_moments(groups: Any, question: Question, *, is_masked: bool) -> Moments
         each("k", 0).astype(np.int64),
         np.where(empty, 0.0, each("restlow", 0.0)) if "restlow0" in groups.column_names else None,
         np.where(empty, 0.0, each("resthigh", 0.0)) if "resthigh0" in groups.column_names else None,
+        _read_below(groups, question),
     )
+
+
+def _read_below(groups: Any, question: Question) -> Whole | None:
+    """Return the rows (G, J) at or below each threshold, those of all quantiles side by side."""
+    names = [
+        f"b{number}_{step}"
+        for number, one in enumerate(question.quantiles)
+        for step in range(len(one.thresholds))
+    ]
+    if not names:
+        return None
+    return np.stack([groups[name].fill_null(0).to_numpy().astype(np.int64) for name in names], axis=1)
 
 
 def _unasked(question: Question) -> Mask:

@@ -101,6 +101,12 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
     check_options(question)
     if question.summary is not None:
         raise ParameterError("aggregated data need no GROUP BY; analyse them as they are")
+    for one in question.quantiles:
+        if not one.thresholds:
+            raise ParameterError(
+                f"the quantile of {one.metric!r} needs thresholds: nobody has seen the first rows that would"
+                f" choose them; say Quantile({one.level:g}, thresholds=[…])"
+            )
     *places, name = table.split(".")
     if not name or len(places) > 2 or not all(places):
         raise ParameterError(f"table={table!r} must be a name such as exposures or shop.exposures")
@@ -142,6 +148,7 @@ def _fingerprint(question: Question, types: Mapping[str, str]) -> str:
         "unit": [question.unit, question.window],
         "values": [question.columns, product_pairs(question), dict(question.caps or {})],
         "missing": question.missing,
+        "quantiles": [[one.metric, one.thresholds] for one in question.quantiles],
         "types": dict(types),
     }
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]

@@ -125,7 +125,8 @@ def _against_best(metric: MetricResult) -> Any:
 def _arms(metric: MetricResult) -> PageTable:
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
-    counts = ("rows", "share", "planned", "mean", "capped", "missing")
+    level = "quantile" if metric.kind == "quantile" else "mean"
+    counts = ("rows", "share", "planned", level, "capped", "missing")
     head = ("arm", *counts, "lift", "one look", "more rows (80 %)")
     rows = []
     for effect in metric.effects:

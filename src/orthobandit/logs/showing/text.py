@@ -78,6 +78,12 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     effects, counts = _effects(metric, has_counts=metric is first or _counts(metric) != _counts(first))
     title = f"{title_words(metric)}: {size_words(analysis)}"
     out = [_wrapped(title), effects, _wrapped(certainty_words(metric))]
+    if metric.arm_intervals:
+        named = [
+            f"{printable(effect.arm)} {number(low)} to {number(high)}"
+            for effect, (low, high) in zip(metric.effects, metric.arm_intervals, strict=True)
+        ]
+        out.append(_wrapped(f"intervals of the arms' own: {'; '.join(named)}"))
     if counts:
         out += ["", counts]
     if is_held_against_best(analysis, metric):
@@ -106,7 +112,8 @@ def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
         ("planned", of_arm(lambda one: share_words(one.planned))),
     ]
     found: list[Column] = [
-        ("mean", of_arm(lambda one: number(one.mean, places))),
+        # Of a quantile, what is shown of an arm is its quantile.
+        ("quantile" if metric.kind == "quantile" else "mean", of_arm(lambda one: number(one.mean, places))),
         ("gap", gap_words),
         ("interval", interval_words),
         ("lift", lambda effect: lift_words(effect.lift)),

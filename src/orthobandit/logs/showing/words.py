@@ -69,7 +69,7 @@ def title_words(metric: MetricResult) -> str:
     if metric.kind == "guardrail" and metric.margin is not None:
         side = "rise" if math.copysign(1.0, metric.margin) > 0 else "fall"
         return f"{name} (guardrail: may {side} by {number(abs(metric.margin))})"
-    return name if metric.kind in ("reward", "metric") else f"{name} ({metric.kind})"
+    return name if metric.kind in ("reward", "metric", "quantile") else f"{name} ({metric.kind})"
 
 
 def certainty_words(metric: MetricResult) -> str:
