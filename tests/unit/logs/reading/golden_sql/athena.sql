@@ -17,7 +17,7 @@ SELECT
   "t2"."there",
   "t2"."q0_0",
   "t2"."q1_1",
-  'f5c62dd1175d' AS "question"
+  'f9edf10cadc4' AS "question"
 FROM (
   SELECT
     "t1"."bucket",

@@ -17,7 +17,7 @@ SELECT
   "t2"."there" AS "there",
   "t2"."q0_0" AS "q0_0",
   "t2"."q1_1" AS "q1_1",
-  'f5c62dd1175d' AS "question"
+  'f9edf10cadc4' AS "question"
 FROM (
   SELECT
     "t1"."bucket" AS "bucket",
