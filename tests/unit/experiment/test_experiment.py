@@ -669,7 +669,7 @@ def test_a_report_is_text_json_and_a_page(make, clock):
     experiment = make(window=5)
     played(experiment, clock, 50, [0.1, 0.2, 0.9], np.random.default_rng(13))
     report = experiment.report()
-    assert str(report).startswith("Go on: ")
+    assert str(report).startswith("Too early: 46 of 50 visitors settled, about ")
     assert json.loads(json.dumps(report.to_json()))["proposals"] == 50
     assert report.to_html().startswith("<!doctype html>")
 

@@ -27,7 +27,7 @@ MOST_FORESEEN = 100  # arms; a forecast of more would take longer than the rest 
 # Rounds that anytime elimination takes, in units of the limit for any method: the median over 20 runs each of
 # ten instances of 2 to 6 arms was 1.2 to 3.2, mostly near 2.
 PRICE = 2.0
-SMALL_LIFT = 0.1  # what a forecast supposes while nothing is known of the gaps
+SMALL_LIFT = 0.1  # what a forecast supposes, and its words say, while nothing is known of the gaps
 SOON = 0.05  # of the visitors so far: what is left then is no number worth saying
 NEVER = 1e9  # visitors
 CLEAR = 1.3  # standard errors between the best two arms, below which a forecast says only how long at least
@@ -85,8 +85,8 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
         count = expected(means)
         if not count < NEVER:
             return nothing
-        what = "to be sure within epsilon" if epsilon else f"to find an arm that is {SMALL_LIFT:.0%} better"
-        return Outlook(f"About {about(count)} visitors are expected {what.replace('%', ' %')}.", count)
+        # No sentence of its own: the advice says it.
+        return Outlook("", count)
     means = estimates[possible]
     order = np.argsort(means)
     best, rival = order[-1], order[-2]
@@ -182,7 +182,9 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
     if told < FEW_SETTLED:
         if outlook.expected is None:
             return f"{words}, so which arm looks best is luck."
-        return f"{words}, about {about(outlook.expected)} expected; which arm looks best is luck so far."
+        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
+        what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
+        return f"{words}, about {about(outlook.expected)} expected {what}; who looks best now is luck."
     # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
     held_up = f"{words}; {told:,} more were told and wait for proposal {settled + 1:,}, of which nothing was"
     if np.isfinite(ledger.settings.window):

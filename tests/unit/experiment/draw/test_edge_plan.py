@@ -67,7 +67,7 @@ def test_before_anything_is_settled_nothing_looks_best(make):
     experiment = make(window=10)
     experiment.ask_many(5)
     advice = experiment.report().advice
-    assert advice == "Too early: 0 of 5 proposals settled, so which arm looks best is luck."
+    assert advice == "Too early: 0 of 5 visitors settled, so which arm looks best is luck."
 
 
 def test_the_text_says_what_the_policy_could_not_use(make):
