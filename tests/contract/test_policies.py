@@ -8,12 +8,16 @@ from orthobandit.design import centred_design
 from orthobandit.estimate import Bounded, NoBaseline, SubGaussian
 from orthobandit.policy import (
     BOSE,
+    GBAI,
+    LUCB,
     P1RAGE,
     RAGE,
     SBE,
     SPBAI,
     UCB1,
     ActionCentredTS,
+    ActionElimination,
+    AdjacentBAI,
     AnytimeElimination,
     FarthestPair,
     FixedBudget,
@@ -21,11 +25,16 @@ from orthobandit.policy import (
     LazyTrackAndStop,
     LinGame,
     LinGapE,
+    LinLUCB,
     LinTS,
     LinUCB,
     MABThompson,
+    ODLinBAI,
     OneShot,
+    P1Peace,
+    Peace,
     PhasedElimination,
+    PooledTrackAndStop,
     PureExploration,
     SemiparametricTS,
     StratifiedMeans,
@@ -77,6 +86,15 @@ POLICIES = {
     "lazy draw": LazyTrackAndStop(noise=0.3, draw=True),
     "lingame": LinGame(noise=0.1, eliminates=True),
     "frank-wolfe": FrankWolfeSampling(noise=0.1, threshold="heuristic"),
+    "lucb": LUCB(noise=0.5),
+    "action elimination": ActionElimination(noise=0.1),
+    "linlucb": LinLUCB(budget=230, epoch=50),
+    "pooled": PooledTrackAndStop(period=100),
+    "od-linbai": ODLinBAI(1000),
+    "g-bai": GBAI(1000),
+    "peace": Peace(1000),
+    "p1-peace": P1Peace(1000),
+    "adjacent": AdjacentBAI(1000),
     "stratified": StratifiedMeans(epoch=100),
     "p1rage": P1RAGE(budget=1000),
     "fixed budget": FixedBudget(1000),
@@ -106,6 +124,8 @@ PLAY_DROPPED = {
     "lazy draw",
     "lingame",
     "frank-wolfe",
+    "lucb",
+    "peace",
     "fixed budget",
     "anytime",
     "anytime epsilon",
@@ -126,10 +146,11 @@ ARMS = {
 # The first setting of a class meets every arm set. So does a setting that has code of its own.
 FIRST = {type(policy): name for name, policy in reversed(POLICIES.items())}
 THOROUGH = {*FIRST.values(), "anytime leader", "lazy draw"}
-# Their steps take seconds to compile.
-SLOW_TO_COMPILE = {"lingape", "lingape eliminates", "lazy track", "lazy draw", "lingame", "frank-wolfe"}
+# Their steps take seconds to compile, or their plans to solve.
+TAKE_SECONDS = {"lingape", "lingape eliminates", "lazy track", "lazy draw", "lingame", "frank-wolfe"}
+TAKE_SECONDS |= {"lucb", "action elimination", "pooled"}
 PLAYED = [
-    pytest.param(name, arms, id=f"{name}-{arms}", marks=[pytest.mark.slow] if name in SLOW_TO_COMPILE else [])
+    pytest.param(name, arms, id=f"{name}-{arms}", marks=[pytest.mark.slow] if name in TAKE_SECONDS else [])
     for name in POLICIES
     for arms in (ARMS if name in THOROUGH else ["random"])
 ]

@@ -2,8 +2,10 @@
 
 from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
+from orthobandit.policy.best_of_k import LUCB, ActionElimination, LinLUCB, PooledTrackAndStop
 from orthobandit.policy.bose import BOSE, FarthestPair
 from orthobandit.policy.budget import P1RAGE, FixedBudget
+from orthobandit.policy.budget_peers import GBAI, AdjacentBAI, ODLinBAI, P1Peace, Peace
 from orthobandit.policy.catalogue import (
     POLICIES,
     named_policy,
@@ -26,6 +28,8 @@ from orthobandit.policy.xy_allocation import XYAdaptive, XYStatic
 __all__ = [
     "BOSE",
     "FOREVER",
+    "GBAI",
+    "LUCB",
     "P1RAGE",
     "POLICIES",
     "RAGE",
@@ -33,6 +37,8 @@ __all__ = [
     "SPBAI",
     "UCB1",
     "ActionCentredTS",
+    "ActionElimination",
+    "AdjacentBAI",
     "AnytimeElimination",
     "Decision",
     "FarthestPair",
@@ -41,12 +47,17 @@ __all__ = [
     "LazyTrackAndStop",
     "LinGame",
     "LinGapE",
+    "LinLUCB",
     "LinTS",
     "LinUCB",
     "MABThompson",
+    "ODLinBAI",
     "OneShot",
+    "P1Peace",
+    "Peace",
     "PhasedElimination",
     "Policy",
+    "PooledTrackAndStop",
     "PureExploration",
     "SemiparametricTS",
     "StratifiedMeans",

@@ -9,8 +9,10 @@ import numpy as np
 from orthobandit._foundation.registry import WithOwn, make_named, maker_of, settings_of
 from orthobandit.policy.anytime.policy import anytime_elimination
 from orthobandit.policy.base import Policy
+from orthobandit.policy.best_of_k import LUCB, ActionElimination, LinLUCB, PooledTrackAndStop
 from orthobandit.policy.bose import BOSE, FarthestPair
 from orthobandit.policy.budget import P1RAGE, FixedBudget
+from orthobandit.policy.budget_peers import GBAI, AdjacentBAI, ODLinBAI, P1Peace, Peace
 from orthobandit.policy.explore import PureExploration, UniformAllocation
 from orthobandit.policy.gap_exploration import LinGapE
 from orthobandit.policy.linear import LinTS, LinUCB
@@ -45,6 +47,15 @@ POLICIES: Mapping[str, Callable[..., Policy[Any]]] = {
     "lingame": LinGame,
     "frank-wolfe-sampling": FrankWolfeSampling,
     "p1-rage": P1RAGE,
+    "od-linbai": ODLinBAI,
+    "g-bai": GBAI,
+    "peace": Peace,
+    "p1-peace": P1Peace,
+    "adjacent-bai": AdjacentBAI,
+    "lucb": LUCB,
+    "action-elimination": ActionElimination,
+    "linlucb": LinLUCB,
+    "pooled-track-and-stop": PooledTrackAndStop,
     "linucb": LinUCB,
     "lints": LinTS,
     "ucb1": UCB1,

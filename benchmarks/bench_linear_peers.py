@@ -1,0 +1,163 @@
+"""Peers for the best arm with linear rewards: rounds to the declaration and errors, with ν¹ and without.
+
+``python -m benchmarks.bench_linear_peers`` prints the tables of docs/peers.md; ``--quick`` has a fifth of the
+runs. Every policy plays the same instances with the same seeds. A run that has not declared an arm after
+the cap of its instance counts with the cap, and is listed as open.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
+from orthobandit.policy import (
+    LUCB,
+    RAGE,
+    SPBAI,
+    ActionElimination,
+    FrankWolfeSampling,
+    LazyTrackAndStop,
+    LinGame,
+    LinGapE,
+    Policy,
+    XYAdaptive,
+    XYStatic,
+)
+from orthobandit.simulation import Constant, Sine
+from orthobandit.simulation.instances import near_degenerate
+from orthobandit.theory import identification_limit
+
+RUNS = 50
+SEED = 320
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arms, θ, δ, how many rounds to wait for, and what to call them."""
+
+    name: str
+    arms: ArmSet
+    theta: NDArray[np.float64]
+    delta: float
+    cap: int
+
+
+def near_parallel(width: int, angle: float) -> tuple[ArmSet, NDArray[np.float64]]:
+    """Return e_1, …, e_d, (cos ω, sin ω, 0, …) and θ = 2e_1 (Soare et al. 2014)."""
+    extra = np.zeros(width)
+    extra[:2] = np.cos(angle), np.sin(angle)
+    return ArmSet(np.vstack([np.eye(width), extra])), 2 * np.eye(width)[0]
+
+
+def many_arms(count: int) -> tuple[ArmSet, NDArray[np.float64]]:
+    """Return arms on an arc around π/4, e_1 and (−.707, .707), and θ = e_1 (Fiez et al. 2019)."""
+    angles = 0.78 + 0.1 * np.random.default_rng(43).random(count - 2)
+    arc = np.column_stack([np.cos(angles), np.sin(angles)])
+    return ArmSet(np.vstack([[1.0, 0.0], [-0.707, 0.707], arc])), np.array([1.0, 0.0])
+
+
+def cases() -> list[Case]:
+    """Return the instances."""
+    small = near_degenerate()
+    return [
+        Case("LinGapE's setting, d = 5, angle .1, δ = .05", *near_parallel(5, 0.1), 0.05, 1_000_000),
+        Case("many arms, K = 100, d = 2, δ = .05", *many_arms(100), 0.05, 50_000),
+        Case("small gap, d = 10, angle .2, δ = .1", small.arms, small.theta, 0.1, 300_000),
+    ]
+
+
+PEERS: dict[str, Callable[[float], Policy[Any]]] = {
+    "LinGapE, released constants": lambda delta: LinGapE(delta),
+    "LinGapE, paper's constants": lambda delta: LinGapE(delta, constants="paper"),
+    "LinGapE, heuristic": lambda delta: LinGapE(delta, constants="heuristic"),
+    "LinGapE, heuristic, eliminates": lambda delta: LinGapE(delta, constants="heuristic", eliminates=True),
+    "XY-static, paper": lambda delta: XYStatic(delta),
+    "XY-static, released": lambda delta: XYStatic(delta, constants="released"),
+    "XY-adaptive, paper": lambda delta: XYAdaptive(delta),
+    "XY-adaptive, released": lambda delta: XYAdaptive(delta, constants="released"),
+    "RAGE, released": lambda delta: RAGE(delta, constants="released"),
+    "lazy track-and-stop, paper": lambda delta: LazyTrackAndStop(delta),
+    "lazy track-and-stop, heuristic": lambda delta: LazyTrackAndStop(delta, threshold="heuristic"),
+    "LinGame, paper": lambda delta: LinGame(delta, norm=2.0),
+    "LinGame, heuristic": lambda delta: LinGame(delta, threshold="heuristic"),
+    "Frank–Wolfe sampling, heuristic": lambda delta: FrankWolfeSampling(delta, threshold="heuristic"),
+    "LUCB, no features": lambda delta: LUCB(delta),
+    "action elimination, no features": lambda delta: ActionElimination(delta),
+    "lazy track-and-stop, drawn, σ² = 2.5": lambda delta: LazyTrackAndStop(
+        delta, noise=2.5**0.5, threshold="heuristic", draw=True
+    ),
+    "SP-BAI": lambda delta: SPBAI(delta),
+    "**AnytimeElimination**": lambda delta: AnytimeElimination(delta),
+}
+# They would play tens of millions of rounds, or solve games with a hundred answers every round.
+LONG = {
+    "angle .1": (
+        "LUCB, no features",
+        "action elimination, no features",
+        "lazy track-and-stop, drawn, σ² = 2.5",
+    ),
+    "many arms": ("Frank–Wolfe sampling, heuristic",),
+}
+
+
+def cell(policy: Policy[Any], environment: Environment, runs: int, cap: int) -> str:
+    """Return mean rounds ± standard error, wrong and open runs, as the cells of a table."""
+    result = simulate(
+        policy, environment, horizon=cap, replications=runs, seed=SEED, stop_when_declared=True, batch=runs
+    )
+    is_open = result.stop_times < 0
+    times = np.where(is_open, cap, result.stop_times)
+    wrong = int(np.count_nonzero(~is_open & (result.decision.declared != environment.best)))
+    error = float(np.std(times, ddof=1)) / np.sqrt(runs)
+    note = f" ({np.count_nonzero(is_open)} open)" if is_open.any() else ""
+    return f"{np.mean(times):,.0f} ± {error:,.0f}{note} | {wrong / runs:.0%}"
+
+
+def print_case(case: Case, runs: int) -> None:
+    """Print the table of one instance."""
+    shifted = Environment(case.arms, case.theta, Sine())
+    still = Environment(case.arms, case.theta, Constant(0.0))
+    limit = identification_limit(case.arms, shifted.means, case.delta)
+    print(f"\n{case.name}, {runs} runs of at most {case.cap:,} rounds")
+    print(f"least mean rounds of any method that is right under all shifts: {limit:,.0f}\n", flush=True)
+    print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|", flush=True)
+    for name, make in PEERS.items():
+        if any(part in case.name and name in names for part, names in LONG.items()):
+            continue
+        policy = make(case.delta)
+        cells = [cell(policy, environment, runs, case.cap) for environment in (still, shifted)]
+        print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+def print_smallest_angle(runs: int) -> None:
+    """Print LinGapE's own experiment: angle .01 and ε = the gap."""
+    arms, theta = near_parallel(5, 0.01)
+    gap = 2 * (1 - np.cos(0.01))
+    still = Environment(arms, theta, Constant(0.0))
+    shifted = Environment(arms, theta, Sine())
+    print(f"\nLinGapE's setting, d = 5, angle .01, δ = .05, ε = the gap {gap:.1e}; {runs} runs\n")
+    print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|")
+    for name in ("released", "paper"):
+        policy = LinGapE(0.05, constants=name, epsilon=gap)
+        cells = [cell(policy, environment, runs, 2_000_000) for environment in (still, shifted)]
+        print(f"| LinGapE, {name} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+def main() -> None:
+    """Print all tables."""
+    start = time.process_time()
+    runs = RUNS // 5 if "--quick" in sys.argv else RUNS
+    for case in cases():
+        print_case(case, runs)
+    print_smallest_angle(max(runs // 5, 2))
+    spent = time.process_time() - start
+    print(f"\nseed {SEED}; {spent:.0f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()
