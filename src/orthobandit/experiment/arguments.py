@@ -37,6 +37,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     check_pairs_kept(chosen, arms)
     if isinstance(chosen, Personalised):
+        chosen.start(arms)  # rules that name no arm must be refused before anything is stored
         _check_personal(arms, options)
     objective = Metric(options.objective, rewards, bool(options.add))
     if options.silence == "missing" and options.window is None and not options.metrics:

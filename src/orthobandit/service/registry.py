@@ -26,7 +26,7 @@ from orthobandit.experiment.store.sql.connections import (
 )
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS
 from orthobandit.experiment.store.sql.upgrade import VERSION_TABLE, is_ready
-from orthobandit.policy import AnytimeElimination
+from orthobandit.policy import Policy
 
 PATIENCE = 30.0  # seconds to wait for other processes
 _DEFAULTS = Options()
@@ -107,7 +107,7 @@ class Registry:
         return dict(json.loads(found))
 
     def create(
-        self, key: str, arms: ArmSet, policy: AnytimeElimination | None, options: Options = _DEFAULTS
+        self, key: str, arms: ArmSet, policy: Policy[Any] | None, options: Options = _DEFAULTS
     ) -> Experiment:
         """Begin an experiment and keep it open; see :meth:`Experiment.create`."""
         try:

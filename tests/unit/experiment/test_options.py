@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import orthobandit
-from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Experiment, SubGaussian
+from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Experiment, Personalised, SubGaussian
 from orthobandit.errors import ParameterError
 from orthobandit.experiment import AsyncExperiment, Guardrail
 from orthobandit.experiment.report.data import ArmData, MetricData, ReportData
@@ -55,6 +55,9 @@ def test_requests_take_names_defaults_and_help_from_the_options():
         "epsilon",
         "goal",
         "covariates",
+        "context",
+        "rules",
+        "explore",
     } == set(body)
     for option in shared:
         field = body[option.name]
@@ -68,6 +71,7 @@ def test_requests_take_names_defaults_and_help_from_the_options():
             assert field.description.lower() == Options.help_of(option.name).lower()
     for name in ("delta", "epsilon", "goal"):
         assert body[name].default == getattr(AnytimeElimination, name)
+    assert body["explore"].default == Personalised.explore
     assert GuardrailBody.model_fields["worse"].default == Guardrail.worse
 
 

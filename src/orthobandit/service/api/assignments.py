@@ -44,6 +44,10 @@ class AskBody(Body):
     unit: Annotated[Name | None, Field(description="Gets the same proposal whenever it comes again")] = None
     available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
     covariates: Covariates | None = None
+    context: Annotated[
+        Covariates | None,
+        Field(description="What is known of the visitor, if the experiment is personalised"),
+    ] = None
 
 
 class AskManyBody(Body):
@@ -56,6 +60,10 @@ class AskManyBody(Body):
     available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
     covariates: Annotated[
         list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each proposal")
+    ] = None
+    context: Annotated[
+        list[Covariates] | None,
+        Field(max_length=MOST_ASKED, description="One object for each visitor of a personalised experiment"),
     ] = None
 
     @model_validator(mode="after")
@@ -171,13 +179,19 @@ def send_json(content: bytes) -> Response:
 
 
 async def _answer_ask(experiment: AsyncExperiment, body: AskBody) -> bytes:
-    proposal = await experiment.ask(unit=body.unit, available=body.available, covariates=body.covariates)
+    proposal = await experiment.ask(
+        unit=body.unit, available=body.available, covariates=body.covariates, context=body.context
+    )
     return ProposalAnswer.of(proposal).model_dump_json().encode()
 
 
 async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
     found = await experiment.ask_many(
-        body.count, units=body.units, available=body.available, covariates=body.covariates
+        body.count,
+        units=body.units,
+        available=body.available,
+        covariates=body.covariates,
+        context=body.context,
     )
     return dump_proposals(found)
 

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from orthobandit._foundation.release import without_stamp
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ExperimentExistsError, FeatureError
+from orthobandit.errors import ExperimentExistsError, FeatureError, ParameterError
 from orthobandit.estimate import CovariateRegression
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment import Experiment
@@ -36,7 +36,8 @@ from orthobandit.experiment.settings import (
     Silence,
     Unknown,
 )
-from orthobandit.policy import AnytimeElimination
+from orthobandit.policy import AnytimeElimination, Policy
+from orthobandit.policy.contextual import InformationDirected, Personalised
 from orthobandit.service.api.shared import (
     MOST_ARMS,
     READS,
@@ -148,6 +149,25 @@ class CreateBody(Body):
     covariates: Annotated[
         list[Name] | None, Field(min_length=1, max_length=100, description="Names that forecasts use")
     ] = None
+    context: Annotated[
+        list[Name] | None,
+        Field(
+            min_length=1,
+            max_length=100,
+            description="Columns that effects may depend on; every visitor then gets what serves them",
+        ),
+    ] = None
+    rules: Annotated[
+        dict[Name, Annotated[str, StringConstraints(max_length=1_000)]],
+        Field(
+            max_length=100,
+            description="Rules to judge by name, if there is a context",
+            examples=[{"video on telephones": "with video if mobile >= 0.5 else as it is"}],
+        ),
+    ] = {}  # noqa: RUF012 - pydantic copies it
+    explore: Annotated[
+        float, Field(description="Share of visitors with an arm at random, if there is a context")
+    ] = Personalised.explore
     window: Annotated[Annotated[str, StringConstraints(max_length=40)] | float | None, _setting("window")] = (
         Options.window
     )
@@ -265,12 +285,33 @@ def arms_of(given: list[str] | list[Arm]) -> ArmSet:
     return ArmSet(rows, labels)
 
 
-def policy_of(body: CreateBody) -> AnytimeElimination:
+def policy_of(body: CreateBody) -> Policy[Any]:
     """Return the policy that a request asks for."""
+    if body.context is not None:
+        return _personalised(body, body.context)
+    if body.rules:
+        raise ParameterError("rules are judged in personalised experiments: give `context` as well")
     chosen: dict[str, Any] = {"delta": body.delta, "epsilon": body.epsilon, "goal": body.goal}
     if body.covariates is not None:
         chosen["baseline"] = CovariateRegression(names=tuple(body.covariates))
     return AnytimeElimination(rewards=range_of(body.rewards), **chosen)
+
+
+def _personalised(body: CreateBody, context: list[str]) -> Personalised:
+    """Return the policy of an experiment in which every visitor gets what serves them."""
+    if body.epsilon != AnytimeElimination.epsilon or body.goal != "identify":
+        raise ParameterError("epsilon and goal are for experiments without `context`; leave them out")
+    inner = InformationDirected()
+    if body.covariates is not None:
+        inner = InformationDirected(baseline=CovariateRegression(names=tuple(body.covariates)))
+    return Personalised(
+        context,
+        body.rules,
+        rewards=range_of(body.rewards),
+        explore=body.explore,
+        delta=body.delta,
+        policy=inner,
+    )
 
 
 def range_of(given: list[float] | Unknown | None) -> RewardRange | None:

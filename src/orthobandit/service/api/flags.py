@@ -27,6 +27,7 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
+from orthobandit.policy.contextual import Personalised
 from orthobandit.service.api.shared import (
     LONGEST_NAME,
     NOT_MODIFIED,
@@ -142,16 +143,20 @@ def evaluate_flag(key: str, experiment: Experiment, context: dict[str, Any]) -> 
 
 
 def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
-    """Return the covariates of an experiment from the context's attributes."""
-    baseline = getattr(experiment.settings.policy, "baseline", None)
-    if not isinstance(baseline, CovariateRegression):
+    """Return what an experiment wants to know of a visitor, from the context's attributes."""
+    policy = experiment.settings.policy
+    baseline = getattr(policy, "baseline", None)
+    names = [*baseline.names] if isinstance(baseline, CovariateRegression) else []
+    if isinstance(policy, Personalised):
+        names += policy.context
+    if not names:
         return None
     found = {}
-    for name in baseline.names:
+    for name in names:
         value = context.get(name)
         # In Python a bool is an int, and NaN and infinity are floats.
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-            raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}, a covariate")
+            raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}")
         found[name] = float(value)
     return found
 

@@ -179,6 +179,9 @@ class Client(_Base):
         epsilon: float | None = None,
         goal: Literal["identify", "earn"] | None = None,
         covariates: Sequence[str] | None = None,
+        context: Sequence[str] | None = None,
+        rules: Mapping[str, str] | None = None,
+        explore: float | None = None,
         window: str | float | None = None,
         silence: Silence | None = None,
         sticky: bool | None = None,
@@ -207,6 +210,8 @@ class Client(_Base):
             As those of :class:`AnytimeElimination`.
         covariates : sequence of str, optional
             Names that forecasts use.
+        context, rules, explore
+            As those of :class:`Personalised`; with `context` the experiment is personalised.
         window, silence, sticky, reference, holdout, objective, add
             As in :meth:`Experiment.create`; `reference` by its label.
         metrics, guardrails : sequence of dict, optional
@@ -220,6 +225,9 @@ class Client(_Base):
             epsilon=epsilon,
             goal=goal,
             covariates=covariates,
+            context=context,
+            rules=rules,
+            explore=explore,
             window=window,
             silence=silence,
             sticky=sticky,
@@ -253,9 +261,10 @@ class Client(_Base):
         *,
         available: Sequence[str] | None = None,
         covariates: Covariates | None = None,
+        context: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = drop_missing(unit=unit, available=available, covariates=covariates)
+        body = drop_missing(unit=unit, available=available, covariates=covariates, context=context)
         return proposal_of(self._send(write_call(path_of(key, "ask"), body)))
 
     def ask_many(
@@ -266,9 +275,12 @@ class Client(_Base):
         units: Sequence[str] | None = None,
         available: Sequence[str] | None = None,
         covariates: Sequence[Covariates] | None = None,
+        context: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
-        body = drop_missing(count=count, units=units, available=available, covariates=covariates)
+        body = drop_missing(
+            count=count, units=units, available=available, covariates=covariates, context=context
+        )
         answer = self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]
 
@@ -372,6 +384,9 @@ class AsyncClient(_Base):
         epsilon: float | None = None,
         goal: Literal["identify", "earn"] | None = None,
         covariates: Sequence[str] | None = None,
+        context: Sequence[str] | None = None,
+        rules: Mapping[str, str] | None = None,
+        explore: float | None = None,
         window: str | float | None = None,
         silence: Silence | None = None,
         sticky: bool | None = None,
@@ -391,6 +406,9 @@ class AsyncClient(_Base):
             epsilon=epsilon,
             goal=goal,
             covariates=covariates,
+            context=context,
+            rules=rules,
+            explore=explore,
             window=window,
             silence=silence,
             sticky=sticky,
@@ -424,9 +442,10 @@ class AsyncClient(_Base):
         *,
         available: Sequence[str] | None = None,
         covariates: Covariates | None = None,
+        context: Covariates | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = drop_missing(unit=unit, available=available, covariates=covariates)
+        body = drop_missing(unit=unit, available=available, covariates=covariates, context=context)
         return proposal_of(await self._send(write_call(path_of(key, "ask"), body)))
 
     async def ask_many(
@@ -437,9 +456,12 @@ class AsyncClient(_Base):
         units: Sequence[str] | None = None,
         available: Sequence[str] | None = None,
         covariates: Sequence[Covariates] | None = None,
+        context: Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
-        body = drop_missing(count=count, units=units, available=available, covariates=covariates)
+        body = drop_missing(
+            count=count, units=units, available=available, covariates=covariates, context=context
+        )
         answer = await self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]
 
