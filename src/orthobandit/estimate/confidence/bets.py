@@ -22,13 +22,14 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Mask
-from orthobandit.estimate.confidence.boundaries import STEPS, TOLERANCE, Grid, flat
+from orthobandit.estimate.confidence.boundaries import STEPS, TOLERANCE, Grid, LogBets, flat
 from orthobandit.estimate.confidence.evidence import Tuning
 
 # steps of √2 below and above 1/√ρ that bets are mixed over
 LOWEST = 80
 HIGHEST = 40
 BOLDEST = 0.95  # highest bet in units of the one that a single round could ruin
+RUINOUS = BOLDEST * (1.0 + 1e-9)  # beyond it by more than rounding
 NEGLIGIBLE = 45.0  # what logarithms of parts of a sum may be below the largest
 TINY = 1e-300  # least share of a bet
 
@@ -54,7 +55,8 @@ def bets_boundary(spent: Spent, tuning: Tuning) -> Array:
     ----------
     spent : Spent
     tuning : Tuning
-        Bets are distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, and cut where c allows no more.
+        Bets are distributed as |N(0, 1/ρ)|, mixed over multiples of ρ, or log-normally around 1/√ρ, and cut
+        where c allows no more.
     """
     shape, entries = _entries(spent, tuning, 0.0)
     return _roots(entries, _prior(tuning.grid)).reshape(shape)
@@ -68,11 +70,15 @@ def _entries(spent: Spent, tuning: Tuning, total: ArrayLike) -> tuple[tuple[int,
     return shape, np.stack(rows)
 
 
-def _prior(grid: Grid) -> Array:
+def _prior(grid: Grid | LogBets) -> Array:
     """Return rows (3, m): bets in units of 1/√ρ, logarithms of their shares and of all from each on."""
     bets = 2.0 ** (np.arange(-LOWEST, HIGHEST + 1) / 2.0)
     edges = np.append(0.0, bets[:-1] * 2.0**0.25)
-    left = grid.shares @ scipy.special.erfc(edges * np.sqrt(grid.multiples / 2.0)[:, np.newaxis])
+    if isinstance(grid, LogBets):
+        logs = np.append(-np.inf, np.log(edges[1:]))
+        left = grid.shares @ scipy.special.ndtr(-logs / grid.deviations[:, np.newaxis])
+    else:
+        left = grid.shares @ scipy.special.erfc(edges * np.sqrt(grid.multiples / 2.0)[:, np.newaxis])
     shares = -np.diff(left, append=0.0)
     return np.stack([bets, np.log(np.maximum(shares, TINY)), np.log(np.maximum(left, TINY))])
 
@@ -81,7 +87,8 @@ def _prior(grid: Grid) -> Array:
 def _lines(entry: Array, prior: Array, lines: Array) -> int:
     """Write every bet, and the logarithm of its share less what it cost, to `lines`; return how many.
 
-    Bets above the highest are all made at the highest.
+    Bets above the highest are all made at the highest. Where a round was larger than c, which only modes
+    without a declared c allow, bets that it would have ruined are lost.
     """
     v = entry[0]
     third = entry[1]
@@ -95,6 +102,10 @@ def _lines(entry: Array, prior: Array, lines: Array) -> int:
         if is_last:
             bet = cap
             share = prior[2, k]
+        if bet * peak > RUINOUS:
+            lines[0, k] = bet
+            lines[1, k] = -np.inf
+            return max(k, 1)
         lines[0, k] = bet
         lines[1, k] = share - bet * bet * (0.5 * v + bet * third / (3.0 * (1.0 - bet * peak)))
         if is_last:
@@ -151,6 +162,9 @@ def _roots(entries: Array, prior: Array) -> Array:
         count = _lines(entries[:, i], prior, lines)
         for k in range(count):
             here = min(here, (goal - lines[1, k]) / lines[0, k])
+        if here == np.inf:
+            out[i] = here
+            continue
         for _ in range(STEPS):
             value, slope = _mixture(here, lines[:, :count])
             step = (value - goal) / slope

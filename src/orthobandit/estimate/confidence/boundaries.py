@@ -35,12 +35,22 @@ class Grid(NamedTuple):
     shares: Array
 
 
+class LogBets(NamedTuple):
+    """Normal laws of the logarithm of a bet λ, in units of 1/√ρ: standard deviations, and their shares."""
+
+    deviations: Array
+    shares: Array
+
+
 ALONE = Grid(np.ones(1), np.ones(1))
 # Around a ρ that is known well, as where the number of rounds is: a good guess costs log(1/0.9) in log(1/α),
 # a bad one a few units and never more.
 NEAR = Grid(1e3 ** np.arange(-2.0, 3.0), np.array([0.025, 0.025, 0.9, 0.025, 0.025]))
 # Around a guess that may be off by orders of magnitude either way.
 WIDE = Grid(np.array([1.0 / 8000.0, 1.0 / 20.0, 1.0, 20.0, 8000.0]), np.array([0.02, 0.13, 0.7, 0.13, 0.02]))
+# Around the bet 1/√ρ that suits a gap which somebody expects: four fifths within a factor of two or so, and
+# one fifth over orders of magnitude, in case the gap is another.
+EXPECTED = LogBets(np.array([0.5, 2.5]), np.array([0.8, 0.2]))
 
 
 def tightest_rho(variance: ArrayLike, alpha: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.json_arrays import numbers_of, plain
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.estimate.confidence.boundaries import NEAR, Grid
+from orthobandit.estimate.confidence.boundaries import NEAR, Grid, LogBets
 from orthobandit.estimate.tally import Tally
 
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
@@ -221,14 +221,15 @@ class Tuning:
         Mixture parameter in the units of the variances.
     scale : array
         c ≥ |w·ψ − predicted| in every counted round.
-    grid : Grid
-        Which multiples of ρ boundaries are mixed over: near ones, or wide where ρ is no more than a guess.
+    grid : Grid or LogBets
+        Which multiples of ρ boundaries are mixed over: near ones, or wide where ρ is no more than a guess. Or
+        laws of bets around 1/√ρ, where that is known to suit the gap.
     """
 
     alpha: Array
     rho: Array
     scale: Array
-    grid: Grid = NEAR
+    grid: Grid | LogBets = NEAR
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,12 +13,19 @@ from orthobandit._foundation.checks import check_fraction, check_positive
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate.confidence.bets import Spent, bets_boundary, reaches_bets
-from orthobandit.estimate.confidence.boundaries import normal_boundary, normal_level, reaches_normal
+from orthobandit.estimate.confidence.boundaries import (
+    Grid,
+    LogBets,
+    normal_boundary,
+    normal_level,
+    reaches_normal,
+)
 from orthobandit.estimate.confidence.evidence import Evidence, Tuning
 from orthobandit.estimate.plan import Centre
 from orthobandit.estimate.tally import Tally
 
 EVENTS_PER_LEVEL = 3.0  # the same in units of log(1/α), where that is more
+NO_LIMIT = 1e-300  # scale of bets that nothing cuts
 EVENTS = 10.0  # sum of squares over the largest square, below which the asymptotic mode says nothing
 
 
@@ -104,6 +111,9 @@ class Asymptotic(Confidence):
 
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:  # noqa: D102
         variance = self._variance(evidence)
+        if isinstance(tuning.grid, LogBets):
+            boundary = bets_boundary(*_unlimited(variance, evidence, tuning))
+            return _per_weight(evidence, np.where(may_speak(evidence, tuning.alpha), boundary, np.inf))
         boundary = normal_boundary(variance, tuning.alpha, tuning.rho, tuning.grid)
         boundary = boundary + self._for_events(evidence, variance, tuning, np.ones((), dtype=np.bool_))
         return _per_weight(evidence, np.where(may_speak(evidence, tuning.alpha), boundary, np.inf))
@@ -111,6 +121,9 @@ class Asymptotic(Confidence):
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:  # noqa: D102
         variance = self._variance(evidence)
         total = evidence.totals - evidence.slack
+        if isinstance(tuning.grid, LogBets):
+            found = reaches_bets(total, *_unlimited(variance, evidence, tuning))
+            return np.asarray(found & may_speak(evidence, tuning.alpha))
         found = reaches_normal(total, variance, tuning.alpha, tuning.rho, tuning.grid)
         widened = self._for_events(evidence, variance, tuning, found)
         if np.any(widened > 0):
@@ -128,9 +141,18 @@ class Asymptotic(Confidence):
             evidence.peaks, variance, tuning.alpha, tuning.rho, asked & (evidence.peaks > 0)
         )
         out = np.zeros(peaks.shape)
-        if asked.any():
+        if asked.any() and isinstance(tuning.grid, Grid):
             out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
         return out
+
+
+def _unlimited(variance: Array, evidence: Evidence, tuning: Tuning) -> tuple[Spent, Tuning]:
+    """Return what bets cost without a declared limit: rare events of the size h seen so far are priced in.
+
+    No round exceeds h, so that Σ|x|³ ≤ h·V. Where h is 0 a bet λ costs λ²V/2, as normal increments would.
+    """
+    spent = Spent(variance, evidence.peaks * variance, evidence.peaks)
+    return spent, replace(tuning, scale=np.full_like(tuning.scale, NO_LIMIT))
 
 
 def may_speak(evidence: Evidence, alpha: ArrayLike) -> Mask:

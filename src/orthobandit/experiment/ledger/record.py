@@ -13,7 +13,7 @@ from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.certificate import Chain, describe_mode
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.anytime.plans import wide_plan
-from orthobandit.verify import STAGES
+from orthobandit.verify import RULES, STAGES
 
 
 def commitment_of(
@@ -32,6 +32,7 @@ def commitment_of(
     """
     return {
         "kind": "decision",
+        "rules": RULES,
         "labels": list(arms.labels),
         "features": arms.features.tolist(),
         "confidence": describe_mode(policy.confidence),
@@ -40,6 +41,7 @@ def commitment_of(
         "goal": policy.goal,
         "growth": policy.growth,
         "pilot": policy.pilot,
+        "expect": policy.expect,
         "key": _hashed(f"key of draws\n{key}") if key else None,
         "experiment": None if settings is None else _hashed(_canonical(settings)),
     }

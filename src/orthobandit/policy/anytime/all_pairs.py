@@ -11,7 +11,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import PairGeometry, with_diagonal
-from orthobandit.estimate.confidence.boundaries import WIDE, normal_mixture
+from orthobandit.estimate.confidence.boundaries import normal_mixture
 from orthobandit.estimate.confidence.evidence import (
     Batch,
     Evidence,
@@ -25,7 +25,7 @@ from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
 from orthobandit.policy.anytime.fields import EVIDENCE, holds
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
-from orthobandit.policy.anytime.stages import CALM, AnytimeState, over_pairs, rivals_of
+from orthobandit.policy.anytime.stages import CALM, AnytimeState, finest_share, over_pairs, rivals_of
 
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
@@ -76,7 +76,13 @@ class AllPairs(AnytimeState):
     @classmethod
     def start(cls, policy: "AnytimeElimination", arms: ArmSet, batch: tuple[int, ...]) -> "AllPairs":
         """Return the state before the first round; arms that are all the same settle the matter."""
-        state = cls.fresh(arms, batch, probabilities=wide_plan(arms), left=own_delta(policy))
+        state = cls.fresh(
+            arms,
+            batch,
+            probabilities=wide_plan(arms),
+            left=own_delta(policy),
+            is_expected=policy.expect is not None,
+        )
         return state if arms.dimension else state.settle_at_once()
 
     def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
@@ -109,7 +115,7 @@ class AllPairs(AnytimeState):
 
     def tuning(self) -> Tuning:
         """Return the tuning of all entries."""
-        return Tuning(self.alpha, self.rho, self.scale, grid=WIDE)
+        return Tuning(self.alpha, self.rho, self.scale, grid=self.grid)
 
     def geometry(self) -> PairGeometry:
         """Return what the plan in force can say about all pairs."""
@@ -184,7 +190,7 @@ class AllPairs(AnytimeState):
 
         whole = self.evidence()
         part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events", "waited")})
-        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=WIDE)
+        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=self.grid)
         bounds[others] = part.estimates + policy.confidence.width(part, tuning)
         return np.asarray(np.max(bounds, axis=-1))
 
@@ -195,15 +201,18 @@ class AllPairs(AnytimeState):
         for_arms, for_pairs = shares(policy)
         alpha = with_diagonal(split_delta(for_pairs, gaps, variance, self.noise), for_arms)
         run = replace(self, alpha=alpha, left=self.left - for_arms - for_pairs)
-        return run.tune(policy.confidence, gaps)
+        if policy.expect is not None:
+            gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched, policy.expect)
+        return run.tune(policy, gaps)
 
-    def tune(self, confidence: Confidence, gaps: Array) -> "AllPairs":
+    def tune(self, policy: "AnytimeElimination", gaps: Array) -> "AllPairs":
         """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
         geometry = self.geometry()
-        reach = geometry.reach(self.probabilities) if confidence.is_exact else np.ones_like(gaps)
+        is_exact = policy.confidence.is_exact
+        reach = geometry.reach(self.probabilities) if is_exact else np.ones_like(gaps)
         rivals = rivals_of(self.active, self.leader, self.values)
         variance, reach, gaps = (with_rivals(pairs, rivals) for pairs in (geometry.variance, reach, gaps))
-        tuning = tuned(self.alpha, gaps, variance, reach, confidence, (self.noise, self.rounds))
+        tuning = tuned(self.alpha, gaps, variance, reach, policy, (self.noise, self.rounds))
         return replace(self, rho=tuning.rho, scale=tuning.scale)
 
     def estimates(self) -> Array:
@@ -283,7 +292,7 @@ def pace(policy: "AnytimeElimination", against: Array, variances: Array, alpha: 
     reached = np.maximum(against, 0.0) / np.sqrt(2.0 * np.where(variances > 0, variances, np.inf))
     away = np.min(np.maximum(goal - reached, 0.0), axis=-1)
     most = policy.growth if policy.epsilon > 0 else max(policy.growth, CALM)
-    return np.asarray(np.clip(away**2, policy.growth, most))
+    return np.asarray(np.clip(away**2, finest_share(policy), most))
 
 
 def with_rivals(pairs: Array, rivals: Whole) -> Array:

@@ -119,6 +119,6 @@ def _tune_fresh(run: AllPairs, policy: "AnytimeElimination", fresh: Mask) -> All
     if run.stage < 2 or run.declared >= 0 or not fresh.any():
         return run
     variance = run.geometry().variance
-    gaps = cautious_gaps(run.estimates(), variance, run.noise, np.maximum(run.length, 1))
-    anew = run.tune(policy.confidence, gaps)
+    gaps = cautious_gaps(run.estimates(), variance, run.noise, np.maximum(run.length, 1), policy.expect)
+    anew = run.tune(policy, gaps)
     return replace(run, rho=np.where(fresh, anew.rho, run.rho), scale=np.where(fresh, anew.scale, run.scale))

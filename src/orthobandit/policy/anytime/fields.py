@@ -63,7 +63,7 @@ class Description:
         shape = self.shape(arms)
         if not self.axes:
             # None stands for an infinite epsilon, which JSON does not know.
-            return numbers_of(data) if self.dtype is np.float64 else np.asarray(int(data))
+            return numbers_of(data) if self.dtype is np.float64 else np.asarray(int(data), dtype=self.dtype)
         if self.dtype is np.bool_:
             bits = unpacked(name, data, np.uint8, ((shape[0] + 7) // 8,))
             return np.unpackbits(bits, count=shape[0]).astype(np.bool_)
@@ -114,6 +114,8 @@ class Fields:
         The arm that looks best, and the one declared best; −1 while none is.
     epsilon : (...) array
         The leader is within this of the best arm.
+    is_expected : (...) array of bool
+        Whether boundaries are tuned for a gap that was expected before the first round.
     """
 
     arms: ArmSet
@@ -141,6 +143,7 @@ class Fields:
     leader: Whole = field(metadata=holds(np.int64))
     declared: Whole = field(metadata=holds(np.int64, start=-1))
     epsilon: Array = field(metadata=holds(np.float64, start=np.inf))
+    is_expected: Mask = field(metadata=holds(np.bool_, start=False, missing=0))
 
     @classmethod
     @cache

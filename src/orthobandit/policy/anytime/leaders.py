@@ -16,7 +16,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
 from orthobandit.estimate.confidence.bets import BOLDEST
-from orthobandit.estimate.confidence.boundaries import WIDE
+from orthobandit.estimate.confidence.boundaries import LogBets
 from orthobandit.estimate.confidence.evidence import (
     Batch,
     Evidence,
@@ -27,7 +27,7 @@ from orthobandit.estimate.confidence.evidence import (
 )
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import few_centred_sums
-from orthobandit.policy.anytime.delta import cautious, shares, tuned
+from orthobandit.policy.anytime.delta import cautious, grid_of, shares, tuned
 from orthobandit.policy.anytime.fields import EVIDENCE, Description, holds
 from orthobandit.policy.anytime.plans import (
     Race,
@@ -92,6 +92,8 @@ class Against:
         order.
     rho, scale : (n,) arrays
         See :class:`~orthobandit.estimate.confidence.evidence.Tuning`.
+    is_expected : bool
+        Whether boundaries are tuned for a gap that was expected before the first round.
     """
 
     arm: int
@@ -105,6 +107,7 @@ class Against:
     peaks: Array
     rho: Array
     scale: Array
+    is_expected: bool = False
 
     @classmethod
     def fresh(cls, arm: int, alpha: float, since: int, tuning: Tuning) -> "Against":
@@ -112,7 +115,8 @@ class Against:
         nothing = np.zeros(len(tuning.rho))
         nothing.flags.writeable = False
         sums = dict.fromkeys(EVIDENCE, nothing)
-        return cls(arm, alpha, since, **sums, rho=tuning.rho, scale=tuning.scale)
+        is_expected = isinstance(tuning.grid, LogBets)
+        return cls(arm, alpha, since, **sums, rho=tuning.rho, scale=tuning.scale, is_expected=is_expected)
 
     def copied(self, arm: int, alpha: float) -> "Against":
         """Return evidence against another arm, at a level of its own, that shares these sums."""
@@ -215,7 +219,7 @@ class Against:
         return Evidence(**parts, events=np.asarray(shown.events), waited=waited)
 
     def _tuning(self, some: Any) -> Tuning:
-        return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some], grid=WIDE)
+        return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some], grid_of(self.is_expected))
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +331,7 @@ class Sequences:
         every = list(self.led) if self.tests is None else [self.tests, *self.led]
         written = list[dict[str, Any]]()
         for place, one in enumerate(every):
-            head = {"arm": one.arm, "alpha": one.alpha, "since": one.since}
+            head = {"arm": one.arm, "alpha": one.alpha, "since": one.since, "is_expected": one.is_expected}
             same = [number for number, other in enumerate(every[:place]) if one.is_same_as(other)]
             if same:
                 written.append({**head, "same": same[0]})
@@ -344,7 +348,16 @@ class Sequences:
                 arrays = {name: getattr(every[one["same"]], name) for name in ARRAYS}
             else:
                 arrays = {name: unpacked(name, one[name], np.float64, (survivors,)) for name in ARRAYS}
-            every.append(Against(int(one["arm"]), float(one["alpha"]), int(one["since"]), **arrays))
+            is_expected = bool(one.get("is_expected", False))
+            every.append(
+                Against(
+                    int(one["arm"]),
+                    float(one["alpha"]),
+                    int(one["since"]),
+                    **arrays,
+                    is_expected=is_expected,
+                )
+            )
         if not data["counts"]:
             return cls(leaders=int(data["leaders"]))
         return cls(every[0], tuple(every[1:]), int(data["leaders"]))
@@ -364,9 +377,10 @@ class Leaders(AnytimeState):
     sequences: NDArray[np.object_] = field(metadata=holds(np.object_, start=Sequences()))
 
     @classmethod
-    def start(cls, arms: ArmSet, batch: tuple[int, ...]) -> "Leaders":
+    def start(cls, policy: "AnytimeElimination", arms: ArmSet, batch: tuple[int, ...]) -> "Leaders":
         """Return the state before the first round; arms that are all the same settle the matter."""
-        state = cls.fresh(arms, batch, probabilities=wide_plan(arms))
+        is_expected = policy.expect is not None
+        state = cls.fresh(arms, batch, probabilities=wide_plan(arms), is_expected=is_expected)
         return state if arms.dimension else state.settle_at_once()
 
     @property
@@ -463,7 +477,7 @@ class Leaders(AnytimeState):
         for_arms, for_bounds = shares(policy)
         leader = int(self.leader)
         second = int(rivals_of(self.active, leader, self.values)[leader])
-        tests = self._begin_against(policy.confidence, leader, second, pilot, for_arms)
+        tests = self._begin_against(policy, leader, second, pilot, for_arms)
         tests = replace(tests, arm=-1)
         return self._with_evidence(tests=tests, led=(tests.copied(leader, for_bounds / 2.0),), leaders=1)
 
@@ -474,16 +488,17 @@ class Leaders(AnytimeState):
         count = self._evidence.leaders + 1
         # Σ 1/(m(m + 1)) = 1: however many arms come to lead, their bounds spend no more than their share.
         alpha = shares(policy)[1] / (count * (count + 1))
-        mine = self._begin_against(policy.confidence, int(self.leader), None, self.probabilities, alpha)
+        mine = self._begin_against(policy, int(self.leader), None, self.probabilities, alpha)
         return self._with_evidence(led=(*self.led, mine)[-REMEMBERED:], leaders=count)
 
     def _begin_against(
-        self, confidence: Confidence, rival: int, second: int | None, seen: Array, alpha: float
+        self, policy: "AnytimeElimination", rival: int, second: int | None, seen: Array, alpha: float
     ) -> Against:
         """Return evidence against an arm that begins with the plan in force, tuned by what was `seen` (K,).
 
         `second`, if any, is the rival of the arm itself.
         """
+        confidence = policy.confidence
         kept = self.kept
         place = int(np.searchsorted(kept, rival))
         geometry = RivalGeometry.of(self.arms, self.probabilities)
@@ -498,9 +513,9 @@ class Leaders(AnytimeState):
             variance[place] = geometry.variances(own, second)[0]
             variance_before[place] = before.variances(own, second)[0]
             reach[place] = geometry.measured(own, second, wants_reach=confidence.is_exact)[2][0]
-        gaps = cautious(gap, variance_before, float(self.noise), int(self.watched))
+        gaps = cautious(gap, variance_before, float(self.noise) / int(self.watched), policy.expect)
         noise_and_rounds = (float(self.noise), int(self.rounds))
-        tuning = tuned(np.asarray(alpha), gaps, variance, reach, confidence, noise_and_rounds)
+        tuning = tuned(np.asarray(alpha), gaps, variance, reach, policy, noise_and_rounds)
         # `tuned` gives the axes of pairs; one replication has entries (n,).
         tuning = replace(tuning, rho=tuning.rho.reshape(-1), scale=tuning.scale.reshape(-1))
         return Against.fresh(rival, alpha, int(self.plans), tuning)
@@ -591,7 +606,7 @@ class Leaders(AnytimeState):
         batch = tuple(int(size) for size in data["batch"])
         arrays = dict[str, Any]()
         for name, one in cls._plain_fields():
-            values = [one.unpack(name, run[name], arms) for run in data["runs"]]
+            values = [one.unpack(name, run.get(name, one.missing), arms) for run in data["runs"]]
             arrays[name] = np.array(values, dtype=one.dtype).reshape((*batch, *one.shape(arms)))
         active = arrays["active"].reshape((-1, len(arms)))
         sequences = np.empty(len(active), dtype=np.object_)

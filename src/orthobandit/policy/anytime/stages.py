@@ -18,9 +18,10 @@ from orthobandit._foundation.linalg import solve_ridge
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Plan, Tally
+from orthobandit.estimate.confidence.boundaries import Grid, LogBets
 from orthobandit.estimate.confidence.evidence import Sizes, relative_squares
 from orthobandit.estimate.confidence.modes import Confidence
-from orthobandit.policy.anytime.delta import TINY
+from orthobandit.policy.anytime.delta import TINY, grid_of
 from orthobandit.policy.anytime.fields import Fields
 from orthobandit.policy.anytime.plans import wide_plan
 
@@ -35,6 +36,7 @@ INFORMED = (
 LONGER = 0.5  # share of the rounds so far that a pilot goes on by while it has seen too little
 SHORTEST = 10  # rounds of a batch: early on a share of the rounds so far would be one or two
 CALM = 0.1  # share of the rounds so far that a batch adds while no arm is near its end
+FINER = 4.0  # times closer together looks at the evidence are near the end of an arm, where a gap is expected
 REDESIGN = 2.0  # a distribution serves until there are this many times the rounds it was made from
 SETTLED = 10.0  # times smaller residuals are, once differences between arms that dwarf noise are known
 RIDGE = 0.1  # of the regression, in units of one round's information: it steadies the first plans, no more
@@ -48,6 +50,11 @@ def warm_up(policy: "AnytimeElimination", arms: ArmSet) -> int:
     if policy.pilot is not None:
         return max(policy.pilot // 2, 1)
     return PILOT[policy.goal] * (arms.dimension + 1)
+
+
+def finest_share(policy: "AnytimeElimination") -> float:
+    """Return the least share of the rounds so far that a batch adds, where an arm is near its end."""
+    return policy.growth if policy.expect is None else policy.growth / FINER
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +241,11 @@ class AnytimeState(Fields, ABC):
     # What rounds teach
 
     @property
+    def grid(self) -> Grid | LogBets:
+        """What boundaries are mixed over, in all replications."""
+        return grid_of(bool(self.is_expected.any()))
+
+    @property
     def phase(self) -> int:
         """The stage that all replications are in."""
         return int(np.max(self.stage))
@@ -318,8 +330,12 @@ class AnytimeState(Fields, ABC):
         gram, moment = self.centred_sums(tally.counts, tally.sums + tally.counts * self.values)
         scatter = tally.squares.sum(axis=-1) / tally.rounds
         noise = EARLIER * self.noise + NEWEST * scatter if self.phase == 2 else scatter
-        if self.phase == 1:  # nothing was watched yet where rounds of the warm-up come late
-            noise = np.where(self.watched > 0, self.squared / np.maximum(self.watched, 1), noise)
+        if self.phase == 1:
+            # The values of the pilot are a first guess, and their errors no noise of later rounds. Nothing
+            # was watched yet where rounds of the warm-up come late.
+            earlier = np.maximum(self.watched - tally.rounds, 0)
+            noise = earlier * self.noise + tally.rounds * self._unexplained(gram, tally)
+            noise = np.where(self.watched > 0, noise / np.maximum(earlier + tally.rounds, 1), scatter)
         unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
         unit = np.where(unit > 0, unit, 1.0)
         return replace(
@@ -328,6 +344,20 @@ class AnytimeState(Fields, ABC):
             moment=self.moment + moment / unit[..., np.newaxis],
             noise=np.asarray(noise),
         )
+
+    def _unexplained(self, gram: Array, tally: Tally) -> Array:
+        """Return the variance (...) of residuals around a regression on the features of their arms.
+
+        Takes Σ x̃x̃ᵀ as `gram`. As it is where a batch is too short for so many features.
+        """
+        squares = tally.squares.sum(axis=-1)
+        _, moment = self.centred_sums(tally.counts, tally.sums)
+        mean = np.trace(gram, axis1=-2, axis2=-1) / tally.rounds
+        solved = solve_ridge(gram, moment, RIDGE * np.where(mean > 0, mean, TINY))
+        left = tally.rounds - self.arms.dimension
+        is_long = 2 * left >= tally.rounds
+        around = np.maximum(squares - np.sum(solved * moment, axis=-1), 0.0) / np.where(is_long, left, 1)
+        return np.asarray(np.where(is_long, around, squares / tally.rounds))
 
     @property
     def coefficients(self) -> Array:

@@ -1,17 +1,26 @@
 """Boundaries by bets: against products of bets, under games of all outcomes, and by their shape."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import erfc
+from scipy.special import erfc, ndtr
 from scipy.stats import binom
 
 from orthobandit.estimate.confidence.bets import BOLDEST, Spent, bets_boundary, reaches_bets
-from orthobandit.estimate.confidence.boundaries import NEAR, WIDE, normal_boundary, tightest_rho
-from orthobandit.estimate.confidence.evidence import Tuning
+from orthobandit.estimate.confidence.boundaries import (
+    EXPECTED,
+    NEAR,
+    WIDE,
+    LogBets,
+    normal_boundary,
+    tightest_rho,
+)
+from orthobandit.estimate.confidence.evidence import Evidence, Tuning
+from orthobandit.estimate.confidence.modes import Asymptotic
 
-GRIDS = {"near": NEAR, "wide": WIDE}
+GRIDS = {"near": NEAR, "wide": WIDE, "expected": EXPECTED}
 
 
 def spent(increments):
@@ -21,12 +30,19 @@ def spent(increments):
 
 
 def bets(rho, scale, grid):
-    """Return every bet with its share, written down once more: |N(0, 1/ρ)| in steps of √2, cut at 0.95/c."""
+    """Return every bet with its share, written down once more, in steps of √2, cut at 0.95/c.
+
+    They are |N(0, 1/ρ)|, or their logarithms are normal around that of 1/√ρ.
+    """
     bet = 2.0 ** (np.arange(-80, 41) / 2) / np.sqrt(rho)
     edges = np.append(0.0, bet[:-1] * 2**0.25)
-    left = sum(
-        share * erfc(edges * np.sqrt(rho * multiple / 2)) for multiple, share in zip(*grid, strict=True)
-    )
+    if isinstance(grid, LogBets):
+        logs = np.append(-np.inf, np.log(edges[1:] * np.sqrt(rho)))
+        left = sum(share * ndtr(-logs / deviation) for deviation, share in zip(*grid, strict=True))
+    else:
+        left = sum(
+            share * erfc(edges * np.sqrt(rho * multiple / 2)) for multiple, share in zip(*grid, strict=True)
+        )
     shares, cap = -np.diff(left, append=0.0), 0.95 / scale
     kept = bet < cap
     return np.append(bet[kept], cap), np.append(shares[kept], 1 - shares[kept].sum())
@@ -80,13 +96,14 @@ def test_under_a_fair_game_the_mean_is_at_most_one(scale, rise, rho):
         assert odds @ np.any(ends, axis=0) <= alpha
 
 
-def test_rare_losses_of_the_whole_scale_fool_no_boundary():
+@pytest.mark.parametrize("grid", [WIDE, EXPECTED], ids=["wide", "expected"])
+def test_rare_losses_of_the_whole_scale_fool_no_boundary(grid):
     # Gains of 0.01 and, once in 201 rounds, a loss of 2: most paths look like a sure gain for long.
     rng, alpha, runs = np.random.default_rng(3), 0.1, 2000
     x = np.where(rng.random((runs, 1500)) < 1 / 201, -2.0, 0.01)
     crossed = np.zeros(runs, dtype=bool)
     for n in range(10, 1501, 10):
-        crossed |= reaches_bets(x[:, :n].sum(-1), spent(x[:, :n]), Tuning(alpha, 2.0, 2.0, WIDE))
+        crossed |= reaches_bets(x[:, :n].sum(-1), spent(x[:, :n]), Tuning(alpha, 2.0, 2.0, grid))
     assert crossed.sum() <= binom.isf(1e-4, runs, alpha)  # false alarms: once in 10⁴
 
 
@@ -102,7 +119,7 @@ def test_newton_ends_just_above_the_root(grid, alpha, rho):
     assert not np.any(reaches_bets(-bound, cost, tuning))
 
 
-@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+@pytest.mark.parametrize("grid", [NEAR, WIDE], ids=["near", "wide"])
 @pytest.mark.parametrize("alpha", [0.1, 1e-3, 1e-8])
 @pytest.mark.parametrize("guess", [1e-2, 1.0, 1e2])
 def test_where_rounds_are_tiny_it_is_the_normal_boundary(grid, alpha, guess):
@@ -140,3 +157,32 @@ def test_shapes_broadcast():
     assert bets_boundary(cost, tuning).shape == (3, 2)
     assert reaches_bets(5.0, cost, tuning).shape == (3, 2)
     assert bets_boundary(Spent(1.0, 0.1, 0.5), Tuning(0.1, 1.0, 1.0, NEAR)).shape == ()
+
+
+@pytest.mark.parametrize(
+    ("off", "least", "most"), [(1.0, 1.0, 1.11), (2.0, 1.1, 1.19), (0.5, 1.1, 1.19), (100.0, 1.19, 1.75)]
+)
+def test_the_boundary_is_tight_around_the_bet_that_is_expected(off, least, most):
+    # A bet of λ alone reaches 1/α soonest, of all λ, at V = 2·log(1/α)/λ²; `off` is what the hint is off by.
+    alpha, bet = 0.05, 0.03
+    v = 2 * np.log(1 / alpha) / bet**2
+    lowest = np.sqrt(2 * v * np.log(1 / alpha))
+    found = bets_boundary(Spent(v, 0.0, 0.0), Tuning(alpha, (bet * off) ** -2, 1e-9, EXPECTED))
+    assert least < found / lowest < most
+
+
+def test_bets_that_a_round_without_a_limit_would_have_ruined_are_lost():
+    tuning = Tuning(np.asarray(0.05), np.asarray(1.0), np.asarray(1.0), EXPECTED)
+
+    def width(peak):
+        parts = (np.asarray(part) for part in (0.0, 1.0, 1e4, 0.0, 0.0, peak))
+        return float(Asymptotic().width(Evidence(*parts), tuning))
+
+    widths = [width(peak) for peak in (0.0, 1.0, 5.0, 25.0)]
+    assert np.all(np.diff(widths) > 0)
+    assert np.isfinite(widths).all()
+    # With no events, bets cost what they cost normal increments.
+    assert widths[0] == pytest.approx(bets_boundary(Spent(1e4, 0.0, 0.0), replace(tuning, scale=1e-9)))
+    unheard_of = Spent(np.asarray(1e40), np.asarray(0.0), np.asarray(1e20))
+    assert bets_boundary(unheard_of, replace(tuning, scale=np.asarray(1e-300))) == np.inf
+    assert not reaches_bets(1e60, unheard_of, replace(tuning, scale=np.asarray(1e-300)))

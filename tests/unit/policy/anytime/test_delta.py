@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orthobandit.estimate import Bounded, PairGeometry
+from orthobandit import AnytimeElimination
+from orthobandit.estimate import PairGeometry
+from orthobandit.estimate.confidence.boundaries import EXPECTED, WIDE
 from orthobandit.policy.anytime.delta import cautious_gaps, split_delta, tuned
 
 sizes = st.floats(-30, 30).map(lambda power: 10.0**power)
@@ -45,7 +47,19 @@ def test_the_scale_covers_the_first_plan():
     geometry = PairGeometry.of(np.eye(3)[:, :2] - np.eye(3)[2, :2], p)
     reach = geometry.reach(p)
     alpha, gaps = np.full((3, 3), 0.05), np.ones((3, 3))
-    tuning = tuned(alpha, gaps, geometry.variance, reach, Bounded(0.0, 2.0), (1.0, 100))
+    tuning = tuned(alpha, gaps, geometry.variance, reach, AnytimeElimination(rewards=(0.0, 2.0)), (1.0, 100))
     off = ~np.eye(3, dtype=bool)
     assert tuning.scale[off] == pytest.approx((2.0 * reach / geometry.variance)[off])
     assert np.all(tuning.rho > 0)
+
+
+def test_a_gap_that_is_expected_sets_the_bet_and_clearly_larger_ones_replace_it():
+    values, variance = np.array([1.0, 0.99, 0.0]), np.full((3, 3), 2.0)
+    # The standard error of a gap is √(2·0.5/100) = 0.1.
+    gaps = cautious_gaps(values, variance, 0.5, 100, 0.05)
+    assert gaps[0].tolist() == pytest.approx([0.05, 0.05, 0.7])
+    alpha, reach = np.full((3, 3), 0.05), np.ones((3, 3))
+    tuning = tuned(alpha, gaps, variance, reach, AnytimeElimination(expect=0.05), (0.5, 100))
+    assert tuning.rho[0].tolist() == pytest.approx([100.0, 100.0, (0.5 / 0.7) ** 2])
+    assert tuning.grid is EXPECTED
+    assert tuned(alpha, gaps, variance, reach, AnytimeElimination(), (0.5, 100)).grid is WIDE

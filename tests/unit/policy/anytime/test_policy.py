@@ -205,7 +205,7 @@ def test_equal_arms_take_no_share_of_delta():
     for _, _, _, after in steps(policy, environment(ARMS["repeated"], Sine(), Gaussian(1e6)), 1, 400):
         if after.stage[0] == 2:
             alpha = after.alpha[0]
-            assert alpha[1, 2] == pytest.approx(0.2 * 0.019 * 0.1 / 4, rel=1e-6)
+            assert alpha[1, 2] == pytest.approx(0.2 * 0.0097 * 0.1 / 4, rel=1e-6)
             assert np.all(alpha.sum(axis=1) <= 0.1)
 
 
