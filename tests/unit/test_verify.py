@@ -144,7 +144,7 @@ def test_the_asymptotic_mode_may_speak_where_the_library_says():
     assert not alone.may_speak(*enough).any()
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3, 6])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5])
 def test_pairs_wait_as_long_as_in_the_library(seed):
     # One arm is quiet, and gaps are of all sizes.
     rng = np.random.default_rng(seed)
@@ -153,7 +153,8 @@ def test_pairs_wait_as_long_as_in_the_library(seed):
     state = replace(
         played.state,
         relative=played.state.drawn * rng.permutation([0.1, 0.9, 1.1, 2.0]),
-        totals=played.state.totals * 10.0 ** rng.uniform(0, 2, (4, 4)),
+        # Squared gaps of 1 to 100 times a round's variance.
+        totals=np.sqrt(played.state.variances * played.state.weights * 10.0 ** rng.uniform(0, 2, (4, 4))),
     )
     replay = alone.Run(played.record.chain.settings, alone.Verdict())
     replay.evidence = np.stack([getattr(state, name) for name in all_pairs.EVIDENCE])
