@@ -21,7 +21,7 @@ from orthobandit.policy.anytime.delta import TINY
 GAP = 0.01  # tolerance of designs: a plan that is 1 % off optimal costs about 1 % more rounds
 # Least cost of a round, relative to the median gap. Where an arm is played rarely, regret per decision hardly
 # depends on how rarely, but the time to the decision does: this ends experiments several times sooner.
-LEADER_COST = 0.1
+LEADER_COST = 0.2
 FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
 # With very many arms:
 ROWS = 4096  # arms that are looked at at a time
