@@ -1685,10 +1685,26 @@ def check_format(document: Any) -> None:
 def verify_file(path: str | Path, published: str | None = None) -> Verdict:
     """Return the verdict on a file; ValueError if it is no certificate, OSError if it cannot be read."""
     spelt: dict[str, float] = {}
+    repeated: list[str] = []
+
+    def take_part(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        repeated.extend(name for name in set(names) if names.count(name) > 1)
+        return dict(pairs)
+
     text = Path(path).read_text(encoding="utf-8")
-    document = json.loads(text, parse_float=lambda number: spelt.setdefault(number, float(number)))
+    try:
+        document = json.loads(
+            text,
+            parse_float=lambda number: spelt.setdefault(number, float(number)),
+            object_pairs_hook=take_part,
+        )
+    except RecursionError:
+        raise ValueError("it is nested more deeply than any certificate") from None
     check_format(document)
     verdict = verify(document, published)
+    # A reader would see the first of two parts with one name, and this file the last.
+    verdict.need(not repeated, f"parts are there twice, of which only one was checked: {sorted(repeated)}")
     for number, value in spelt.items():  # no digit may change, not even one that is rounded away
         verdict.need(repr(value) == number, f"{number} is not how that number was written")
     return verdict

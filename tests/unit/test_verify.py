@@ -535,6 +535,20 @@ def test_digits_that_are_rounded_away_cannot_change(documents, tmp_path):
     assert any("is not how that number was written" in problem for problem in found.problems)
 
 
+def test_a_part_that_is_there_twice_is_a_problem(documents, tmp_path):
+    text = json.dumps(documents["bounded"])
+    assert text.count('"declared": "') == 1
+    # Some readers take the first of two parts with one name; the verifier checks the last.
+    found = verdict_on(text.replace('"declared": "', '"declared": "0", "declared": "'), tmp_path / "c.json")
+    assert found.problems == ["parts are there twice, of which only one was checked: ['declared']"]
+
+
+def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="nested more deeply"):
+        alone.verify_file(tmp_path / "deep.json")
+
+
 @pytest.mark.parametrize("text", ['{"format": "other"}', '{"format": ["a"]}', "[1, 2]", "no json", "{}", ""])
 def test_other_files_are_refused(text, tmp_path):
     (tmp_path / "other.json").write_text(text)

@@ -33,7 +33,8 @@ from orthobandit.logs.results import Effect, Interval, MetricResult
 
 # Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
 ABOVE, BELOW, OTHER_ABOVE, OTHER_BELOW = range(4)
-POINTS = 65  # of a grid that a ratio is searched on, and of a finer one around the best point
+POINTS = 65  # of a grid that a ratio is searched on
+FINER_GRIDS = 3  # one after another, each around the best point of the one before
 # how far ratios may move, and differ, in parts of themselves; see _directions
 MOVED = 0.3
 DIFFER = 0.1
@@ -203,7 +204,9 @@ def difference_of_ratios(region: Region | None) -> Interval:
     estimate = n / d - n0 / d0
 
     def beyond(h: float) -> float:
-        return _least(lambda ratio: _distances(region, ratio + h, ratio), other) - 1.0
+        # At these two values of ρ one of both distances is 0; the least is where they are in balance.
+        alone = (n0 / d0, n / d - h)
+        return _least(lambda ratio: _distances(region, ratio + h, ratio), other, alone) - 1.0
 
     return _end(beyond, estimate, one[0] - other[1]), _end(beyond, estimate, one[1] - other[0])
 
@@ -215,13 +218,25 @@ def _end(beyond: Callable[[float], float], inside: float, outside: float) -> flo
     return float(brentq(beyond, inside, outside, xtol=SIDES_OF_ONE * abs(outside - inside) + 1e-300))
 
 
-def _least(distances: Callable[[Array], Array], ends: Ends) -> float:
-    """Return the least distance over an interval."""
+def _least(distances: Callable[[Array], Array], ends: Ends, near: Ends) -> float:
+    """Return the least distance over an interval, in which it falls and then rises.
+
+    Where a denominator may be all but 0 the interval is thousands of times as wide as the valley, which a
+    grid over all of it would miss: a distance that is too large makes an interval too narrow. So there is a
+    second grid around the points that the valley is near.
+    """
     low, high = ends
-    points = np.linspace(low, high, POINTS)
-    place = int(np.argmin(distances(points)))
-    low, high = points[max(place - 1, 0)], points[min(place + 1, POINTS - 1)]
-    return float(distances(np.linspace(low, high, POINTS)).min())
+    around = abs(near[1] - near[0])
+    closer = np.linspace(min(near) - around, max(near) + around, POINTS)
+    points = np.sort(np.clip(np.concatenate([np.linspace(low, high, POINTS), closer, near]), low, high))
+    found = distances(points)
+    for _ in range(FINER_GRIDS):
+        place = int(np.argmin(found))
+        before, after = points[max(place - 1, 0)], points[min(place + 1, len(points) - 1)]
+        best = float(found[place])
+        points = np.linspace(before, after, POINTS)
+        found = np.minimum(distances(points), best)
+    return float(found.min())
 
 
 def _distances(region: Region, ratios: Array, others: Array) -> Array:

@@ -162,6 +162,23 @@ def test_a_difference_of_ratios_is_what_points_of_the_region_give(correlation):
     assert (low, high) == pytest.approx((found.min(), found.max()), rel=0.02)
 
 
+@pytest.mark.parametrize("nearly", [0.97, 0.999, 0.99999, 1 - 1e-9])
+@pytest.mark.parametrize("place", [1, 3])
+def test_no_point_is_left_out_where_a_denominator_may_be_all_but_nothing(nearly, place):
+    centre = np.array([10.0, 5.0, 6.0, 4.0])
+    shape = np.diag([0.5, 0.4, 0.3, 0.2])
+    shape[place, place] = (nearly * centre[place]) ** 2
+    region = Region(centre, shape)
+    points = boundary(region, 200_000)
+    found = points[:, 0] / points[:, 1] - points[:, 2] / points[:, 3]
+    low, high = difference_of_ratios(region)
+    assert low <= found.min()
+    assert found.max() <= high
+    # The ratio that is well known is no wider for it: the far end is that of the other one, or nearly.
+    ends = [region.quotient(0, 1), region.quotient(2, 3)]
+    assert high - low <= sum(end[1] - end[0] for end in ends)
+
+
 def test_a_bound_of_two_variances_is_at_least_either_in_every_direction():
     rng = np.random.default_rng(0)
     one, other = (a @ a.T for a in rng.standard_normal((2, 4, 4)))
