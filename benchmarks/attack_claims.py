@@ -790,7 +790,7 @@ def disagreements(run: Experiment, epsilon: float) -> list[str]:
         for name in arms:
             if line.startswith(f"  {name} ") and "reference" not in line.split(name)[0]:
                 for word in words:
-                    if line.rstrip().endswith(word):
+                    if word in line.rpartition("  ")[2].split(", "):
                         words[word].append(name)
     if plain["declared"] is not None and words["winner"] != [plain["declared"]]:
         problems.append(f"the text calls {words['winner']} winner, {plain['declared']} is declared")
