@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from orthobandit.estimate import CovariateRegression, KernelRegression, RunningMean, SubGaussian
 from orthobandit.policy.contextual import (
+    AdditiveNoise,
     CentredThompson,
     ContextualBOSE,
     ContextualLinTS,
@@ -55,7 +56,10 @@ POLICIES: dict[str, CompiledContextual] = {
     "centred TS": CentredThompson(),
     "ours": InformationDirected(),
     "ours, exact intervals": InformationDirected(confidence=DECLARED),
-    "ours, guaranteed radius": InformationDirected(confidence=DECLARED, size=1.0, play="guaranteed"),
+    "ours, guaranteed, range": InformationDirected(confidence=DECLARED, size=1.0, play="guaranteed"),
+    "ours, guaranteed, additive": InformationDirected(
+        confidence=AdditiveNoise(), size=1.0, play="guaranteed"
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.checks import check_choice, check_whole
 from orthobandit._foundation.compile import compiled, compiled_for
 from orthobandit._foundation.random import compiled_stream, next_position, stream
 from orthobandit._foundation.types import Array, Whole
@@ -36,16 +36,20 @@ from orthobandit.simulation.shifts import Oblivious
 __all__ = [
     "AgainstTheBest",
     "AgainstThePlan",
+    "BlockOffers",
     "ContextualEnvironment",
     "ContextualResult",
     "ContextualShift",
     "GaussianOffers",
+    "GrowingLevel",
     "InteractionOffers",
     "Offers",
     "PositiveOffers",
     "ReplayedOffers",
     "SphereOffers",
+    "UserItemOffers",
     "WhoComes",
+    "kim_paik_setting",
     "simulate_offers",
 ]
 
@@ -106,6 +110,72 @@ class PositiveOffers(Offers):
         return drawn, np.zeros((count, 0))
 
 
+@dataclass(frozen=True)
+class UserItemOffers(Offers):
+    """A user and a few items a round: features are all products of a user's and an item's traits.
+
+    xᵀθ is then the bilinear value uᵀΘv of an item v to a user u. The context is that of the user.
+
+    Parameters
+    ----------
+    arms : int
+        Items that are offered in a round.
+    user_traits, item_traits : int
+        Lengths of u and v, drawn uniformly from the unit sphere.
+    catalogue : int
+        Items there are; every round offers some of them, without repetition.
+    """
+
+    arms: int
+    user_traits: int
+    item_traits: int
+    catalogue: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("arms", "user_traits", "item_traits"):
+            check_whole(name, getattr(self, name))
+        check_whole("catalogue", self.catalogue, least=self.arms)
+        object.__setattr__(self, "dimension", self.user_traits * self.item_traits)
+        object.__setattr__(self, "names", tuple(f"u{place}" for place in range(self.user_traits)))
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        # The catalogue is the same in all runs: only who comes, and which items are offered, is chance.
+        items = np.random.default_rng(self.catalogue).normal(size=(self.catalogue, self.item_traits))
+        items /= np.linalg.norm(items, axis=1, keepdims=True)
+        users = generator.normal(size=(count, self.user_traits))
+        users /= np.linalg.norm(users, axis=1, keepdims=True)
+        order = generator.random((count, self.catalogue)).argsort(axis=1)
+        offered = order[:, : self.arms]
+        crossed = users[:, np.newaxis, :, np.newaxis] * items[offered][:, :, np.newaxis, :]
+        return np.asarray(crossed.reshape(count, self.arms, -1)), users
+
+
+@dataclass(frozen=True)
+class BlockOffers(Offers):
+    """A reference without features, and arms with features of their own, drawn anew from the unit ball.
+
+    Arm k > 0 has its features in block k of θ, so that arms share nothing.
+    """
+
+    arms: int
+    block: int
+
+    def __post_init__(self) -> None:
+        check_whole("arms", self.arms, least=2)
+        check_whole("block", self.block)
+        object.__setattr__(self, "dimension", (self.arms - 1) * self.block)
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        drawn = generator.normal(size=(count, self.arms - 1, self.block))
+        drawn /= np.linalg.norm(drawn, axis=2, keepdims=True)
+        # A uniform number to the power 1/d is the length of a point that is uniform in the ball.
+        drawn *= generator.random((count, self.arms - 1, 1)) ** (1.0 / self.block)
+        features = np.zeros((count, self.arms, self.arms - 1, self.block))
+        places = np.arange(self.arms - 1)
+        features[:, places + 1, places] = drawn
+        return features.reshape(count, self.arms, self.dimension), np.zeros((count, 0))
+
+
 class InteractionOffers(Offers):
     """The same arms for everybody, whose effects depend on the visitor's context.
 
@@ -148,10 +218,22 @@ class ReplayedOffers(Offers):
         self, features: ArrayLike, context: ArrayLike | None = None, names: Sequence[str] = ()
     ) -> None:
         self._features = np.asarray(features, dtype=np.float64)
-        if self._features.ndim != 3 or not np.all(np.isfinite(self._features)):
-            raise ParameterError(f"features have shape {self._features.shape}; finite (n, K, d) is needed")
+        if self._features.ndim != 3 or not self._features.size:
+            raise ParameterError(f"features have shape {self._features.shape}; (n, K, d) is needed")
         rows = len(self._features)
         self._context = np.zeros((rows, 0)) if context is None else np.asarray(context, dtype=np.float64)
+        if self._context.shape != (rows, len(names)):
+            raise ParameterError(
+                f"context has shape {self._context.shape}; one row for each of {rows} rounds and one column"
+                f" for each of {len(names)} names are needed"
+            )
+        for what, table in (("features", self._features.reshape(rows, -1)), ("context", self._context)):
+            bad = ~np.isfinite(table).all(axis=1)
+            if bad.any():
+                raise ParameterError(
+                    f"{what} of round {int(np.argmax(bad))} have a non-finite value; every one must be a"
+                    " finite number"
+                )
         self.arms = int(self._features.shape[1])
         self.dimension = int(self._features.shape[2])
         self.names = tuple(names)
@@ -187,6 +269,14 @@ class AgainstThePlan(ContextualShift):
 
     def values(self, means: Array, context: Array, first: int) -> Array:  # noqa: ARG002, D102
         return np.zeros(len(means))
+
+
+@dataclass(frozen=True)
+class GrowingLevel(ContextualShift):
+    """ν_t = log(t + 1): a level that grows, more and more slowly."""
+
+    def values(self, means: Array, context: Array, first: int) -> Array:  # noqa: ARG002, D102
+        return np.asarray(np.log(first + 1.0 + np.arange(len(means))))
 
 
 class WhoComes(ContextualShift):
@@ -244,6 +334,29 @@ class ContextualEnvironment:
         object.__setattr__(self, "theta", coefficients)
         object.__setattr__(self, "shift", shift)
         object.__setattr__(self, "noise", Gaussian() if noise is None else noise)
+
+
+KIM_PAIK_EFFECT = (-0.55, 0.666, -0.09, -0.232, 0.244, 0.55, -0.666, 0.09, 0.232, -0.244)
+
+
+def kim_paik_setting(level: str = "none") -> ContextualEnvironment:
+    """Return the simulation of Kim & Paik (2019), as in the code they released; play 10,000 rounds.
+
+    Two arms: the reference has no features, the other ten, uniform in the unit ball in every round; noise has
+    a standard deviation of 0.1.
+
+    Parameters
+    ----------
+    level : {"none", "best", "log"}
+        ν = 0, minus the mean of the best arm, or log(t + 1).
+    """
+    shifts: dict[str, ContextualShift | None] = {
+        "none": None,
+        "best": AgainstTheBest(),
+        "log": GrowingLevel(),
+    }
+    check_choice("level", level, tuple(shifts))
+    return ContextualEnvironment(BlockOffers(2, 10), KIM_PAIK_EFFECT, shifts[level], Gaussian(0.1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,15 @@ from orthobandit.policy.contextual import InformationDirected, Interactions
 from orthobandit.simulation import Sine
 from orthobandit.simulation.contextual import (
     AgainstThePlan,
+    BlockOffers,
     ContextualEnvironment,
+    GrowingLevel,
     InteractionOffers,
+    ReplayedOffers,
     SphereOffers,
+    UserItemOffers,
     WhoComes,
+    kim_paik_setting,
     simulate_offers,
 )
 
@@ -87,3 +92,52 @@ def test_a_baseline_that_asks_for_what_nobody_knows_is_refused():
     policy = InformationDirected(baseline=CovariateRegression(("age",)))
     with pytest.raises(ParameterError, match="asks for context 'age'; offers have none"):
         simulate_offers(policy, world, horizon=3, replications=1)
+
+
+def test_items_are_worth_to_users_what_their_traits_say():
+    offers = UserItemOffers(4, 2, 3, catalogue=6)
+    features, users = offers.sample(np.random.default_rng(0), 50)
+    assert features.shape == (50, 4, 6)
+    blocks = features.reshape(50, 4, 2, 3)
+    # Every row is an outer product with the user of its round, of length 1.
+    assert np.allclose(np.linalg.norm(features, axis=2), 1.0)
+    items = np.einsum("nu,nkuv->nkv", users, blocks)
+    assert np.allclose(blocks, users[:, None, :, None] * items[:, :, None, :])
+    # Items of a round are different, and there are six of them in all.
+    assert len(np.unique(np.round(items.reshape(-1, 3), 9), axis=0)) == 6
+    assert all(len(np.unique(np.round(one, 9), axis=0)) == 4 for one in items)
+
+
+def test_blocks_share_no_feature_and_lie_in_the_ball():
+    features, _ = BlockOffers(3, 2).sample(np.random.default_rng(0), 4000)
+    assert not features[:, 0].any()
+    assert not features[:, 1, 2:].any()
+    assert not features[:, 2, :2].any()
+    lengths = np.linalg.norm(features[:, 1], axis=1)
+    # Uniform in the disc: half of the points lie within √½ of its centre.
+    assert lengths.max() < 1
+    assert abs(np.mean(lengths < np.sqrt(0.5)) - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("level", ["none", "best", "log"])
+def test_the_published_setting_is_learnt_whatever_its_level(level):
+    found = simulate_offers(
+        InformationDirected(), kim_paik_setting(level), horizon=3000, replications=2, seed=1
+    )
+    half = found.curve[:, found.curve.shape[1] // 2 - 1]
+    assert (found.regret - half < 0.5 * half).all()
+
+
+def test_the_growing_level_goes_on_over_blocks():
+    level = GrowingLevel()
+    means = np.zeros((5, 2))
+    assert np.allclose(level.values(means, means, 10), np.log([11, 12, 13, 14, 15]))
+
+
+def test_a_bad_log_is_refused_with_its_round():
+    with pytest.raises(ParameterError, match="features of round 1 have a non-finite value"):
+        ReplayedOffers([[[1.0], [2.0]], [[1.0], [np.nan]]])
+    with pytest.raises(ParameterError, match="context of round 0 have a non-finite value"):
+        ReplayedOffers([[[1.0], [2.0]]], [[np.inf]], names=["age"])
+    with pytest.raises(ParameterError, match=r"context has shape \(1, 1\)"):
+        ReplayedOffers([[[1.0], [2.0]]], [[1.0]])

@@ -13,6 +13,13 @@ from orthobandit.policy.contextual.linear import ContextualLinTS, ContextualLinU
 from orthobandit.policy.contextual.offers import Interactions, Offer
 from orthobandit.policy.contextual.personalised import Effect, Personalised
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain, spread_plan
+from orthobandit.policy.contextual.segments import (
+    Discovery,
+    Round,
+    Segment,
+    SegmentComparison,
+    discover_segments,
+)
 from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
 
 __all__ = [
@@ -24,13 +31,18 @@ __all__ = [
     "ContextualPolicy",
     "ContextualSemiparametricTS",
     "ContextualState",
+    "Discovery",
     "Effect",
     "Ellipsoid",
     "InformationDirected",
     "Interactions",
     "Offer",
     "Personalised",
+    "Round",
     "RuleComparison",
     "RuleGain",
+    "Segment",
+    "SegmentComparison",
+    "discover_segments",
     "spread_plan",
 ]

@@ -140,7 +140,10 @@ class CompiledContextual(ABC):
         probabilities = np.zeros(len(offer))
         steps = self.steps(state.dimension)
         if steps.plan_into(steps.settings, self._writable(state), 0, offer.features, probabilities) < 0:
-            raise ParameterError(f"{type(self).__name__} cannot plan for offers with {len(offer)} arms")
+            raise ParameterError(
+                f"round {int(state.rounds)}: {type(self).__name__} cannot plan for an offer with {len(offer)}"
+                " arms"
+            )
         return Plan(probabilities, 1, number=int(state.rounds))
 
     def observe(
@@ -150,13 +153,18 @@ class CompiledContextual(ABC):
         self._check(state, offer)
         if plan.probabilities.shape != (len(offer),):
             raise ParameterError(
-                f"the plan has probabilities for {plan.probabilities.shape[-1]} arms;"
-                f" the offer has {len(offer)}"
+                f"round {int(state.rounds)}: the plan has probabilities for"
+                f" {plan.probabilities.shape[-1]} arms; the offer has {len(offer)}"
             )
         if not 0 <= arm < len(offer) or plan.probabilities[arm] <= 0:
-            raise ParameterError(f"arm={arm} cannot have been drawn: the plan does not play it")
+            raise ParameterError(
+                f"round {int(state.rounds)}: arm={arm} cannot have been drawn: the plan does not play it"
+            )
         if not np.isfinite(reward) or not np.isfinite(forecast):
-            raise RewardError(f"reward={reward} with forecast={forecast}: both must be finite numbers")
+            raise RewardError(
+                f"round {int(state.rounds)}: reward={reward} with forecast={forecast}: both must be finite"
+                " numbers"
+            )
         memory = self._writable(state)
         steps = self.steps(state.dimension)
         probabilities = np.array(plan.probabilities)
@@ -205,7 +213,8 @@ class CompiledContextual(ABC):
             raise ParameterError("plan and observe take one replication; the state has leading axes")
         if offer.dimension != state.dimension:
             raise ParameterError(
-                f"the offer has {offer.dimension} features; this experiment's offers have {state.dimension}"
+                f"round {int(state.rounds)}: the offer has {offer.dimension} features; this experiment's"
+                f" offers have {state.dimension}"
             )
 
     @staticmethod

@@ -370,8 +370,8 @@ class InformationDirected(CompiledContextual):
             low, high = self.confidence.reward_range
             if not low <= reward <= high and np.isfinite(reward):
                 raise RewardError(
-                    f"reward={reward:g} is outside the declared range [{low:g}, {high:g}]; declare a range"
-                    " that holds all rewards"
+                    f"round {int(state.rounds)}: reward={reward:g} is outside the declared range"
+                    f" [{low:g}, {high:g}]; declare a range that holds all rewards"
                 )
         return super().observe(state, offer, plan, arm, reward, forecast)
 

@@ -37,6 +37,7 @@ Rule = str | Callable[[Offer], Choice]
 
 # How far probabilities of a rule may be from a sum of 1, and weights beyond what was declared.
 ROUNDING = 1e-9
+LEAST_P = 1e-12  # the smallest p-value that is told apart from 0
 
 
 def spread_plan(plan: Plan, share: float) -> Plan:
@@ -363,13 +364,8 @@ class RuleComparison:
 
         Intervals are of the visitors so far, so they move with them; those of earlier looks do not bind.
         """
-        ready = self.tuning.rho > 0
-        tuning = replace(self.tuning, rho=np.where(ready, self.tuning.rho, 1.0))
-        events = np.where(self._is_hidden(), 0.0, min(one.events for one in self.sizes))
-        evidence = replace(self.evidence, events=events)
-        # A rule that never differed earns the same, exactly.
-        width = np.where(ready, self.confidence.width(evidence, tuning), 0.0 if self.rounds else np.inf)
-        middle = evidence.estimates
+        width = self._widths(self.tuning.alpha)
+        middle = self.evidence.estimates
         return [
             RuleGain(
                 name,
@@ -382,6 +378,33 @@ class RuleComparison:
             )
             for j, name in enumerate(self.compared)
         ]
+
+    def p_values(self) -> Array:
+        """Return, for every rule but the reference (m,), the least α at which it is proven to earn more.
+
+        Each is valid at any time that is chosen by looking at the data: a rule that does not earn more has
+        one of α or less, ever, with probability α at most. They are not corrected for the number of rules.
+        """
+        count = len(self.different)
+        low = np.full(count, np.log(LEAST_P))
+        high = np.full(count, np.log(0.5))
+        middle = self.evidence.estimates
+        proven = middle > self._widths(np.exp(high))
+        for _ in range(40):
+            between = (low + high) / 2.0
+            is_proven = middle > self._widths(np.exp(between))
+            high = np.where(is_proven, between, high)
+            low = np.where(is_proven, low, between)
+        return np.where(proven, np.exp(high), 1.0)
+
+    def _widths(self, alpha: Array) -> Array:
+        """Return the half-widths (m,) of intervals each side of which is wrong with probability α (m,)."""
+        ready = self.tuning.rho > 0
+        tuning = replace(self.tuning, alpha=alpha, rho=np.where(ready, self.tuning.rho, 1.0))
+        events = np.where(self._is_hidden(alpha), 0.0, min(one.events for one in self.sizes))
+        evidence = replace(self.evidence, events=events)
+        # A rule that never differed earns the same, exactly.
+        return np.where(ready, self.confidence.width(evidence, tuning), 0.0 if self.rounds else np.inf)
 
     def possible_best(self) -> tuple[str, ...]:
         """Return the rules that may have been best on these visitors, from the same intervals as the gains.
@@ -495,13 +518,14 @@ class RuleComparison:
         guess = tightest_rho(rounds * noise**2 * np.where(fresh, factor, 1.0), self.tuning.alpha)
         return replace(self.tuning, rho=np.where(fresh, guess, self.tuning.rho))
 
-    def _is_hidden(self) -> Mask:
+    def _is_hidden(self, alpha: Array) -> Mask:
         """Tell which comparisons (m,) rest on arms that were hardly drawn: what they return is not known."""
-        least = least_draws(self.tuning.alpha)
         nothing = np.zeros(len(self.different))
-        hardly = [label for label in self.carried if self.drawn.get(label, 0) < least]
         total = sum(self.carried.values(), nothing)
-        rare = sum((self.carried[label] for label in hardly), nothing)
+        rare = nothing
+        least = np.broadcast_to(least_draws(alpha), nothing.shape)
+        for label, share in self.carried.items():
+            rare = rare + np.where(self.drawn.get(label, 0) < least, share, 0.0)
         return np.asarray(rare > HIDDEN * total)
 
 

@@ -273,13 +273,17 @@ def test_bad_input_is_refused_by_name():
     state = policy.start(3)
     offer = Offer(np.eye(3))
     plan = policy.plan(state, offer)
-    with pytest.raises(ParameterError, match="2 features; this experiment's offers have 3"):
+    with pytest.raises(
+        ParameterError, match="round 0: the offer has 2 features; this experiment's offers have 3"
+    ):
         policy.plan(state, Offer([[1.0, 2.0]]))
-    with pytest.raises(ParameterError, match="probabilities for 3 arms; the offer has 2"):
+    with pytest.raises(
+        ParameterError, match="round 0: the plan has probabilities for 3 arms; the offer has 2"
+    ):
         policy.observe(state, Offer(np.eye(3)[:2]), plan, 0, 1.0)
-    with pytest.raises(RewardError, match="reward=nan"):
+    with pytest.raises(RewardError, match="round 0: reward=nan"):
         policy.observe(state, offer, plan, int(np.argmax(plan.probabilities)), np.nan)
-    with pytest.raises(ParameterError, match="cannot have been drawn"):
+    with pytest.raises(ParameterError, match=r"round 0: arm=\d cannot have been drawn"):
         policy.observe(state, offer, plan, int(np.argmin(plan.probabilities)), 1.0)
     with pytest.raises(ParameterError, match="size is missing"):
         InformationDirected(confidence=Bounded(0.0, 1.0), play="guaranteed")
@@ -292,7 +296,7 @@ def test_bad_input_is_refused_by_name():
     bounded = InformationDirected(confidence=Bounded(0.0, 1.0))
     state = bounded.start(3)
     plan = bounded.plan(state, offer)
-    with pytest.raises(RewardError, match=r"reward=1.5 is outside the declared range \[0, 1\]"):
+    with pytest.raises(RewardError, match=r"round 0: reward=1.5 is outside the declared range \[0, 1\]"):
         bounded.observe(state, offer, plan, int(np.argmax(plan.probabilities)), 1.5)
     with pytest.raises(ParameterError, match="play='default' has no exact intervals under AdditiveNoise"):
         InformationDirected(confidence=AdditiveNoise(), size=1.0)
