@@ -14,9 +14,7 @@ from orthobandit.errors import FeatureError, FileFormatError, InputWarning
 Table = dict[str, list[object]]
 
 LABEL_NAMES = {"label", "arm", "name"}  # columns that name the arms, wherever they stand
-SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-# Ends the message about a file that only needs another suffix.
-SUFFIX_HINTS = {",": ", or call it .csv", "\t": ", or call it .tsv"}
+SEPARATORS = (",", "\t", ";", "|")
 # Names of columns that number the arms rather than describe them.
 NUMBERING_NAMES = {"id", "armid", "index", "idx", "nr", "no", "number", "key", "sku"}
 MIN_COUNTED_ROWS = 8  # with this many arms or more, a column 1, 2, 3, … is likely to number them
@@ -37,6 +35,8 @@ def read_table(path: Path) -> Table:
 def _read_text(path: Path, delimiter: str) -> Table:
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
+            delimiter = _delimiter_of(lines.readline(), delimiter)
+            lines.seek(0)
             reader = csv.reader(lines, delimiter=delimiter)
             header = next(reader, [])
             numbered = [(reader.line_num, row) for row in reader if row]
@@ -47,7 +47,7 @@ def _read_text(path: Path, delimiter: str) -> Table:
     header = [name.strip() for name in header]
     if not any(header):
         raise FileFormatError(f"{path} is empty; a header line and one line an arm are needed")
-    _check_header(path, header, delimiter)
+    _check_header(path, header)
     _check_names(path, header)
     if not numbered:
         raise FileFormatError(f"{path} has a header line and nothing below it; one line an arm is needed")
@@ -57,14 +57,14 @@ def _read_text(path: Path, delimiter: str) -> Table:
     return {name: [row[j] for _, row in numbered] for j, name in enumerate(header)}
 
 
-def _check_header(path: Path, header: list[str], delimiter: str) -> None:
-    """Refuse a header that shows another separator, or numbers where names should stand."""
-    for other, name in SEPARATORS.items():
-        if len(header) == 1 and other != delimiter and other in header[0]:
-            raise FileFormatError(
-                f"{path} is separated by {name}, but a {path.suffix.lower()} file by {SEPARATORS[delimiter]};"
-                f" save it with {SEPARATORS[delimiter]}{SUFFIX_HINTS.get(other, '')}"
-            )
+def _delimiter_of(header: str, usual: str) -> str:
+    """Return what separates columns: what the file's name says, unless the header has only another sign."""
+    others = [one for one in SEPARATORS if one != usual and one in header]
+    return others[0] if others and usual not in header else usual
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    """Refuse a header with numbers where names should stand."""
     numbers = [name for name in header if number_of(name) is not None]
     if numbers and len(numbers) >= len(header) - 1 and not LABEL_NAMES & {name.lower() for name in header}:
         raise FileFormatError(

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 from orthobandit._foundation.files import check_folder, write_text
 from orthobandit.cli._output import guide, stored
 from orthobandit.cli._progress import bar
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
 from orthobandit.logs.question import BASELINES, DIALECTS, MISSING, SUMMARY_COLUMNS, TYPES, Quantile, Ratio
@@ -41,6 +42,8 @@ SINGLE = (
     "cumulative",
 )
 REPEATED = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
+# How the library writes the value of an argument: a tuple, a list, text, a word or a number.
+ARGUMENT = r"\([^()]*\)|\[[^\[\]]*\]|'[^']*'|True|False|-?[\d.]+(?:e[-+]?\d+)?"
 SWITCHES = ("asymptotic", "fixed", "compare")
 FIGURES = {"n": "n", "mean": "mean", "variance": "variance"}  # columns of a summary, unless they are named
 
@@ -100,14 +103,20 @@ def run(options: argparse.Namespace) -> int:
     # Engines cost time to import, and help needs none.
     logs = import_module("orthobandit.logs")
     if options.sql is not None:
-        print(logs.warehouse_sql(options.source, options.sql, **asked))
+        try:
+            print(logs.warehouse_sql(options.source, options.sql, **asked))
+        except InputError as error:
+            raise type(error)(flag_words(str(error))) from None
         return 0
     source = options.source
     if options.cells is not None:
         source = options.cells
         asked["cells"] = True
-    with bar("reading the log") as show:
-        analysis = logs.analyse(source, progress=show, **asked)
+    try:
+        with bar("reading the log") as show:
+            analysis = logs.analyse(source, progress=show, **asked)
+    except InputError as error:
+        raise type(error)(flag_words(str(error))) from None
     files, failure = stored(lambda: _written(options, analysis))
     if options.json:
         found = analysis.to_json() | {"files": files}
@@ -119,6 +128,30 @@ def run(options: argparse.Namespace) -> int:
     if failure is not None:
         raise failure
     return 1 if analysis.alarms else 0
+
+
+def flag_words(message: str) -> str:
+    """Return a message with flags for arguments of the library: ``--missing zero``, not ``missing='zero'``.
+
+    Examples
+    --------
+    >>> flag_words("choose missing='zero', or say fixed=True; bounds=(0.0, 1.0) and covariates=('age',)")
+    'choose --missing zero, or say --fixed; --bounds 0.0 1.0 and --covariate age'
+    """
+    names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "bounds"])
+    return re.sub(rf"(?<![\w(.-])({names})=({ARGUMENT})?", _flag_of, message)
+
+
+def _flag_of(found: re.Match[str]) -> str:
+    name = found[1]
+    value = found[2] or ""
+    if name == "cumulative" and value == "False":
+        return "--per-period"
+    flag = f"--{MEANT.get(name, name)}"
+    if value in ("", "True"):
+        return flag
+    words = re.findall(r"'([^']*)'|([^\s,()'\[\]]+)", value)
+    return " ".join([flag, *(text or number for text, number in words)])
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:

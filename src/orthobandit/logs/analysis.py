@@ -30,6 +30,7 @@ from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
 from orthobandit.logs.showing.words import sentence_of
 
+ROUNDING = 1e-12  # of a sum of squares
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
@@ -434,11 +435,34 @@ def _notes(
             " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
             " (--fixed) if this is the one look at a log that is complete"
         )
+    useless = [name for name in question.covariates if not _varies(cells, cells.columns.index(name))]
+    if useless:
+        out.append(
+            f"the covariate{'s' if len(useless) > 1 else ''} {', '.join(map(repr, useless))} never"
+            f" var{'y' if len(useless) > 1 else 'ies'} within a bucket and arm, and so changed nothing"
+        )
     if question.covariates and question.ratios:
         out.append("covariates are not taken from ratios")
     if not (question.asymptotic or question.covariates or question.fixed or len(cells.times) == 1):
         out += _undeclared(gathered, asked, measures)
+    # Who named the arms in some order has said which is the first; the data have not.
+    is_named = isinstance(question.split, Mapping) or len(question.probabilities) > 1
+    if question.reference is None and not (
+        is_named or question.plans is not None or question.arms is not None
+    ):
+        out.append(
+            f"gaps are to {cells.arms.labels[0]!r}, the first arm in alphabetical order; to compare with"
+            " another, say reference= (--reference)"
+        )
     return out
+
+
+def _varies(cells: Cells, column: int) -> bool:
+    """Tell whether a column differs between rows of some cell: only that tells its slope."""
+    sums = cells.sums[:, column]
+    squares = cells.products[:, column, column]
+    scatter = squares - sums**2 / np.maximum(cells.counts, 1)
+    return bool(np.any(scatter > ROUNDING * np.abs(squares)))
 
 
 def _undeclared(gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]) -> list[str]:

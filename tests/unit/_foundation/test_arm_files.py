@@ -110,12 +110,20 @@ def test_labels_twice_in_a_file(tmp_path):
         ArmSet.read(path)
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_separators_are_seen_in_the_header(tmp_path, sign):
+    lines = ["label,x", '"red, or so",1', "blue,2"]
+    first, *rest = (line.replace(",", sign) if line[0] != '"' else f'"red, or so"{sign}1' for line in lines)
+    arms = ArmSet.read(text(tmp_path / "a.csv", "\n".join([first, *rest])))
+    assert arms.labels == ("red, or so", "blue")
+    assert arms.features.tolist() == [[1.0], [2.0]]
+
+
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
         ("", FileFormatError, "is empty; a header line and one line an arm are needed"),
         ("label,x\n", FileFormatError, "has a header line and nothing below it; one line an arm is needed"),
-        ("label;x\nred;1\n", FileFormatError, "is separated by semicolons, but a .csv file by commas"),
         ("1,2\n3,4\n", FileFormatError, "begins with the line 1, 2, which looks like an arm"),
         ("label,x\nred,1\n ,2\n", LabelError, "labels row 1 is empty; every arm needs a name of its own"),
         ("label\nred\nblue\n", FeatureError, "has no feature column beside the labels ('label'); add one"),

@@ -161,14 +161,6 @@ def test_wrong_input_is_named_and_exits_with_2(table, capsys, arguments, said):
     [
         ("page,price\nplain,0\n", "there is one arm; two that differ are needed"),
         ("page,price\nplain,1\nbold,1\n", "there are 2 arms with the same features; two that differ"),
-        (
-            ARMS.replace(",", ";"),
-            "is separated by semicolons, but a .csv file by commas; save it",
-        ),
-        (
-            ARMS.replace(",", "\t"),
-            "a .csv file by commas; save it with commas, or call it .tsv",
-        ),
         ("page,price\n", "has a header line and nothing below it; one line an arm is needed"),
         ("1,2\n3,4\n", "begins with the line 1, 2, which looks like an arm; a header line"),
         ("red,1,2\nblue,3,4\n", "begins with the line red, 1, 2, which looks like an arm; a header line"),

@@ -328,8 +328,14 @@ def _arrays(path: Any) -> dict[str, Any]:
     try:
         with np.load(Path(path), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError) as error:
-        raise FileFormatError(f"{path} cannot be read as arrays of Open Bandit (.npz): {error}") from None
+    except (OSError, ValueError, AttributeError) as error:
+        if isinstance(error, OSError) and not Path(path).is_file():
+            raise FileFormatError(f"{path} is not a file") from None
+        raise FileFormatError(
+            f"{path} is not an .npz file of plain arrays, which the feedback of Open Bandit is read from;"
+            " pickled files are not read, for they can run any code: load it where you trust it, and save it"
+            " with np.savez('log.npz', action=…, reward=…, pi_b=…)"
+        ) from None
 
 
 def _phases(plans: Any) -> Any:

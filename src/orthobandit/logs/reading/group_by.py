@@ -15,7 +15,7 @@ from orthobandit.logs.reading.engine import SAMPLE, Opened, encode_keys, first_r
 from orthobandit.logs.reading.missing import refuse_missing
 from orthobandit.logs.reading.plans import Drawn, read_draws
 from orthobandit.logs.reading.rows import Rows, rows_of
-from orthobandit.logs.reading.units import UnitCounts, repeating_unit, units_of
+from orthobandit.logs.reading.units import UnitCounts, repeated_rows, repeating_unit, units_of
 
 MOST_SEGMENTS = 200
 NO_SEGMENT = "(missing)"
@@ -134,12 +134,15 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         groups, rows = _ask_groups(opened, question, clock, (offset, guessed), is_masked=True)
         found = read_moments(groups, question, is_masked=rows.is_masked)
         origin = read_draws(opened, question, groups, found.rows)
-    note = repeating_unit(opened, question, groups, found.rows)
+    found_in_rows = (
+        repeating_unit(opened, question, groups, found.rows),
+        repeated_rows(opened, int(found.rows.sum())) if question.unit is None else None,
+    )
     is_boolean = np.array(
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
     )
     gathered = _assemble(question, clock, groups, found, origin, offset, guessed)
-    notes = opened.notes + gathered.notes + ((note,) if note else ())
+    notes = opened.notes + gathered.notes + tuple(note for note in found_in_rows if note)
     return replace(gathered, notes=notes, is_boolean=is_boolean, quantiles_from=quantiles_from)
 
 

@@ -47,6 +47,7 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
     laws = laws_of(question)
     arms, notes = arms_of(question, keys, laws)
     arm = arm_numbers(opened, question, arms, keys, counts)
+    notes += _look_alike(keys, counts)
     if question.split is not None:
         by_arm = np.bincount(arm, counts, minlength=len(arms)).astype(np.float64)
         plans = _split(question.split, arms, by_arm)[np.newaxis]
@@ -223,6 +224,23 @@ def arms_of(
             f" {', '.join(keys.texts[:8])}; call them p:<arm>, or name all of them"
         )
     return _one_hot(keys.texts), ()
+
+
+def _look_alike(keys: Coded, counts: Whole) -> tuple[str, ...]:
+    """Return a note on labels that differ only in case or in spaces: probably they are one arm."""
+    alike: dict[str, list[int]] = {}
+    for place, text in enumerate(keys.texts):
+        alike.setdefault(" ".join(text.split()).casefold(), []).append(place)
+    notes = []
+    for places in alike.values():
+        if len(places) > 1:
+            named = ", ".join(
+                f"{keys.texts[place]!r} ({int(counts[keys.codes == place].sum()):,} rows)" for place in places
+            )
+            notes.append(
+                f"the arms {named} differ only in case or spaces; if they are one arm, mend the labels"
+            )
+    return tuple(notes)
 
 
 def _one_hot(labels: Iterable[str]) -> ArmSet:

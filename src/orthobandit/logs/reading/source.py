@@ -15,6 +15,7 @@ from orthobandit.logs.reading.engine import Opened, engine, ibis
 
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
 PARQUET = (".parquet", ".pq")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
 
 
@@ -118,12 +119,22 @@ def _from_files(path: str) -> Opened:
     for file in files:
         if Path(file).stat().st_size == 0:
             raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
+        if not is_parquet and _begins_with(file, UTF_16):
+            raise FileFormatError(
+                f"{file} is text in UTF-16, as some spreadsheets save it; save it as UTF-8 (CSV UTF-8)"
+            )
     backend, closers = _duckdb()
     opened = Opened(None, path, is_ordered=True, is_text=not is_parquet, closers=closers)
     read = backend.read_parquet if is_parquet else backend.read_csv
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
         opened.table = read(files, union_by_name=True)
     return opened
+
+
+def _begins_with(path: str, marks: tuple[bytes, ...]) -> bool:
+    """Tell whether a file begins with one of some marks."""
+    with Path(path).open("rb") as file:
+        return file.read(max(map(len, marks))).startswith(marks)
 
 
 def _files_of(path: str) -> Sequence[str]:

@@ -124,6 +124,34 @@ def repeating_unit(opened: Opened, question: Question, groups: Any, rows: Whole)
     )
 
 
+def repeated_rows(opened: Opened, total: int) -> str | None:
+    """Return a note if some rows are copies of others in all columns, where rows are otherwise told apart.
+
+    Rows of a table with a day, an arm and an outcome are often alike. A copy is suspicious only where a
+    column, such as a time or a number of the row, hardly repeats among rows that are not copies.
+
+    Parameters
+    ----------
+    opened : Opened
+    total : int
+        Rows of the log.
+    """
+    names = opened.sample.column_names
+    # Only of files and frames: databases have keys for that, and counting distinct rows would cost them much.
+    if not opened.is_ordered or not FEWEST_UNITS <= total <= MOST_EXACT or len(names) < len(opened.schema):
+        return None
+    table = opened.table.select(names).distinct()
+    wanted = {f"d{place}": table[name].nunique() for place, name in enumerate(names)}
+    row = opened.fetch(table.aggregate(n=table.count(), **wanted)).to_pylist()[0]
+    different = int(row.pop("n"))
+    if different >= total or max(row.values()) < UNREPEATED * different:
+        return None
+    return (
+        f"{total - different:,} of {total:,} rows are copies of other rows in every column: was a part of the"
+        " log loaded twice? They count as they are"
+    )
+
+
 @dataclass(frozen=True)
 class _Distinct:
     """Rows with a value, distinct values, and those among rows of the commonest arm and of all others."""

@@ -1,6 +1,7 @@
 """An analysis as tidy columns, and as a table for a notebook."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from orthobandit.logs.results import Analysis, Effect
@@ -56,7 +57,8 @@ def _moments(analysis: Analysis) -> Iterable[dict[str, Any]]:
             for place, arm in enumerate(analysis.labels[: len(moment.estimates)]):
                 yield {
                     "metric": metric.name,
-                    "time": moment.time,
+                    # A moment and not seconds since 1970, where the log has a clock.
+                    "time": datetime.fromtimestamp(moment.time, UTC) if analysis.is_clock else moment.time,
                     "rows": moment.rows,
                     "level": moment.level,
                     "arm": arm,

@@ -1,0 +1,101 @@
+"""What newcomers get wrong: told with counts and a remedy, not taken in silence."""
+
+import pickle
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pytest
+
+from orthobandit import analyse
+from orthobandit.cli import main
+from orthobandit.errors import FileFormatError
+
+ASKED = {"arm": "arm", "reward": "y", "time": "at", "split": "equal"}
+
+
+def log(rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    seconds = np.sort(rng.choice(20 * 3600, rows, replace=False))
+    begin = datetime(2025, 3, 1, tzinfo=UTC)
+    return pyarrow.table(
+        {
+            "at": [begin + timedelta(seconds=int(one)) for one in seconds],
+            "arm": np.array(["old", "new"])[rng.integers(0, 2, rows)],
+            "y": rng.normal(size=rows),
+            "x": rng.normal(size=rows),
+        }
+    )
+
+
+def test_rows_that_were_loaded_twice_are_counted():
+    rows = log()
+    twice = pyarrow.concat_tables([rows, rows.slice(0, 50)])
+    words = "50 of 450 rows are copies of other rows in every column"
+    assert any(words in note for note in analyse(twice, **ASKED).notes)
+    assert not any("copies" in note for note in analyse(rows, **ASKED).notes)
+    # Days, arms and outcomes repeat by nature.
+    plain = pyarrow.table({"at": np.arange(400) // 20, "arm": ["a", "b"] * 200, "y": [0, 0, 1, 1] * 100})
+    assert not any("copies" in note for note in analyse(plain, **ASKED).notes)
+
+
+def test_labels_that_differ_in_case_or_spaces_are_counted():
+    rows = log()
+    labels = rows["arm"].to_pylist()
+    labels[:6] = ["New", "new ", "new ", "NEW", "old", "old"]
+    found = analyse(rows.set_column(1, "arm", [labels]), **ASKED)
+    note = next(one for one in found.notes if "differ only in case or spaces" in one)
+    assert "'NEW' (1 rows), 'New' (1 rows), 'new' (" in note
+    assert "'new ' (2 rows)" in note
+
+
+def test_the_reference_that_nobody_chose_is_named():
+    words = "gaps are to 'new', the first arm in alphabetical order"
+    assert any(words in note for note in analyse(log(), **ASKED).notes)
+    for chosen in ({"reference": "new"}, {"split": {"new": 0.5, "old": 0.5}}):
+        assert not any(words in note for note in analyse(log(), **(ASKED | chosen)).notes)
+
+
+def test_covariates_that_do_nothing_are_named():
+    rows = log().append_column("one", [np.full(400, 3.0)])
+    found = analyse(rows, **ASKED, covariates=["one", "x"])
+    assert "the covariate 'one' never varies within a bucket and arm, and so changed nothing" in found.notes
+
+
+def test_text_in_utf_16_is_refused_by_name(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("arm,y\na,1\nb,2\n", encoding="utf-16")
+    with pytest.raises(FileFormatError, match=r"is text in UTF-16.*save it as UTF-8"):
+        analyse(path, arm="arm", reward="y", split="equal")
+
+
+def test_pickled_feedback_is_refused_with_what_to_do(tmp_path):
+    (tmp_path / "log.pkl").write_bytes(pickle.dumps({"action": np.zeros(2)}))
+    np.savez(tmp_path / "log.npz", action=np.array([0, 1], dtype=object))
+    for name in ("log.pkl", "log.npz"):
+        with pytest.raises(FileFormatError, match=r"pickled files are not read.*np\.savez"):
+            analyse(tmp_path / name, format="obp")
+    with pytest.raises(FileFormatError, match="is not a file"):
+        analyse(tmp_path / "none.npz", format="obp")
+
+
+def test_the_history_has_times_where_the_log_has():
+    history = analyse(log(), **ASKED).to_frame("history", library="pyarrow")
+    assert history["time"][0].as_py().year == 2025
+    numbers = analyse(log().set_column(0, "at", [np.arange(400) // 10]), **ASKED)
+    assert isinstance(numbers.to_frame("history", library="pyarrow")["time"][0].as_py(), float)
+
+
+def test_errors_of_the_command_name_flags(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    pyarrow.csv.write_csv(log(), path)
+    command = ["analyse", str(path), "--arm", "arm", "--time", "at", "--split", "equal"]
+    cases = [
+        (["--reward", "y", "--covariate", "x", "--bounds", "0", "1"], "--bounds 0.0 1.0 and covariates"),
+        (["--reward", "z"], "--reward z: "),
+        (["--reward", "y", "--window", "7d"], "--window 604800.0 is how long"),
+    ]
+    for flags, words in cases:
+        assert main([*command, *flags]) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
