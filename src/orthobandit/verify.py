@@ -26,6 +26,7 @@ import json
 import sys
 from collections.abc import Iterator
 from hashlib import blake2b
+from html import escape
 from math import ceil, erfc, log, pi, sqrt
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,21 @@ class Verdict:
     def valid(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
+
+    def __str__(self) -> str:
+        """Return whether the certificate is valid, what it claims, and what is wrong with it, a line each."""
+        lines = [f"{'valid' if self.valid else 'NOT VALID'}: {self.claim}"]
+        return "\n".join([*lines, *(f"  wrong: {problem}" for problem in self.problems)])
+
+    def __repr__(self) -> str:
+        state = "valid" if self.valid else f"not valid, {len(self.problems):,} problems"
+        return f"Verdict({state}: {self.claim})"
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        wrong = "".join(f"<li>{escape(problem)}</li>" for problem in self.problems)
+        state = "Valid" if self.valid else "Not valid"
+        return f"<p><b>{state}:</b> {escape(self.claim)}</p>" + (f"<ul>{wrong}</ul>" if wrong else "")
 
     def need(self, fact: Any, problem: str) -> None:
         """Note a problem unless a fact holds everywhere."""

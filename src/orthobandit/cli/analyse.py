@@ -411,7 +411,8 @@ def _check_output(options: argparse.Namespace) -> None:
 
 def _written(options: argparse.Namespace, analysis: Any) -> Iterator[Path]:
     if options.html is not None:
-        write_text(options.html, analysis.html())
+        # A URL may hold a password: its last part alone says which log it is.
+        write_text(options.html, analysis.html(Path(str(options.source or options.cells)).name))
         yield Path(options.html)
     if options.parquet is not None:
         analysis.to_parquet(options.parquet)

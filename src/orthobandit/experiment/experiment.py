@@ -11,7 +11,7 @@ from typing import NoReturn, TypeVar
 from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import CopyError
+from orthobandit.errors import ClosedError, CopyError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
@@ -470,6 +470,27 @@ class Experiment:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        # Debuggers ask for it at any time: it reads nothing.
+        place = getattr(self._store, "title", "in memory")
+        return f"Experiment({place!r}, {len(self._settings.arms)} arms)"
+
+    def __str__(self) -> str:
+        """Return what to do now, and the table of arms, as of the newest entry; nothing is written."""
+        try:
+            return str(self._shared.do(self._methods.glance).report)
+        except ClosedError:
+            return f"{self!r}, closed"
+
+    def _repr_html_(self) -> str:
+        from orthobandit.showing.html import html_words
+
+        try:
+            report: Report = self._shared.do(self._methods.glance).report
+            return report._repr_html_()
+        except ClosedError:
+            return html_words(f"{self!r}, closed")
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied, with a word on what to do instead."""

@@ -334,11 +334,17 @@ class Analysis:
 
         save(self, self._record, path)
 
-    def html(self) -> str:
-        """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures."""
+    def html(self, title: str = "") -> str:
+        """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures.
+
+        Parameters
+        ----------
+        title : str
+            What the page is of, such as the name of a file; it stands above the sentence, with the last day.
+        """
         from orthobandit.logs.showing.page import page_of
 
-        return page_of(self)
+        return page_of(self, title)
 
     def figure(self) -> Any:
         """Return effects, and how they came about over time, as a matplotlib figure."""

@@ -12,6 +12,7 @@ from orthobandit._foundation.files import write_text
 from orthobandit.errors import CertificateError, FileFormatError
 from orthobandit.estimate.certificate.chain import Chain
 from orthobandit.estimate.confidence.modes import Confidence, SubGaussian
+from orthobandit.showing.html import html_words
 from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
 
 
@@ -61,6 +62,22 @@ class Certificate:
     def verdict(self) -> Verdict:
         """What :func:`orthobandit.verify.verify` says of it."""
         return verify(self.document)
+
+    def __repr__(self) -> str:
+        return f"Certificate({self._claim})"
+
+    def __str__(self) -> str:
+        """Return what it claims, and its head; whether it is valid, :attr:`verdict` says."""
+        return f"{self._claim}\nhead {self.document.get('head', '')}"
+
+    def _repr_html_(self) -> str:
+        return html_words(self._claim, f"head {self.document.get('head', '')}")
+
+    @property
+    def _claim(self) -> str:
+        """The sentence of its claim, or that it has none."""
+        claim = self.document.get("claim")
+        return str(claim.get("sentence", "")) if isinstance(claim, dict) else "no claim"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document."""

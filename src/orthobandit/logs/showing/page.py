@@ -4,6 +4,7 @@ Here is what the template ``templates/analysis.html`` is given.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from orthobandit.logs.results import Analysis, Effect, MetricResult
@@ -27,7 +28,7 @@ from orthobandit.logs.showing.words import (
     size_words,
     title_words,
 )
-from orthobandit.showing.charts import Bar, forest
+from orthobandit.showing.charts import Bar, Column, Forest, forest
 from orthobandit.showing.html import PageTable, render_page
 from orthobandit.showing.numbers import (
     estimate_words,
@@ -38,19 +39,23 @@ from orthobandit.showing.numbers import (
     number,
     share_words,
     span_words,
+    time_words,
 )
-from orthobandit.showing.words import names_words
+from orthobandit.showing.words import MEANINGS, names_words
 
 STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
+LONG_TIME = 1e9  # seconds of an axis on which times are days with their year
 ARMS_SEEN = 6  # arms whose segments or rivals are seen at once; the rest are folded
 
 
-def page_of(analysis: Analysis) -> str:
+def page_of(analysis: Analysis, title: str = "") -> str:
     """Return an analysis as a page of its own, which needs nothing from anywhere.
 
     Parameters
     ----------
     analysis : Analysis
+    title : str
+        What the page is of, such as the name of a file.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def page_of(analysis: Analysis) -> str:
     return render_page(
         "orthobandit.logs.showing",
         "analysis.html",
-        title=analysis.sentence,
+        title=" · ".join(filter(None, (title or "Analysis of a log", _last_time(analysis)))),
+        sentence=analysis.sentence,
         size=f"{len(analysis.labels)} arms; {size_words(analysis)}.",
         alarms=[diagnostic_words(one) for one in analysis.alarms],
         metrics=[_metric(analysis, metric) for metric in analysis.metrics],
@@ -99,14 +105,12 @@ def effect_bar(effect: Effect, label: str = "") -> Bar:
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> dict[str, Any]:
-    title = f"{title_words(metric)}, gap to {analysis.reference}"
-    limits = () if metric.margin is None else (metric.margin,)
     has_best = is_held_against_best(analysis, metric)
     dropped = names_words(metric.droppable)
     droppable = f"Can be dropped, worse for sure: {dropped}" if dropped else "No arm can be dropped yet"
     return {
         "name": metric.name,
-        "forest": forest(title, [effect_bar(one) for one in metric.effects], limits),
+        "forest": _summary(analysis, metric),
         "certainty": certainty_words(metric),
         "claims": [one.words for one in analysis.noninferiority if one.metric == metric.name],
         "best": _against_best(metric) if has_best else None,
@@ -122,21 +126,49 @@ def _against_best(metric: MetricResult) -> Any:
     return forest(f"{metric.name}, gap to {best}, which looks best (all pairs at once)", rivals)
 
 
-def _arms(metric: MetricResult) -> PageTable:
+def _last_time(analysis: Analysis) -> str:
+    """Return the day up to which a log was counted; nothing if it has no clock."""
+    history = analysis.metrics[0].history
+    if not analysis.is_clock or not history:
+        return ""
+    return f"up to {time_words(history[-1].time, LONG_TIME, is_clock=True)}"
+
+
+def _summary(analysis: Analysis, metric: MetricResult) -> Forest:
+    """Return what a manager asks of each arm: rows, mean, lift over the reference arm, and its gap as a bar."""
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
-    level = "quantile" if metric.kind == "quantile" else "mean"
-    counts = ("rows", "share", "planned", level, "capped", "missing")
-    head = ("arm", *counts, "lift", "one look", "more rows (80 %)")
+    bars = []
+    for effect in metric.effects:
+        one = arms.get(effect.arm)
+        rows = "" if one is None else f"{one.rows:,}"
+        mean = "" if one is None else number(one.mean, places)
+        lift = "" if effect.arm == effect.over else lift_words(effect.lift)
+        bars.append(replace(effect_bar(effect), cells=(rows, mean, lift)))
+    names = ("Rows", "Quantile" if metric.kind == "quantile" else "Mean", f"Lift over {analysis.reference}")
+    meanings = ("", MEANINGS["mean"], MEANINGS["lift"])
+    # A column in which there is nothing is left out.
+    kept = [place for place in range(len(names)) if any(bar.cells[place] for bar in bars)]
+    bars = [replace(bar, cells=[bar.cells[place] for place in kept]) for bar in bars]
+    head = [Column(names[place], meanings[place]) for place in kept]
+    gap = Column(f"Gap to {analysis.reference}", MEANINGS["gap"])
+    limits = () if metric.margin is None else (metric.margin,)
+    return forest(title_words(metric), bars, limits, head=[*head, gap] if head else ())
+
+
+def _arms(metric: MetricResult) -> PageTable:
+    arms = {one.arm: one for one in metric.summaries}
+    counts = ("share", "planned", "capped", "missing")
+    head = ("arm", *counts, "one look", "more rows (80 %)")
     rows = []
     for effect in metric.effects:
         one = arms.get(effect.arm)
         counted = [""] * len(counts)
         if one is not None:
-            counted = [f"{one.rows:,}", share_words(one.share), share_words(one.planned)]
-            counted += [number(one.mean, places), share_words(one.capped), share_words(one.missing)]
+            counted = [share_words(one.share), share_words(one.planned)]
+            counted += [share_words(one.capped), share_words(one.missing)]
         once = "" if effect.arm == effect.over else span_words(effect.fixed)
-        rows.append([effect.arm, *counted, lift_words(effect.lift), once, more_words(effect.more_rows)])
+        rows.append([effect.arm, *counted, once, more_words(effect.more_rows)])
     return PageTable.of_filled(head, rows)
 
 

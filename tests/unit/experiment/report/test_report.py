@@ -1,5 +1,6 @@
 """What a report advises before there is evidence, and where there is nothing to find out."""
 
+import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment
@@ -63,3 +64,28 @@ def test_a_winner_without_rivals_is_not_called_the_best(arms, why):
     experiment = Experiment.memory(arms, rewards=(0, 1))
     told(experiment, 1)
     assert experiment.report().advice == f"Show '0': {why}, so that there is nothing to find out."
+
+
+def test_an_experiment_its_certificate_and_the_verdict_print_what_they_say():
+    experiment = two_pages()
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        shown = experiment.ask_many(100)
+        experiment.tell_many(
+            [one.id for one in shown], [float(rng.random() < 0.2 + 0.5 * one.arm) for one in shown]
+        )
+    assert str(experiment) == str(experiment.report())
+    assert repr(experiment) == "Experiment('in memory', 2 arms)"
+    assert "Show &#x27;new&#x27;: it is the best" in experiment._repr_html_()
+    certificate = experiment.certificate()
+    assert str(certificate).startswith("'new' is the best of 2 arms")
+    assert "<b>&#x27;new&#x27; is the best of 2 arms" in certificate._repr_html_()
+    verdict = certificate.verdict
+    assert str(verdict).startswith("valid: 'new' is the best of 2 arms")
+    assert verdict._repr_html_().startswith("<p><b>Valid:</b> &#x27;new&#x27; is the best")
+    verdict.need(False, "a < b")
+    assert str(verdict).endswith("\n  wrong: a < b")
+    assert "<li>a &lt; b</li>" in verdict._repr_html_()
+    experiment.close()
+    assert str(experiment) == "Experiment('in memory', 2 arms), closed"
+    assert "closed" in experiment._repr_html_()

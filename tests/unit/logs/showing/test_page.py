@@ -57,12 +57,13 @@ def test_all_parts_are_on_the_page_in_their_order():
         "Choose 'blue'",
         "Alarm",
         "must not be believed",
-        "Effects clicked",
+        "Lift over control",
         "Over time",
         "Level of clicked",
     ]
     order += ["Share of rows", "By segment", "Other methods", "Other probabilities", "Diagnostics", "Notes"]
-    places = [words.index(part, words.index("Choose 'blue'", 40)) for part in order]
+    # The title comes first, in the head and above the sentence.
+    places = [words.index(part, words.index("Choose 'blue'")) for part in order]
     assert places == sorted(places)
     for said in (
         "+0.030 (+0.010 to +0.050)",
