@@ -135,7 +135,7 @@ def _last_time(analysis: Analysis) -> str:
 
 
 def _summary(analysis: Analysis, metric: MetricResult) -> Forest:
-    """Return what a manager asks of each arm: rows, mean, lift over the reference arm, and its gap as a bar."""
+    """Return what a manager asks of each arm: rows, mean, lift over the reference arm, and its gap."""
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
     bars = []
