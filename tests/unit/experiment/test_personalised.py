@@ -236,3 +236,45 @@ def test_a_range_is_said_to_the_experiment_and_not_to_the_inner_policy():
 
     with pytest.raises(ParameterError, match="say where rewards lie by `rewards`"):
         Personalised(["mobile"], policy=InformationDirected(confidence=Bounded(0, 1)))
+
+
+def test_the_report_has_rules_effects_and_audiences_that_agree(experiment):
+    assert experiment.report().advice.startswith("Too early: 0 of 0 visitors")
+    play(experiment, 600)
+    report = experiment.report()
+    personal = report.personal
+    assert [rule.name for rule in personal.rules] == [
+        "A for all",
+        "B for all",
+        "C for all",
+        "B on telephones",
+    ]
+    # One inference: the gap of an arm is the gain of the rule that shows it to all.
+    for arm, rule in zip(report.arms[1:], personal.rules[1:3], strict=True):
+        assert (arm.gap, arm.low, arm.high) == (rule.gain, rule.low, rule.high)
+    looks = max(personal.rules, key=lambda rule: rule.gain)
+    assert looks.name == "B on telephones"
+    assert "'B on telephones' looks best" in report.advice
+    without, with_telephone = personal.audiences
+    assert (without.column, without.value, with_telephone.value) == ("mobile", 0.0, 1.0)
+    assert without.best != "B" == with_telephone.best
+    assert sum(arm.probability for arm in report.arms) == pytest.approx(1.0)
+    assert json.loads(json.dumps(report.to_json()))["personal"]["rules"][3]["gain"] == looks.gain
+    for words in (str(report), report.to_html(), report._repr_html_()):
+        assert "B on telephones" in words
+    assert "per unit of mobile" in str(report)
+
+
+@pytest.mark.slow
+def test_a_rule_that_earns_most_is_proven_and_said():
+    policy = Personalised(["mobile"], RULES, rewards=(0, 1))
+    experiment = Experiment.memory(ArmSet.one_hot(2, labels=["A", "B"]), policy, key=KEY)
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        contexts = [visitor(rng) for _ in range(50)]
+        shown = experiment.ask_many(50, context=contexts)
+        served = [one.arm == given["mobile"] for one, given in zip(shown, contexts, strict=True)]
+        experiment.tell_many([one.id for one in shown], np.array(served, dtype=float))
+    report = experiment.report()
+    assert report.personal.best == "B on telephones"
+    assert report.advice.startswith("Follow the rule 'B on telephones'")

@@ -67,3 +67,4 @@ class ReportData(TypedDict):
     is_early: bool
     name: str
     at: float | None
+    personal: dict[str, object] | None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from orthobandit.experiment.report.personal import Table, tables_of
 from orthobandit.experiment.report.report import ArmReport, MetricReport, Report, Triple
 from orthobandit.showing.charts import Bar, Column, Forest, forest
 from orthobandit.showing.figure import draw_intervals
@@ -214,10 +215,20 @@ def text_of(report: Report) -> str:
             if arm.label != report.reference
         ]
         out.append(_indent(text_table(("arm", "interval"), ends)))
+    for title, columns, cells in personal_tables(report):
+        out.append(f"{title}:")
+        out.append(_indent(text_table(columns, cells, last_words=1 if not columns[-1] else 0)))
     out += [report.level_words, *report.guardrails]
     out += [f"holdout: mean {name} {mean} over {count:,}" for name, count, mean in _holdout(report)]
     out += [f"note: {warning}" for warning in report.warnings]
     return "\n".join(out)
+
+
+def personal_tables(report: Report) -> list[Table]:
+    """Return rules, effects and audiences of a personalised experiment; nothing of others."""
+    if report.personal is None:
+        return []
+    return tables_of(report.personal, tuple(arm.label for arm in report.arms))
 
 
 def _indent(table: str) -> str:
@@ -248,6 +259,7 @@ def page_of(report: Report) -> str:
         has_rates=any(is_known(arm.rate) for arm in report.arms),
         details=_details(report),
         metrics=[_other_metric(report, metric) for metric in report.metrics[1:]],
+        personal=[(title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(report)],
         guarantee=guarantee_words(report),
         guardrails=report.guardrails,
         holdout=_holdout(report),

@@ -11,6 +11,7 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
 from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.experiment.report.advice import (
     advise,
     foresee,
@@ -21,6 +22,12 @@ from orthobandit.experiment.report.advice import (
     name_alarms,
 )
 from orthobandit.experiment.report.data import ReportData
+from orthobandit.experiment.report.personal import (
+    PersonalReport,
+    arm_gaps,
+    personal_advice,
+    personal_report,
+)
 from orthobandit.policy.base import Decision
 
 if TYPE_CHECKING:
@@ -129,6 +136,9 @@ class Report:
         Of the experiment; empty for one in memory.
     at : float or None
         Time of the newest entry of the log, in seconds since the epoch.
+    personal : PersonalReport or None
+        Rules, effects by context and who gets what, if the experiment is personalised. Gaps are then those of
+        arms that are shown to all.
     """
 
     advice: str
@@ -158,6 +168,7 @@ class Report:
     is_early: bool = False
     name: str = ""
     at: float | None = None
+    personal: PersonalReport | None = None
 
     @property
     def level_words(self) -> str:
@@ -180,6 +191,7 @@ class Report:
             "alarms": list(self.alarms),
             "retirements": [list(one) for one in self.retirements],
             "guardrails": list(self.guardrails),
+            "personal": None if self.personal is None else self.personal.to_json(),
         }
         return cast(ReportData, plain)
 
@@ -255,7 +267,10 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     labels = ledger.arms.labels
     leader = int(decision.leader)
     declared = int(decision.declared)
-    estimates, low, high = ledger.tracks[0].intervals(book.plans)
+    personal = personal_report(book) if isinstance(book, PersonalBook) else None
+    estimates, low, high = (
+        arm_gaps(book) if isinstance(book, PersonalBook) else ledger.tracks[0].intervals(book.plans)
+    )
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
     shown = (coherent.clip(estimates), coherent.low, coherent.high)
@@ -272,12 +287,14 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     gaps = metrics[0].gaps
     rates = metrics[0].rates
     lifts = metrics[0].lifts
+    # Visitors of a personalised experiment have plans of their own: what was drawn says more.
+    shares = book.plan.probabilities if personal is None else ledger.drawn / max(int(ledger.drawn.sum()), 1)
     arms = tuple(
         ArmReport(
             label=label,
             settled=int(ledger.drawn[arm]),
             silent=int(ledger.silent[arm]),
-            probability=float(book.plan.probabilities[arm]),
+            probability=float(shares[arm]),
             is_active=bool(decision.active[arm]),
             is_retired=bool(book.retired[arm]),
             # An arm without a settled proposal has an estimate of 0 that nobody made.
@@ -294,7 +311,9 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     judged = ledger.judged()
     outlook = foresee(ledger, decision, coherent, estimates)
     return Report(
-        advice=advise(ledger, decision, coherent, judged if is_held else [], outlook),
+        advice=advise(ledger, decision, coherent, judged if is_held else [], outlook)
+        if personal is None
+        else personal_advice(ledger, personal),
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
@@ -321,6 +340,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         is_early=is_early(ledger, decision),
         name=name,
         at=_number(ledger.at),
+        personal=personal,
     )
 
 
