@@ -11,7 +11,14 @@ from orthobandit.reproduction.paper import SECTIONS
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`~?(orthobandit(?:\.\w+)+)`", TEXT)))
-TESTS = sorted(set(re.findall(r"`([\w/]+\.py)`(?: `(test_\w+)`)?", TEXT)))
+# A file may be followed by several functions of it.
+TESTS = sorted(
+    {
+        (file, function)
+        for file, functions in re.findall(r"`([\w/]+/test_\w+\.py)`((?:,? `test_\w+`)*)", TEXT)
+        for function in re.findall(r"test_\w+", functions) or [""]
+    }
+)
 
 
 def resolved(name):
@@ -36,6 +43,18 @@ def test_every_name_exists(name):
 @pytest.mark.parametrize(("file", "function"), TESTS)
 def test_every_test_exists(file, function):
     assert f"def {function}" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+
+
+ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and "{py:obj}" in line]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
+def test_the_tests_of_a_row_use_what_it_names(row):
+    names = [name.rpartition(".")[2] for name in re.findall(r"`~?(orthobandit(?:\.\w+)+)`", row)]
+    files = dict.fromkeys(re.findall(r"`([\w/]+\.py)`", row))
+    assert files
+    text = "".join((ROOT / "tests" / file).read_text(encoding="utf-8") for file in files)
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_every_part_of_the_report_is_named():

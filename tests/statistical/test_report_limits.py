@@ -25,7 +25,17 @@ def test_means_of_skewed_values_pass_their_limits_rarely(name, count):
     values = draw(np.random.default_rng(33), (TRIALS, count))
     found = [Measured.mean(row) for row in values]
     passed = sum(one.high < truth for one in found) + sum(one.low > truth for one in found)
-    # Two limits at twice LEVEL each would be passed this often with probability above 10⁻⁶.
+    # Two limits at twice LEVEL each would be passed more often with a probability of 10⁻⁶.
+    assert passed <= stats.binom.isf(1e-6, TRIALS, 4 * LEVEL)
+
+
+@pytest.mark.parametrize("name", SKEWED)
+@pytest.mark.parametrize("count", [8, 20])
+def test_ratios_of_skewed_values_pass_their_limits_rarely(name, count):
+    draw, _ = SKEWED[name]
+    pairs = draw(np.random.default_rng(34), (TRIALS, 2, count))
+    found = [Measured.ratio(top, bottom) for top, bottom in pairs]
+    passed = sum(one.high < 1.0 for one in found) + sum(one.low > 1.0 for one in found)
     assert passed <= stats.binom.isf(1e-6, TRIALS, 4 * LEVEL)
 
 

@@ -5,17 +5,39 @@ from math import inf, isclose, log, sqrt
 import numpy as np
 import pytest
 
+from orthobandit import anchor_design
 from orthobandit.errors import ParameterError
+from orthobandit.simulation import exact_gap
 from orthobandit.theory import (
     cauchy_schwarz_bound,
     ellipsoid_radius,
     error_bound,
+    error_rounds,
     expected_regret_bound,
     explicit_error_bound,
     gap_regret_bound,
     pac_epsilon,
     uniform_error_bound,
 )
+
+
+def test_lemma_9_covariances_are_sums_over_pairs():
+    design = anchor_design(exact_gap(4, 9, seed=3).arms)
+    x = design.arms.features
+    p = design.probabilities
+    by_pairs = sum(
+        p[i] * p[j] * np.outer(x[i] - x[j], x[i] - x[j]) for i in range(9) for j in range(i + 1, 9)
+    )
+    assert design.covariance == pytest.approx(by_pairs)
+    assert design.mean == pytest.approx(p @ x)
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 0.3, 0.01])
+def test_error_rounds_are_the_fewest_with_so_small_a_bound(epsilon):
+    rounds = error_rounds(epsilon, 20.0, 30.0, 0.05, 5)
+    assert error_bound(20.0, 30.0, rounds, 0.05, 5) <= epsilon
+    assert rounds == 1 or error_bound(20.0, 30.0, rounds - 1, 0.05, 5) > epsilon
+    assert error_rounds(epsilon, inf, 30.0, 0.05, 5) is None
 
 
 @pytest.mark.parametrize("t", [1, 50, 10**6])

@@ -56,6 +56,31 @@ def _estimate(environment: Environment, design: Design, settings: dict[str, Any]
     return OrthogonalRegression(delta=settings["delta"]).solve(arms, Moments.of(arms, plan, tally))
 
 
+def track_pac(settings: dict[str, Any]) -> Tables:
+    """Explore with one design and note, after the rounds of each ε, how far the best-looking arm is behind.
+
+    `gap` is that of the arm that looks best, `pair_error` the error of the worst pair of arms.
+    """
+    environment = environment_of(settings)
+    arms = environment.arms
+    estimate = _estimate(environment, DESIGNS[settings["design"]](arms), settings)
+    looks = estimate.theta @ arms.features.T
+    gaps = environment.gaps[np.argmax(looks, axis=-1)]
+    off = looks - environment.theta @ arms.features.T
+    errors = off.max(axis=-1) - off.min(axis=-1)
+    count = settings["replications"]
+    epsilons = settings["epsilons"]
+    return {
+        "pac": {
+            "replication": np.repeat(np.arange(count), len(epsilons)).tolist(),
+            "epsilon": np.tile(epsilons, count).tolist(),
+            "round": np.tile(settings["checkpoints"], count).tolist(),
+            "gap": gaps.reshape(-1).tolist(),
+            "pair_error": errors.reshape(-1).tolist(),
+        }
+    }
+
+
 def track_misses(settings: dict[str, Any]) -> Tables:
     """Note when claims of anytime elimination first and last failed, with the shift within a limit."""
     environment = environment_of(settings)

@@ -9,6 +9,7 @@ from scipy import stats
 from orthobandit.reproduction.sections import Measured, Verdict, tally
 from orthobandit.reproduction.sections.base import (
     CAREFUL,
+    CAREFUL_MEAN,
     FAMILY,
     LEVEL,
     MOST_VERDICTS,
@@ -58,7 +59,7 @@ def test_means_have_limits_that_are_further_away_on_the_side_of_the_tail():
     assert found.value == pytest.approx(values.mean())
     assert found.error == pytest.approx(stats.sem(values))
     # Skewed to the right: the lower limit is Student's, the upper one further away.
-    reach = stats.t.ppf(1 - CAREFUL * LEVEL, 19) * stats.sem(values)
+    reach = stats.t.ppf(1 - CAREFUL_MEAN * LEVEL, 19) * stats.sem(values)
     assert found.value - found.low == pytest.approx(reach)
     assert found.high - found.value > 1.1 * reach
 
@@ -66,7 +67,7 @@ def test_means_have_limits_that_are_further_away_on_the_side_of_the_tail():
 def test_means_without_skewness_have_student_limits_on_both_sides():
     values = np.array([-3.0, -1.0, 1.0, 3.0])
     found = Measured.mean(values)
-    reach = stats.t.ppf(1 - CAREFUL * LEVEL, 3) * stats.sem(values)
+    reach = stats.t.ppf(1 - CAREFUL_MEAN * LEVEL, 3) * stats.sem(values)
     assert (found.low, found.high) == pytest.approx((-reach, reach))
 
 

@@ -272,3 +272,19 @@ def test_all_survivors_under_all_shifts_are_played():
     one = [c for c in cells if c.labels == {"arms": "linear", "shift": "ν¹/2"}]
     assert sum(c.settings["replications"] for c in one) == 1000
     assert len({c.settings["first"] for c in one}) == len(one)
+
+
+def test_the_rounds_of_corollary_5_suffice_and_a_fortieth_of_them_do_not(tmp_path):
+    section = SECTIONS["pac"]
+    cells = section.cells(Scope(seed=3))
+    data = join(cells, run_cells(cells, Cache(tmp_path)))
+    assert kinds_of(section, data) == {"within ε": "shown", "PAC rate": "shown"}
+    assert all(grid.rows for grid in section.grids(data))
+    fewer = [
+        replace(
+            cell, settings={**cell.settings, "checkpoints": [n // 40 for n in cell.settings["checkpoints"]]}
+        )
+        for cell in cells
+    ]
+    data = join(fewer, run_cells(fewer, Cache(tmp_path)))
+    assert kinds_of(section, data)["within ε"] == "refuted"

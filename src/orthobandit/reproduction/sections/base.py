@@ -22,10 +22,13 @@ from orthobandit.study.tables import Columns
 FAMILY = 0.05
 MOST_VERDICTS = 125
 LEVEL = FAMILY / MOST_VERDICTS
-# Limits of means are computed at this part of LEVEL: on skewed data they miss up to five times as often as
-# they say. Measured with it, for 10 to 100 values (tests/statistical/test_report_limits.py): .01 to .06 % for
-# gamma, exponential and log-normal data with a coefficient of variation of up to 1, .24 % at 1.3.
-CAREFUL = 0.2
+# Limits that rest on Student's t are computed at a part of LEVEL, since skewed data pass them more often than
+# they say. Passed in simulation (tests/statistical/test_report_limits.py; 8 to 100 values, gamma, exponential
+# and log-normal, coefficient of variation up to 1): .01 to .05 % for means, .01 to .08 % for ratios and
+# geometric means, which are taken on the log scale; .07 to .38 % for means at a coefficient of 1.3.
+CAREFUL = 0.4
+CAREFUL_MEAN = 0.2
+MOST_SKEWED = 1.5  # the correction for skewness widens a limit by this factor at most: beyond it is not valid
 
 
 @dataclass(frozen=True)
@@ -58,44 +61,40 @@ class Measured:
         return cls(float(value), 0.0, float(value), float(value))
 
     @classmethod
-    def estimate(cls, value: float, error: float, freedom: int, skewness: float = 0.0) -> "Measured":
-        """Return an estimate with its standard error, which has so many degrees of freedom.
-
-        Limits are the wider of Student's t and of Hall's (1992) transformation, which takes the skewness of
-        the values that were averaged out of the t-statistic.
-        """
+    def estimate(cls, value: float, error: float, freedom: int) -> "Measured":
+        """Return an estimate with its standard error, which has so many degrees of freedom (Student's t)."""
         if freedom < 1:
             return cls(float(value), None, -inf, inf)
-        reach = _quantile(freedom)
-        low, high = _hall(reach, skewness / sqrt(freedom + 1))
-        return cls(
-            float(value),
-            float(error),
-            float(value) - max(reach, high) * float(error),
-            float(value) + max(reach, -low) * float(error),
-        )
+        reach = _quantile(freedom, CAREFUL) * float(error)
+        return cls(float(value), float(error), float(value) - reach, float(value) + reach)
 
     @classmethod
     def mean(cls, values: Any) -> "Measured":
         """Return the mean of independent values (n,).
 
-        Means of positive values keep to positive limits, on the log scale, where those are further away.
+        Limits are the wider of Student's t and of Hall's (1992) transformation, which takes the skewness
+        of the values out of the t-statistic. Means of positive values also have an upper limit on the log
+        scale, and none below 0.
         """
         found = np.asarray(values, dtype=np.float64)
         mean = float(found.mean())
+        if found.size < 2:
+            return cls(mean, None, -inf, inf)
         error = _error(found)
-        measured = cls.estimate(mean, error, found.size - 1, _skewness(found))
-        if measured.error is None or not np.all(found > 0):
-            return measured
-        factor = _quantile(found.size - 1) * error / mean
-        # The lower limit of an estimate may be below 0, where no mean of positive values is.
-        low = max(measured.low, 0.0)
-        return cls(mean, error, low, max(measured.high, _exp(log(mean) + factor)))
+        reach = _quantile(found.size - 1, CAREFUL_MEAN)
+        below, above = _skewed(reach, _skewness(found) / sqrt(found.size))
+        low = mean - below * error
+        high = mean + above * error
+        if np.all(found > 0):
+            low = max(low, 0.0)
+            high = max(high, _exp(log(mean) + reach * error / mean))
+        return cls(mean, error, low, high)
 
     @classmethod
     def geometric(cls, values: Any) -> "Measured":
         """Return the geometric mean of independent positive values (n,)."""
-        return cls.mean(np.log(np.asarray(values, dtype=np.float64))).exponentiated()
+        logs = np.log(np.asarray(values, dtype=np.float64))
+        return cls.estimate(logs.mean(), _error(logs), logs.size - 1).exponentiated()
 
     @classmethod
     def ratio(cls, top: Any, bottom: Any) -> "Measured":
@@ -108,8 +107,7 @@ class Measured:
         under = np.asarray(bottom, dtype=np.float64)
         logarithm = log(over.mean() / under.mean())
         parts = over / over.mean() - under / under.mean()
-        skewness = _skewness(parts)
-        return cls.estimate(logarithm, _error(parts), parts.size - 1, skewness).exponentiated()
+        return cls.estimate(logarithm, _error(parts), parts.size - 1).exponentiated()
 
     @classmethod
     def share(cls, hits: int, count: int, among: int = 1) -> "Measured":
@@ -124,7 +122,7 @@ class Measured:
     @classmethod
     def exponent(cls, fit: "Fit") -> "Measured":
         """Return the exponent of a fitted power law."""
-        return cls.estimate(fit.exponent, fit.error, fit.runs - 1, fit.skewness)
+        return cls.estimate(fit.exponent, fit.error, fit.runs - 1)
 
     @classmethod
     def largest(cls, found: Sequence["Measured"]) -> "Measured":
@@ -178,12 +176,19 @@ def _skewness(values: Array) -> float:
     return float(np.mean((off / spread) ** 3))
 
 
-def _quantile(freedom: int) -> float:
-    return float(special.stdtrit(freedom, 1 - CAREFUL * LEVEL))
+def _quantile(freedom: int, part: float) -> float:
+    return float(special.stdtrit(freedom, 1 - part * LEVEL))
+
+
+def _skewed(reach: float, a: float) -> tuple[float, float]:
+    """Return how many standard errors the limits are below and above a mean; a is the skewness / √n."""
+    low, high = _hall(reach, a)
+    most = MOST_SKEWED * reach
+    return min(max(reach, high), most), min(max(reach, -low), most)
 
 
 def _hall(reach: float, a: float) -> tuple[float, float]:
-    """Return where T + a(T²/3 + 1/6) + a²T³/27 is −reach and reach; a is the skewness / √n."""
+    """Return where T + a(T²/3 + 1/6) + a²T³/27 is −reach and reach."""
     # Near 0 the formula is a difference of nearly equal numbers, and the correction below one part in 10⁶.
     if abs(a) < 1e-6:
         return -reach, reach
@@ -208,15 +213,12 @@ class Fit:
         The fitted means.
     runs : int
         How many runs the means are over.
-    skewness : float
-        Of what the runs contribute to the slope.
     """
 
     exponent: float
     error: float
     values: Array
     runs: int = 1
-    skewness: float = 0.0
 
     @classmethod
     def of(cls, x: Array, y: Array) -> "Fit":
@@ -236,8 +238,7 @@ class Fit:
         if not without:
             return cls(float(slope), 0.0, values, runs)
         error = np.sqrt((runs - 1) / runs * np.sum((np.array(without) - np.mean(without)) ** 2))
-        # Leaving out a large contribution makes the slope small: the sign turns.
-        return cls(float(slope), float(error), values, runs, -_skewness(np.array(without)))
+        return cls(float(slope), float(error), values, runs)
 
 
 def signed(fit: "Fit") -> str:
