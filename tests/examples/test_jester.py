@@ -44,7 +44,7 @@ def test_both_designs_rank_a_clear_winner_first(script):
 
 
 def test_a_missing_file_is_named(script, tmp_path):
-    with pytest.raises(SystemExit, match="there is no file .*ratings.csv; set JESTER"):
+    with pytest.raises(SystemExit, match=r"there is no file .*ratings\.csv; set JESTER"):
         script["main"](path=tmp_path / "ratings.csv")
 
 

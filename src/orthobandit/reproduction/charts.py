@@ -98,8 +98,9 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
         _thousands(axis)
         crowded = _crowded(curves)
         if crowded:
-            # Regret grows from the lower left, so the upper left is free.
-            inset = axis.inset_axes((0.16, 0.56, 0.4, 0.4))
+            # Room above the curves, whose bands are at most in the lower two thirds then.
+            axis.set_ylim(0, 1.6 * max(float(curve.high.max()) for curve in curves))
+            inset = axis.inset_axes((0.16, 0.62, 0.4, 0.36))
             for place in crowded:
                 _draw_curve(inset, curves[place], place, has_band=False)
             inset.set(xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
