@@ -67,7 +67,7 @@ def identify(policy: Policy[Any], ratings: Array, rng: np.random.Generator) -> O
         if declared >= 0:
             return Outcome(played, declared)
         plan = policy.plan(state)
-        rounds = int(min(plan.rounds, LONGEST - played))
+        rounds = min(int(plan.rounds), LONGEST - played)
         jokes = rng.choice(len(JOKES), size=rounds, p=plan.probabilities)
         rewards = ratings[rng.integers(len(ratings), size=rounds), jokes]
         residuals = rewards
@@ -142,4 +142,4 @@ def main(runs: int = 100, path: Path = DATA) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
