@@ -9,13 +9,18 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.logs.question import Quantile, Question
-from orthobandit.logs.reading.arguments import check_question
+from orthobandit.logs.reading.arguments import check_question, refuse_missing
 from orthobandit.logs.reading.clock import Clock, clock_of, when_of
 from orthobandit.logs.reading.engine import SAMPLE, Opened, encode_keys, first_row, ibis
-from orthobandit.logs.reading.missing import refuse_missing
 from orthobandit.logs.reading.plans import Drawn, read_draws
-from orthobandit.logs.reading.rows import Rows, rows_of
-from orthobandit.logs.reading.units import UnitCounts, repeated_rows, repeating_unit, units_of
+from orthobandit.logs.reading.rows import (
+    Rows,
+    UnitCounts,
+    repeated_rows,
+    repeating_unit,
+    rows_of,
+    units_of,
+)
 
 MOST_SEGMENTS = 200
 NO_SEGMENT = "(missing)"
