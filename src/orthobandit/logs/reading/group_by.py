@@ -23,6 +23,7 @@ from orthobandit.logs.reading.rows import (
 )
 
 MOST_SEGMENTS = 200
+MOST_SQUARED = 1e200  # of the squares of a cell: products of three such values must stay finite
 NO_SEGMENT = "(missing)"
 THRESHOLD_ROWS = 500  # the first in time, that choose where the distribution is looked at
 # Thresholds around the quantile of these rows, and how many of its standard errors they reach to each side.
@@ -305,7 +306,8 @@ def _refuse_times(opened: Opened, name: str) -> None:
 
 def _check_size(question: Question, found: Moments) -> None:
     for place, name in enumerate(question.columns):
-        if not np.all(np.isfinite(found.products[:, place, place]) & np.isfinite(found.sums[:, place])):
+        squares = found.products[:, place, place]
+        if not np.all((squares <= MOST_SQUARED) & np.isfinite(found.sums[:, place])):
             raise RewardError(f"{name!r} has values whose squares are too large to add up; divide the column")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from orthobandit import analyse
 from orthobandit.cli import main
-from orthobandit.errors import FileFormatError
+from orthobandit.errors import FileFormatError, RewardError
 
 ASKED = {"arm": "arm", "reward": "y", "time": "at", "split": "equal"}
 
@@ -61,6 +61,13 @@ def test_covariates_that_do_nothing_are_named():
     rows = log().append_column("one", [np.full(400, 3.0)])
     found = analyse(rows, **ASKED, covariates=["one", "x"])
     assert "the covariate 'one' never varies within a bucket and arm, and so changed nothing" in found.notes
+
+
+def test_numbers_too_large_to_be_multiplied_are_refused_without_a_warning():
+    rows = log()
+    huge = rows.set_column(2, "y", [np.asarray(rows["y"]) * 1e150])
+    with pytest.raises(RewardError, match="squares are too large to add up"):
+        analyse(huge, **ASKED)
 
 
 def test_text_in_utf_16_is_refused_by_name(tmp_path):
