@@ -1635,6 +1635,7 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
         said.append(f"{label!r} {claimed_low:.6g} to {claimed_high:.6g}, {word}")
         check_names(f"the gap of {label!r}", gap, {"arm", "estimate", "low", "high", "verdict"}, verdict)
     check_names("the claim", claim, {"metric", "over", "gaps", "alarms", "sentence"}, verdict)
+    verdict.need(isinstance(claim["alarms"], list), f"alarms are a list, not {claim['alarms']!r}")
     verdict.need(len(said) == len(now.others), f"{len(said)} gaps are claimed of {len(now.labels)} arms")
     reference = now.labels[now.reference]
     for name, right in {"metric": now.metric, "over": reference}.items():

@@ -543,6 +543,12 @@ def test_a_part_that_is_there_twice_is_a_problem(documents, tmp_path):
     assert found.problems == ["parts are there twice, of which only one was checked: ['declared']"]
 
 
+def test_alarms_are_a_list(documents):
+    document = deepcopy(documents[next(iter(LOGS))])
+    document["claim"]["alarms"] = False
+    assert alone.verify(reseal(document)).problems == ["alarms are a list, not False"]
+
+
 def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path):
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(ValueError, match="nested more deeply"):
