@@ -402,7 +402,8 @@ class LinGame(GlrPolicy):
 
     Every arm once. Then one learner for each possible answer ℓ, AdaHedge, proposes proportions w; nature
     answers with the nearest parameter λ under which ℓ is not best; the learner gains
-    ½(|x_aᵀ(θ̂ − λ)| + √(2·log t·‖x_a‖²_{V⁻¹}))² of each arm, at most log t; the sum of all w is tracked.
+    ½(u_a + √(2·log t·‖x_a‖²_{V⁻¹}))² of each arm, at most log t, u_a the magnitude of x_aᵀ(θ̂ − λ); the sum of
+    all w is tracked.
     V = I + Σ xxᵀ. Stop when min_j Δ̂_j²/(2‖x_ℓ − x_j‖²_{V⁻¹}) exceeds
 
     - "paper": (√(σ²(log(1/δ) + (d/2)·log(1 + tL²/d))) + S/√2)², L the largest norm of a feature vector;
