@@ -25,11 +25,13 @@ from orthobandit.policy import (
     LinGame,
     LinGapE,
     Policy,
+    PooledTrackAndStop,
+    StratifiedMeans,
     XYAdaptive,
     XYStatic,
 )
-from orthobandit.simulation import Constant, Sine
-from orthobandit.simulation.instances import near_degenerate
+from orthobandit.simulation import Constant, Gaussian, Sine, Trend
+from orthobandit.simulation.instances import near_degenerate, one_hot
 from orthobandit.theory import identification_limit
 
 SEED = 320
@@ -106,10 +108,10 @@ LONG = {
 }
 
 
-def cell(policy: Policy[Any], environment: Environment, runs: int, cap: int) -> str:
+def cell(policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int = SEED) -> str:
     """Return mean rounds ± standard error, wrong and open runs, as the cells of a table."""
     result = simulate(
-        policy, environment, horizon=cap, replications=runs, seed=SEED, stop_when_declared=True, batch=runs
+        policy, environment, horizon=cap, replications=runs, seed=seed, stop_when_declared=True, batch=runs
     )
     is_open = result.stop_times < 0
     times = np.where(is_open, cap, result.stop_times)
@@ -149,6 +151,25 @@ def print_smallest_angle(runs: int) -> None:
         print(f"| LinGapE, {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 
+def print_trend(runs: int) -> None:
+    """Print policies without features beside ours, on a level that stands still and one that rises."""
+    print(f"\nfour arms with means .3, .2, .1 and 0, σ = ½, δ = .1, {runs} runs of at most 20,000 rounds\n")
+    print("| policy | rounds, ν = 0 | wrong | rounds, +.3 in 1,000 | wrong |\n|---|---:|---:|---:|---:|")
+    peers: dict[str, Policy[Any]] = {
+        "LUCB": LUCB(0.1, 0.5),
+        "action elimination": ActionElimination(0.1, 0.5),
+        "pooled track-and-stop": PooledTrackAndStop(period=100, delta=0.1),
+        "stratified means": StratifiedMeans(epoch=100, delta=0.1),
+        "**AnytimeElimination**": AnytimeElimination(0.1),
+    }
+    for name, policy in peers.items():
+        cells = []
+        for shift in (Constant(0.0), Trend(0.3 / 1000)):
+            environment = one_hot([0.3, 0.2, 0.1, 0.0], shift=shift, noise=Gaussian(0.5))
+            cells.append(cell(policy, environment, runs, 20_000, seed=5))
+        print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
+
+
 def main() -> None:
     """Print all tables."""
     start = time.process_time()
@@ -156,6 +177,7 @@ def main() -> None:
     for case in cases():
         print_case(case, case.runs // share)
     print_smallest_angle(10 // share)
+    print_trend(200 // share)
     spent = time.process_time() - start
     print(f"\nseed {SEED}; {spent:.0f} s of CPU")
 
