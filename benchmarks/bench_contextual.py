@@ -1,7 +1,8 @@
 """Personalised rounds: regret beside peers, a level that depends on who comes, and rounds per second.
 
 ``python -m benchmarks.bench_contextual`` takes about a quarter of an hour on one core;
-``python -m benchmarks.bench_contextual regret|visitors|speed [seeds]`` runs one part of it.
+``python -m benchmarks.bench_contextual regret|visitors|speed [policy] [seeds]`` runs one part of it, or the
+policies whose names contain a word.
 """
 
 import sys
@@ -89,12 +90,14 @@ def mean_regret(
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
 
 
-def print_regret(seeds: int) -> None:
+def print_regret(seeds: int, wanted: str) -> None:
     """Print regret by policy, number of features and shift."""
     print(f"regret, K = {ARMS}, T = {ROUNDS:,}, noise {NOISE}, {seeds} seeds; shifts {' / '.join(SHIFTS)}")
     sizes = (5, 10, 20)
     print(f"{'':<26}" + "".join(f"{f'd = {size}':>28}" for size in sizes))
     for name, policy in POLICIES.items():
+        if wanted not in name:
+            continue
         cells = []
         for size in sizes:
             thetas = unit_vectors(size, seeds)
@@ -112,7 +115,7 @@ VISITORS: dict[str, Callable[[Array], Array] | None] = {
 }
 
 
-def print_visitors(seeds: int) -> None:
+def print_visitors(seeds: int, wanted: str) -> None:
     """Print regret where effects and the level depend on who comes: 4 arms, a context of 3."""
     pages = Interactions(["A", "B", "C", "D"], context=CONTEXT)
     offers = InteractionOffers(pages)
@@ -129,6 +132,8 @@ def print_visitors(seeds: int) -> None:
     print(f"regret, 4 arms × a context of 3 (d = {pages.dimension}), T = {ROUNDS:,}, {seeds} seeds, by level")
     print(f"{'':<26}" + "".join(f"{name:>22}" for name in VISITORS))
     for name, policy in policies.items():
+        if wanted not in name:
+            continue
         cells = []
         for level in VISITORS.values():
             mean, error = mean_regret(policy, offers, thetas, None if level is None else WhoComes(level))
@@ -150,7 +155,7 @@ class Sampled(SphereOffers):
         return features[:count], context[:count]
 
 
-def print_speed(repeats: int) -> None:
+def print_speed(repeats: int, wanted: str) -> None:
     """Print rounds per second of CPU time, on one core, at d = 10, K = 10; the best of several runs."""
     rounds = 40_000  # a block of features in memory
     world = ContextualEnvironment(Sampled(ARMS, 10, rounds), unit_vectors(10, 1)[0], None, Gaussian(NOISE))
@@ -158,6 +163,8 @@ def print_speed(repeats: int) -> None:
         f"rounds per second of CPU time, K = {ARMS}, d = 10, features sampled beforehand, best of {repeats}"
     )
     for name, policy in POLICIES.items():
+        if wanted not in name:
+            continue
         simulate_offers(policy, world, horizon=1_000, replications=1)  # compiles
         taken = []
         for seed in range(repeats):
@@ -174,8 +181,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the tables that are asked for, or all."""
     given = list(arguments or [])
     seeds = int(given.pop()) if given and given[-1].isdigit() else SEEDS
+    wanted = given.pop() if given and given[-1] not in PARTS else ""
     for name in given or PARTS:
-        PARTS[name](seeds)
+        PARTS[name](seeds, wanted)
 
 
 if __name__ == "__main__":
