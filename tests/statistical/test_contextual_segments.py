@@ -9,7 +9,7 @@ from orthobandit.policy.contextual import Interactions, Segment, SegmentComparis
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
-RUNS, ROUNDS, EVERY, DELTA = 200, 240, 10, 0.1
+RUNS, ROUNDS, EVERY, DELTA = 200, 240, 30, 0.1
 PAGES = Interactions(["A", "B"], context=["age"])
 RULES = {"A for all": "A", "B for all": "B", "B over 60": lambda offer: "AB"[int(offer.context["age"] > 60)]}
 SEGMENTS = [Segment({"age": (low, low + 20.0)}) for low in (20.0, 40.0)]
