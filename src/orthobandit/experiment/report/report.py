@@ -45,7 +45,7 @@ class ArmReport:
     """One arm: how often it was settled, its share, its gap to the reference arm, its rate and its lift.
 
     `rate` is what the arm would have earned on average over all settled proposals, whoever was shown it, and
-    `lift` its gap divided by the rate of the reference arm (:mod:`orthobandit.estimate.follow.rates`). Their
+    `lift` its gap divided by the rate of the reference arm (``estimate/follow/rates.py``). Their
     ends hold together with those of the gap. None is what is not known.
     """
 
