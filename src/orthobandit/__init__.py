@@ -15,6 +15,7 @@ from orthobandit.estimate import (
     Moments,
     OrthogonalRegression,
     Plan,
+    SameShape,
     SubGaussian,
     Tally,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Policy",
     "PureExploration",
     "RunResult",
+    "SameShape",
     "SubGaussian",
     "Tally",
     "__version__",

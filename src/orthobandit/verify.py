@@ -289,9 +289,18 @@ class Mode:
         self.limit = np.inf
         self.bias = 0.0
         self.words = self.name
-        self.is_exact = self.name != "asymptotic"
+        self.takes_values = True  # whether sums estimate gaps, and not their signs alone
+        self.is_exact = not self.name.startswith("asymptotic")
         self.is_bounded = self.name == "bounded rewards"
+        if self.name == "asymptotic, same-shape noise":
+            # Residuals, from which no values of arms are taken, are clipped.
+            self.takes_values = False
+            self.limit = float(given["clip"])
+            verdict.need(0 < self.limit < np.inf, f"residuals cannot be clipped at {self.limit}")
+            self.words = f"{self.name}, clipped at {self.limit:.12g}"
+            return
         if not self.is_exact:
+            verdict.need(self.name == "asymptotic", f"no mode is called {self.name!r}")
             return
         verdict.need(self.is_bounded or self.name == "sub-Gaussian noise", f"no mode is called {self.name!r}")
         self.low, self.high = float(given["low"]), float(given["high"])
@@ -706,7 +715,7 @@ class Run:
         values = given["values"]
         mode = self.mode
         low = high = np.full(len(values), np.inf)
-        if mode.is_exact:
+        if np.isfinite(mode.limit):
             low, high = np.full(len(values), -mode.limit), np.full(len(values), mode.limit)
         if mode.is_bounded:
             played = values[given["played"]]
@@ -746,10 +755,15 @@ class Run:
         sizes.add(tally)
         self.informed += scatter_of(tally) / largest**2 if largest > 0 else 0.0
 
+    def taken_values(self, given: dict[str, Any]) -> Any:
+        """Return the values (K,) that residuals under a plan were taken from."""
+        values = given["values"]
+        return values if self.mode.takes_values else np.zeros_like(values)
+
     def count(self, given: dict[str, Any], tally: Tally, length: float) -> None:
         """Add a batch to the evidence on all pairs; entry (i, i) is the test of arm i against its rival."""
         p = given["p"]
-        values = given["values"]
+        values = self.taken_values(given)
         rivals = given["rivals"]
         mode = self.mode
         at = self.geometry(p)
@@ -791,7 +805,7 @@ class Run:
     def regress(self, given: dict[str, Any], tally: Tally) -> None:
         """Add a batch to the regression behind `values`, weighted by what its residuals scatter."""
         p = given["p"]
-        values = given["values"]
+        values = self.taken_values(given)
         centred = self.features - p @ self.features
         scatter = tally.squares.sum() / tally.rounds
         noise = scatter
@@ -1237,7 +1251,7 @@ class Run:
         tuning = self.tuning[:, :, self.leader]
         speaks = self.speaks()[:, self.leader]
         width = (boundary(e, speaks, tuning, self.mode.is_exact, self.grid) + e[SLACK]) / e[WEIGHT]
-        width = np.where(e[WEIGHT] > 0, width, np.inf)
+        width = np.where((e[WEIGHT] > 0) & self.mode.takes_values, width, np.inf)
         return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
 
 

@@ -2,7 +2,7 @@
 
 from orthobandit.estimate.augmented import PairGeometry
 from orthobandit.estimate.confidence.evidence import Evidence, Tuning
-from orthobandit.estimate.confidence.modes import Asymptotic, Bounded, Confidence, SubGaussian
+from orthobandit.estimate.confidence.modes import Asymptotic, Bounded, Confidence, SameShape, SubGaussian
 from orthobandit.estimate.confidence.sequence import ContrastSequence
 from orthobandit.estimate.forecast.baselines import (
     ARMA,
@@ -44,6 +44,7 @@ __all__ = [
     "PairGeometry",
     "Plan",
     "RunningMean",
+    "SameShape",
     "SeasonalRegression",
     "SubGaussian",
     "Tally",

@@ -11,7 +11,7 @@ import numpy as np
 from orthobandit._foundation.files import write_text
 from orthobandit.errors import CertificateError, FileFormatError
 from orthobandit.estimate.certificate.chain import Chain
-from orthobandit.estimate.confidence.modes import Confidence, SubGaussian
+from orthobandit.estimate.confidence.modes import Confidence, SameShape, SubGaussian
 from orthobandit.showing.html import html_words
 from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
 
@@ -103,6 +103,8 @@ class Certificate:
 
 def describe_mode(confidence: Confidence) -> dict[str, Any]:
     """Return what a mode declares, as settings of a certificate name it."""
+    if isinstance(confidence, SameShape):
+        return {"name": confidence.name, "clip": float(confidence.clip)}
     if not confidence.is_exact:
         return {"name": confidence.name}
     low, high = confidence.range

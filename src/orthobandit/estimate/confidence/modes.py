@@ -35,6 +35,9 @@ class Confidence(ABC):
 
     name: ClassVar[str]
     is_exact: ClassVar[bool]
+    # Whether estimated values of the arms are taken from rewards before residuals are clipped, and sums
+    # estimate gaps; otherwise they have no more than the sign of a gap.
+    takes_values: ClassVar[bool] = True
 
     @property
     def range(self) -> tuple[float, float]:
@@ -62,7 +65,7 @@ class Confidence(ABC):
         least = np.min(np.where(played, values, np.inf), axis=-1)
         most = np.max(np.where(played, values, -np.inf), axis=-1)
         return Centre(
-            values=values,
+            values=values if self.takes_values else np.zeros_like(values),
             low=np.asarray(low - least),
             high=np.asarray(np.maximum(high - most, low - least)),
             limit=self.limit,
@@ -144,6 +147,34 @@ class Asymptotic(Confidence):
         if asked.any() and isinstance(tuning.grid, Grid):
             out[asked] = peaks[asked] * normal_level(v[asked], alpha[asked], rho[asked], tuning.grid)
         return out
+
+
+@dataclass(frozen=True)
+class SameShape(Asymptotic):
+    """Arms differ by location only, and rewards have heavy tails: asymptotic, with clipped residuals.
+
+    If the noise of all arms has one law, E clip(ε + a) never falls as a rises. So clipped residuals of the
+    better of two arms are no smaller on average, and the best arm is dropped with probability at most δ.
+    **This is false where arms differ in rare large rewards**: an arm that pays 1000 once in a hundred rounds
+    is better than one that always pays 5, and clipping hides it. Sums have the sign of a gap, not its size,
+    so nothing is said about ε or bounds. For arms without shared features, such as pages of an A/B test.
+
+    Parameters
+    ----------
+    clip : float
+        Residuals are clipped at ± this, in units of the reward: about five standard deviations.
+    """
+
+    clip: float
+    name: ClassVar[str] = "asymptotic, same-shape noise"
+    takes_values: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_positive("clip", self.clip)
+
+    @property
+    def limit(self) -> float:  # noqa: D102
+        return float(self.clip)
 
 
 def _unlimited(variance: Array, evidence: Evidence, tuning: Tuning) -> tuple[Spent, Tuning]:
@@ -268,4 +299,5 @@ CONFIDENCES: Mapping[str, Callable[..., Confidence]] = {
     "asymptotic": Asymptotic,
     "bounded": Bounded,
     "sub-gaussian": SubGaussian,
+    "same-shape": SameShape,
 }

@@ -132,6 +132,11 @@ class AnytimeElimination:
         if not 0 <= self.epsilon < np.inf:
             raise ParameterError(f"epsilon={self.epsilon} must be a finite number of at least 0")
         object.__setattr__(self, "confidence", _mode(self.rewards, self.confidence))
+        if self.epsilon > 0 and not self.confidence.takes_values:
+            raise ParameterError(
+                f"epsilon={self.epsilon} needs bounds on gaps, and {self.confidence} tells their signs alone;"
+                " leave epsilon out"
+            )
         check_baseline(self.baseline)
         if self.pilot is not None:
             check_whole("pilot", self.pilot, least=4)
@@ -152,11 +157,20 @@ class AnytimeElimination:
         replications: Any = None,  # noqa: ARG002
     ) -> AnytimeState:
         """Return the state before the first round; the policy draws no random numbers."""
+        self._check_shape(arms)
         if not self.follows_all_pairs(arms):
             return Leaders.start(self, arms, batch)
         runs = int(np.prod(batch, dtype=np.int64))
         check_fits(f"{type(self).__name__}(pairs='all')", PAIRED * runs * len(arms) ** 2, "pairs='leader'")
         return AllPairs.start(self, arms, batch)
+
+    def _check_shape(self, arms: ArmSet) -> None:
+        """Refuse arms that share features where a contrast must rest on its two arms alone."""
+        if not self.confidence.takes_values and arms.dimension < len(arms) - 1:
+            raise ParameterError(
+                f"{self.confidence} compares two arms by their own rewards, and these {len(arms)} arms share"
+                f" {arms.dimension} features; give ArmSet.one_hot({len(arms)}), or another confidence"
+            )
 
     def follows_all_pairs(self, arms: ArmSet) -> bool:
         """Tell whether evidence is kept on all pairs of these arms, or on those with arms that have led."""
@@ -235,7 +249,9 @@ class AnytimeElimination:
         for name, arm in (("of", of), ("over", over)):
             if arm is not None:
                 check_whole(name, arm, least=0, most=len(state.arms) - 1)
-        return state.upper_bounds(self.confidence, of, over)
+        bounds = state.upper_bounds(self.confidence, of, over)
+        # Sums that have no more than the sign of a gap bound none.
+        return bounds if self.confidence.takes_values else np.where(bounds == 0, bounds, np.inf)
 
     def retire(self, state: AnytimeState, arm: int) -> AllPairs:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
@@ -278,6 +294,7 @@ class AnytimeElimination:
             before, which are 0 for the arms so far: ``ArmSet.one_hot(4)`` extends ``ArmSet.one_hot(3)``.
         """
         state = _all_pairs_of(state, "extend")
+        self._check_shape(arms)
         old = state.arms.features
         new = arms.features[: len(state.arms)]
         width = old.shape[1]
@@ -342,6 +359,7 @@ def anytime_elimination(
     low: float | None = None,
     high: float | None = None,
     sigma: float | None = None,
+    clip: float | None = None,
     baseline: str = "arma",
     rate: float | None = None,
     lags: int | None = None,
@@ -359,8 +377,9 @@ def anytime_elimination(
     ----------
     delta, epsilon, goal, growth, mixing, pilot, pairs, expect
         As in :class:`AnytimeElimination`.
-    confidence : {"asymptotic", "bounded", "sub-gaussian"}, optional
-        The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian". By default
+    confidence : {"asymptotic", "bounded", "sub-gaussian", "same-shape"}, optional
+        The exact ones need `low` and `high`; `sigma` (1 by default) belongs to "sub-gaussian", and `clip` to
+        "same-shape", which is for arms that differ by location only and false for others. By default
         "bounded" where `low` and `high` are given, "sub-gaussian" where `sigma` is too.
     baseline : {"none", "mean", "exponential", "arma", "autoregressive", "seasonal"}
         `rate` belongs to "exponential", `lags` to the last three, `ridge` to "arma", for which it is 10 by
@@ -378,7 +397,7 @@ def anytime_elimination(
         delta=delta,
         epsilon=epsilon,
         goal=goal,
-        confidence=_make_confidence(confidence, low=low, high=high, sigma=sigma),
+        confidence=_make_confidence(confidence, low=low, high=high, sigma=sigma, clip=clip),
         baseline=_make("baseline", BASELINES, baseline, forecasts),
         growth=growth,
         mixing=mixing,
@@ -391,6 +410,10 @@ def anytime_elimination(
 def _make_confidence(name: str | None, **settings: float | None) -> Confidence:
     if name is None:
         said = [setting for setting, value in settings.items() if value is not None]
+        if "clip" in said:
+            raise ParameterError(
+                "clip belongs to confidence='same-shape'; say so, as its promise is narrower"
+            )
         name = "sub-gaussian" if "sigma" in said else "bounded" if said else "asymptotic"
     return _make("confidence", CONFIDENCES, name, settings)
 

@@ -196,6 +196,8 @@ class AnytimeState(Fields, ABC):
         leader = np.asarray(np.argmax(np.where(self.active, values, -np.inf), axis=-1))
         others = self.active & self.differ_from(leader)
         epsilon = self.bound_lead(policy, leader, others)
+        if not policy.confidence.takes_values:
+            epsilon = np.where(others.any(axis=-1), np.inf, 0.0)
         values = fitted(values, self.arms, policy.confidence)
         run = replace(self, leader=leader, values=values, epsilon=epsilon)
         are_alike = ~others.any(axis=-1)  # survivors are the same arm: the first will do
@@ -260,10 +262,12 @@ class AnytimeState(Fields, ABC):
         # In this order: evidence is weighed by the sizes seen up to now, and counted with estimates from
         # before the batch; only then may the batch change the estimates.
         run = self._watch(tally)
+        if not confidence.takes_values:
+            run = replace(run, values=np.zeros_like(self.values))
         if self.phase == 2:
             against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
             run = run.count(confidence, tally, against)
-        return run._regress(tally)
+        return replace(run._regress(tally), values=self.values)
 
     def _add_late(self, confidence: Confidence, plan: Plan, tally: Tally) -> Self:
         """Return one run with rounds of an earlier plan, or of one restricted to some arms.
