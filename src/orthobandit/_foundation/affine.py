@@ -121,7 +121,7 @@ def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _sampled(points: Array) -> Array:
-    """Return at least SAMPLE rows spread evenly over the points, or all of them."""
+    """Return at least SAMPLE_ROWS rows spread evenly over the points, or all of them."""
     return points[:: max(1, len(points) // SAMPLE_ROWS)]
 
 

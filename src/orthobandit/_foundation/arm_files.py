@@ -114,7 +114,7 @@ def number_of(value: object) -> float | None:
 
 
 def row_name(row: int, labels: Sequence[str] | None) -> str:
-    """Return what messages call the arm in a row."""
+    """Return the name of a row in messages: its number, and its label if it has one."""
     if labels is None or row >= len(labels):
         return f"row {row}"
     return f'row {row} ("{labels[row]}")'

@@ -109,7 +109,7 @@ def check_pairs(pairs: ArrayLike, count: int) -> Whole:
 
 
 def nearest(value: object, valid: Iterable[str]) -> str:
-    """Return what to say about an unknown name: the nearest valid one, or all of them.
+    """Return the remedy for an unknown name: the nearest valid one, or all of them.
 
     Examples
     --------

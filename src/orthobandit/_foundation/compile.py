@@ -118,7 +118,7 @@ class Kept(FunctionCache):
         self._lock = Lock(Path(self.cache_path) / f"{self._impl.filename_base}.lock")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for a signature, if it is still good; otherwise take the lock to compile it."""
+        """Return the cached code for a signature if still valid; if not, take the lock to compile it."""
         self._stamp()
         found = self._load(sig, target_context)
         if found is None and self._lock.take():
@@ -138,7 +138,7 @@ class Kept(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature."""
+        """Cache the code that was compiled for a signature."""
         self._stamp()
         super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 

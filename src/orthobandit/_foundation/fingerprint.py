@@ -1,4 +1,4 @@
-"""One fingerprint for finished work: equal only if settings and code are.
+"""Fingerprints of finished work: two are equal only if both settings and code are equal.
 
 The package counts by the source of the modules that decide the numbers, found by following their imports. A
 user's own classes and functions count by the code that is loaded, with the names it uses: helpers, base
@@ -200,7 +200,7 @@ class _Walk:
         return (code.co_code, constants, code.co_names, code.co_varnames, used)
 
     def _used(self, name: str, code: CodeType, names: dict[str, Any]) -> Any:
-        """Return what a name in the code stands for, as far as it is the user's own."""
+        """Return the value of a name in the code, if it is the user's own."""
         if name not in names:
             # An attribute or a builtin; or a module that is imported inside the function.
             found = None if hasattr(builtins, name) else sys.modules.get(name)

@@ -34,7 +34,7 @@ def plain(numbers: ArrayLike) -> Any:
 
 
 def numbers_of(data: Any, missing: float = np.inf) -> Array:
-    """Return what :func:`plain` has written, `missing` where it wrote None.
+    """Invert :func:`plain`, with `missing` where it wrote None.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
 
 
 def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    """Invert :func:`packed`, or say what does not fit; `shape` has None where any length will do.
+    """Invert :func:`packed`, or raise an error; `shape` has None where any length will do.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def json_text(data: Any, *, separators: tuple[str, str] = (", ", ": "), **option
 
 
 def json_copy(data: Any, **options: Any) -> Any:
-    """Return what a value is once it was written as JSON and read again; long tables row by row."""
+    """Return a value as it comes back after being written as JSON and read again; long tables row by row."""
     if isinstance(data, dict) and all(type(key) is str for key in data):
         return {key: json_copy(value, **options) for key, value in data.items()}
     if _is_long_table(data):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orthobandit import __version__
-from orthobandit.cli._output import Parser, guide, said, with_flags
+from orthobandit.cli._output import Parser, guide, say_error, with_flags
 from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 
 # name: what `orthobandit --help` says of it.
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CLOSED
     except OSError as error:
         _drop_output()
-        said("orthobandit", str(error))
+        say_error("orthobandit", str(error))
         return FAILED
 
 
@@ -112,7 +112,7 @@ def _run(given: list[str]) -> int:
     options = parser.parse_args(given)
     with warnings.catch_warnings():
         warnings.simplefilter("always", OrthobanditWarning)
-        warnings.showwarning = lambda message, *_: said(
+        warnings.showwarning = lambda message, *_: say_error(
             f"orthobandit {options.command}: warning", str(message)
         )
         return _called(_command(options.command), parsers[options.command], options)
@@ -139,13 +139,15 @@ def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> in
     try:
         code = command.run(options)
     except InputError as error:
-        said(who, with_flags(str(error), parser, options, command.meant))
+        say_error(who, with_flags(str(error), parser, options, command.meant))
         return WRONG
     except OrthobanditError as error:
-        said(who, str(error))
+        say_error(who, str(error))
         return WRONG
     except MemoryError as error:
-        said(who, f"not enough memory{f' ({error})' if str(error) else ''}; try fewer arms or replications")
+        say_error(
+            who, f"not enough memory{f' ({error})' if str(error) else ''}; try fewer arms or replications"
+        )
         return FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -53,12 +53,12 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after one line that says what is wrong and suggests what was meant."""
-        said(self.prog, f"{suggested(message, self)}\n  `{self.prog} --help` lists what there is")
+        say_error(self.prog, f"{suggest(message, self)}\n  `{self.prog} --help` lists what there is")
         self.exit(2)
 
 
-def suggested(message: str, parser: ArgumentParser) -> str:
-    """Return an error of argparse with the nearest valid name, where there is one."""
+def suggest(message: str, parser: ArgumentParser) -> str:
+    """Return an error of argparse, with the nearest valid name if there is one."""
     unknown = re.match(r"unrecognized arguments: (.*)", message)
     if unknown:
         words = [word for word in unknown[1].split() if word.startswith("-")] or unknown[1].split()
@@ -110,8 +110,8 @@ def offer(action: Action, names: Iterable[str]) -> None:
     action.offered = tuple(names)  # type: ignore[attr-defined]
 
 
-def said(who: str, message: str) -> None:
-    """Print a message on stderr after the name of the command that it comes from."""
+def say_error(who: str, message: str) -> None:
+    """Print an error or a warning on stderr, after the name of the command that it comes from."""
     shown = Text.assemble((f"{who}: ", "bold"), message)
     Screen(file=sys.stderr, soft_wrap=True).print(shown)
 
@@ -139,7 +139,7 @@ def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: 
     return message
 
 
-def stored(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:
+def store_files(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:
     """Write files; return those written, and the error that stopped the writing, if any.
 
     What was computed is printed even if it could not be stored.

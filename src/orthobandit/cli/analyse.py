@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import check_folder, write_text
-from orthobandit.cli._output import guide, stored
+from orthobandit.cli._output import guide, store_files
 from orthobandit.cli._progress import bar
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
             analysis = logs.analyse(source, progress=show, **asked)
     except InputError as error:
         raise type(error)(flag_words(str(error))) from None
-    files, failure = stored(lambda: _written(options, analysis))
+    files, failure = store_files(lambda: _written(options, analysis))
     if options.json:
         found = analysis.to_json() | {"files": files}
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
@@ -332,7 +332,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what was given as arguments of the library, which has the defaults."""
+    """Return the options that were given as arguments of `analyse`, which has the defaults."""
     is_summary = options.summary or any(getattr(options, name) is not None for name in SUMMARY_COLUMNS)
     for name in ("arm",) if is_summary else ("arm", "reward"):
         if getattr(options, name) is None and options.format is None:

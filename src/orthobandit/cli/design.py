@@ -14,7 +14,7 @@ import numpy as np
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit._foundation.files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
-from orthobandit.cli._output import guide, stored, whole
+from orthobandit.cli._output import guide, store_files, whole
 from orthobandit.cli._progress import bar
 from orthobandit.design import DESIGNS, Design
 from orthobandit.design.base import MAX_ARMS_ALL_PAIRS
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
         "rounds": _rounds(arms, options),
         "bounds": bounds,
     }
-    files, failure = stored(lambda: _written(path, design, report))
+    files, failure = store_files(lambda: _written(path, design, report))
     if options.json:
         print(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
     else:

@@ -19,7 +19,7 @@ from orthobandit._foundation.files import check_folder, write_text
 from orthobandit._foundation.frames import write_columns
 from orthobandit._foundation.registry import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
-from orthobandit.cli._output import from_here, guide, offer, stored, whole
+from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import bar
 from orthobandit.errors import InputError, InputWarning, ParameterError
 from orthobandit.policy import (
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "policies": rows,
     }
-    files, failure = stored(
+    files, failure = store_files(
         lambda: chain(_written(options.out, results, report), _tidied(options.parquet, results))
     )
     if options.json:
@@ -198,7 +198,7 @@ def _refuse_to_take_for_ever(
 
 
 def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
-    """Return what one replication may take, from how time grows between two short runs.
+    """Return the expected seconds of one replication, extrapolated from two short runs.
 
     Policies that plan in phases hardly take longer for more rounds, others in proportion to them.
     """

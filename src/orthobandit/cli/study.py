@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import pyarrow, write_text
-from orthobandit.cli._output import from_here, guide, offer, stored, whole
+from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
@@ -86,7 +86,7 @@ def run_sweep(options: argparse.Namespace) -> None:
     folder = Path(options.out)
     with resumable(options.out) as progress:
         found = run_study(study, folder, jobs=options.jobs, backend=options.backend, progress=progress)
-    files, failure = stored(lambda: _written(found, folder, options.latex))
+    files, failure = store_files(lambda: _written(found, folder, options.latex))
     rows = found.rows
     if options.json:
         print(json.dumps({"rows": rows, "files": files}, indent=2, allow_nan=False, ensure_ascii=False))
@@ -149,7 +149,7 @@ def run_reproduce(options: argparse.Namespace) -> int:
             progress=progress,
         )
     found = report.verdicts
-    files, failure = stored(lambda: report.write(Path(out)))
+    files, failure = store_files(lambda: report.write(Path(out)))
     if options.json:
         print(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
     else:

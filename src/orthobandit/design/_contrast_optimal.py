@@ -161,7 +161,7 @@ def _keep(
 
 
 def support_mask(arms: ArmSet, support: ArrayLike | None) -> Mask:
-    """Return which arms (K,) may be played."""
+    """Return a mask (K,) of the arms that may be played."""
     count = len(arms)
     if support is None:
         return np.ones(count, dtype=np.bool_)
@@ -180,7 +180,7 @@ def support_mask(arms: ArmSet, support: ArrayLike | None) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be estimated: pairs of arms (m, 2), vectors (m, d), all differences to an arm, or all pairs.
+    """The contrasts to estimate: pairs of arms (m, 2), vectors (m, d), differences to one arm, or all pairs.
 
     `weights` (m,) are of the squared norms; with a reference m = K.
     """
@@ -282,7 +282,7 @@ class _Working:
 
 @dataclass(frozen=True, eq=False)
 class _Prices:
-    """What one pass found: multipliers (q,), φ, the pull of every point (K',), the worst contrasts."""
+    """The result of one pass: multipliers (q,), φ, the pull of every point (K',), the worst contrasts."""
 
     multipliers: Array
     phi: float

@@ -1,4 +1,4 @@
-"""A design: probabilities of arms, how well they tell arms apart, a picture, and what all criteria share."""
+"""A design: probabilities of arms, how well they tell arms apart, its plot, and checks for all criteria."""
 
 import math
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class Design:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         """
-        return _drawn(self, axes)
+        return _draw_bars(self, axes)
 
     @cached_property
     def support(self) -> Whole:
@@ -203,7 +203,7 @@ class Approach:
         self._tell()
 
     def reached(self, gap: float) -> None:
-        """Tell that a pass has ended with this gap."""
+        """Report that a pass has ended with this gap."""
         digits = -math.log10(max(gap, 10.0**-self._total))
         self._done = min(max(self._done, digits), self._total)
         self._tell()
@@ -213,14 +213,14 @@ class Approach:
             self._progress(self._done, self._total)
 
 
-def checked_gap(gap: float) -> float:
+def check_gap(gap: float) -> float:
     """Return the tolerance, or raise an error that says what it must be."""
     if not 0 < gap < 1:
         raise ParameterError(f"gap={gap} must lie strictly between 0 and 1; 1e-6 is a good choice")
     return gap
 
 
-def checked_reference(arms: ArmSet, reference: int) -> int:
+def check_reference(arms: ArmSet, reference: int) -> int:
     """Return the number of an arm, or raise an error that says what it must be."""
     is_number = isinstance(reference, int | np.integer) and not isinstance(reference, bool)
     if not (is_number and 0 <= reference < len(arms)):
@@ -237,7 +237,7 @@ def starting_probabilities(arms: ArmSet, start: "Design | None") -> Array | None
     return start.probabilities
 
 
-def _drawn(design: Design, axes: Any = None) -> Any:
+def _draw_bars(design: Design, axes: Any = None) -> Any:
     """Draw one bar for each arm that is played, the most likely first; without labels if they are many."""
     order = np.argsort(-design.probabilities, kind="stable")[: len(design.support)]
     shares = design.probabilities[order]

@@ -14,8 +14,8 @@ from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View
 from orthobandit.design.base import (
     Design,
-    checked_gap,
-    checked_reference,
+    check_gap,
+    check_reference,
     make_design,
     point_mass,
     starting_probabilities,
@@ -47,7 +47,7 @@ def g_optimal_design(
     >>> g_optimal_design(ArmSet.one_hot(4)).probabilities.round(6).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    checked_gap(gap)
+    check_gap(gap)
     earlier = starting_probabilities(arms, start)
     frame = affine_frame(arms.features, through_zero=True)
     if not frame.dimension:
@@ -85,7 +85,7 @@ def centred_design(
     >>> design.probabilities.round(6).tolist()
     [0.5, 0.0, 0.5]
     """
-    checked_gap(gap)
+    check_gap(gap)
     earlier = starting_probabilities(arms, start)
     if not arms.dimension:
         return point_mass(arms, "centred")
@@ -125,8 +125,8 @@ def anchor_design(
     >>> anchor_design(ArmSet([[0.0], [1.0], [-1.0]])).probabilities[0].item()
     0.5
     """
-    checked_gap(gap)
-    reference = checked_reference(arms, reference)
+    check_gap(gap)
+    reference = check_reference(arms, reference)
     earlier = starting_probabilities(arms, start)
     if not arms.dimension:
         return point_mass(arms, "anchor", reference)
@@ -191,13 +191,13 @@ def contrast_design(
     >>> contrast_design(arms, [[0, 2]]).probabilities.round(3).tolist()
     [0.5, 0.0, 0.5]
     """
-    checked_gap(gap)
+    check_gap(gap)
     if pairs is None and vectors is None and reference is None:
         _check_pairs_in_time(len(arms))
     earlier = starting_probabilities(arms, start)
     allowed = support_mask(arms, support)
     if reference is not None:
-        reference = checked_reference(arms, reference)
+        reference = check_reference(arms, reference)
     found = contrast_set(arms, Request(pairs, vectors, reference, weights), allowed)
     if found is None:
         return point_mass(arms, "contrast", int(np.argmax(allowed)))
@@ -265,7 +265,7 @@ def earning_design(
     >>> earning_design(arms, [[0, 1]], [1.0], costs=[0.01, 1.0]).probabilities.round(2).tolist()
     [0.91, 0.09]
     """
-    checked_gap(gap)
+    check_gap(gap)
     price = np.asarray(costs, dtype=np.float64)
     if price.shape != (len(arms),) or not np.all((price > 0) & np.isfinite(price)):
         raise ParameterError(f"costs must be {len(arms)} finite numbers above 0, one an arm")

@@ -45,7 +45,7 @@ def playable_arms(wide: Design) -> Whole:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be told apart: an arm and others, and by playing which arms.
+    """The problem: tell one arm (the leader) from others, by playing some of the arms.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ class AsyncExperiment:
 
     @property
     def settings(self) -> Settings:
-        """What it was set up with."""
+        """The settings of the experiment."""
         return self._experiment.settings
 
     async def ask(
@@ -245,11 +245,11 @@ class AsyncExperiment:
     # Looking at it
 
     async def report(self) -> Report:
-        """Return what is known now, and what to do; see :meth:`Experiment.report`."""
+        """Return the report; see :meth:`Experiment.report`."""
         return await self._soon(self._methods.report)
 
     async def glance(self) -> Glance:
-        """Return what can be seen without writing anything; see :meth:`Experiment.glance`."""
+        """Return the report without writing anything; see :meth:`Experiment.glance`."""
         return await self._soon(self._methods.glance)
 
     async def audit(self) -> Audit:
@@ -265,7 +265,7 @@ class AsyncExperiment:
         await asyncio.to_thread(self._experiment.export, path, raw=raw)
 
     async def certificate(self) -> Certificate:
-        """Return what the decision rests on; see :meth:`Experiment.certificate`."""
+        """Return the certificate of the decision; see :meth:`Experiment.certificate`."""
         return await self._soon(self._methods.certificate)
 
     async def head(self) -> str:

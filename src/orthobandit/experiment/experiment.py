@@ -20,7 +20,7 @@ from orthobandit.experiment.arguments import settings_of, unit_of, units_of
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
 from orthobandit.experiment.commit.transaction import Request, Turn
-from orthobandit.experiment.draw.audit import Audit, Replay, audited, replayed
+from orthobandit.experiment.draw.audit import Audit, Replay, audit_draws, replay_log
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
 from orthobandit.experiment.ledger.ledger import Ledger
@@ -238,7 +238,7 @@ class Experiment:
 
     @property
     def settings(self) -> Settings:
-        """What it was set up with."""
+        """The settings of the experiment."""
         return self._settings
 
     def ask(
@@ -401,7 +401,7 @@ class Experiment:
     # Looking at it
 
     def report(self) -> Report:
-        """Return what is known now, and what to do; print it, or make JSON, a page or a figure of it.
+        """Return the report: what is known now, and what to do. It prints, and has JSON, a page and a figure.
 
         Looking as often as you like is legal: all intervals hold at all times at once. Nothing is written
         unless a window has passed meanwhile, and settles proposals.
@@ -409,7 +409,7 @@ class Experiment:
         return self._do(self._methods.report)
 
     def glance(self) -> Glance:
-        """Return what can be seen without writing anything: the report, provisional rewards, and health.
+        """Return the report, provisional rewards and health, without writing anything.
 
         Unlike :meth:`report` it does not settle what the clock has settled since the newest entry.
         """
@@ -417,7 +417,7 @@ class Experiment:
 
     def audit(self) -> Audit:
         """Compute every draw again from the key, and say where the first differs from the log."""
-        return audited(self._settings, self._store.entries())
+        return audit_draws(self._settings, self._store.entries())
 
     def replay(self) -> Replay:
         """Rebuild the state from the log alone, and compare it with the one in use, bit by bit.
@@ -425,7 +425,7 @@ class Experiment:
         Where another release has planned, it compares what does not rest on planning.
         """
         state = self._do(lambda turn: (turn.seq, turn.ledger.to_json()))
-        return replayed(self._settings, self._store.entries(), *state)
+        return replay_log(self._settings, self._store.entries(), *state)
 
     def export(self, path: str | Path, *, raw: bool = False) -> None:
         """Write every proposal with its probabilities and rewards to a CSV or Parquet file.
@@ -440,7 +440,7 @@ class Experiment:
         write_export(path, self._settings, self._store, settled, raw=raw)
 
     def certificate(self) -> Certificate:
-        """Return what the decision rests on, for anybody to recompute with ``orthobandit verify``.
+        """Return the certificate of the decision, which anybody can recompute with ``orthobandit verify``.
 
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.

@@ -1,4 +1,4 @@
-"""What `ask` returns."""
+"""A proposal: the assignment that `ask` returns."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What an experiment was set up with, as plain JSON, and the words it is said in."""
+"""Settings of experiments: their defaults, checks, help texts, and their form as plain JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -95,7 +95,7 @@ class Metric:
 
 
 def _describe(text: str, label: str = "") -> dict[str, str]:
-    """Return what is kept with a field of :class:`Options`: one line of help, and its label on forms."""
+    """Return the metadata of a field of :class:`Options`: one line of help, and its label on forms."""
     return {"help": text, "label": label}
 
 
@@ -179,13 +179,13 @@ class Options:
 
     @classmethod
     def label_of(cls, name: str) -> str:
-        """Return what a setting is called on forms."""
+        """Return the label of a setting on forms."""
         return str(cls.__dataclass_fields__[name].metadata["label"])
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What an experiment was set up with; :class:`Options` once they are checked.
+    """Settings of an experiment: :class:`Options` once they are checked.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class Settings:
         return tuple(metric.name for metric in self.metrics)
 
     def commitment(self) -> dict[str, Any] | None:
-        """Return what binds the experiment before its first draw; None for policies without certificates."""
+        """Return the commitment made before the first draw; None for policies without certificates."""
         if not isinstance(self.policy, AnytimeElimination):
             return None
         rest = {name: value for name, value in self.to_json().items() if name != "key"}
@@ -272,15 +272,15 @@ class Settings:
         """Return plain values."""
         return {
             "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
-            "policy": described(self.policy),
+            "policy": describe_settings(self.policy),
             "key": self.key,
             "window": self.window if np.isfinite(self.window) else None,
             "silence": self.silence,
             "sticky": self.sticky,
             "reference": self.reference,
             "holdout": self.holdout,
-            "metrics": [described(metric) for metric in self.metrics],
-            "guardrails": [described(rail) for rail in self.guardrails],
+            "metrics": [describe_settings(metric) for metric in self.metrics],
+            "guardrails": [describe_settings(rail) for rail in self.guardrails],
         }
 
     @classmethod
@@ -299,7 +299,7 @@ class Settings:
                 f"the settings have no {missing[0]!r}; they are not those of an experiment, or are damaged"
             )
         kept = data["policy"]
-        if policy is not None and described(policy) != _today(kept):
+        if policy is not None and describe_settings(policy) != _today(kept):
             raise ParameterError(
                 f"the experiment was begun with {_said(kept)}, not with {policy!r}; leave `policy` out, or"
                 " begin another experiment"
@@ -318,17 +318,19 @@ class Settings:
         )
 
 
-def described(thing: Any) -> Any:
+def describe_settings(thing: Any) -> Any:
     """Return settings, which are dataclasses of plain values and of other settings, as plain values."""
     if is_dataclass(thing) and not isinstance(thing, type):
-        values = {part.name: described(getattr(thing, part.name)) for part in fields(thing) if part.init}
+        values = {
+            part.name: describe_settings(getattr(thing, part.name)) for part in fields(thing) if part.init
+        }
         kind = type(thing)
         place = getattr(kind, "stored_as", f"{kind.__module__}:{kind.__qualname__}")
         return {"class": place, "settings": values}
     if isinstance(thing, np.ndarray):
-        return described(thing.tolist())
+        return describe_settings(thing.tolist())
     if isinstance(thing, Sequence) and not isinstance(thing, str):
-        return [described(part) for part in thing]
+        return [describe_settings(part) for part in thing]
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
     if isinstance(thing, np.generic):
@@ -339,7 +341,7 @@ def described(thing: Any) -> Any:
 
 
 def made(data: Any) -> Any:
-    """Invert :func:`described` for settings of this package; refuse to import anything else."""
+    """Invert :func:`describe_settings` for settings of this package; refuse to import anything else."""
     if isinstance(data, list):
         return tuple(made(part) for part in data)
     if not isinstance(data, Mapping):

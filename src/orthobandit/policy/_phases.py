@@ -1,4 +1,4 @@
-"""What policies that eliminate in phases share: design rules, and the protocol around each phase.
+"""Shared by policies that eliminate in phases: design rules, and the protocol around each phase.
 
 A design rule says how to explore the arms that are left, by name or as a function. :class:`PhasedPolicy`
 plays it for as long as the policy asks, then lets the policy say which arms to keep.

@@ -1,4 +1,4 @@
-"""What the states of policies share: frozen arrays, exact JSON, and the check of what is observed."""
+"""Shared by the states of policies: frozen arrays, exact JSON, and the check of what is observed."""
 
 from dataclasses import fields
 from typing import Any

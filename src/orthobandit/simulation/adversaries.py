@@ -18,7 +18,7 @@ MIN_FAVOUR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What is known before an arm is drawn; the leading axis runs over n replications.
+    """The history an adversary may read before an arm is drawn; n replications are the leading axis.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Past:
 
 
 class Known(NamedTuple):
-    """What a compiled step is shown: one replication of :class:`Past`, no more and no less.
+    """One replication of :class:`Past`, as a compiled step reads it.
 
     `counts`, `sums`, `probabilities`, `shares` and `means` are (K,) arrays of floats; a step must not write
     to them.

@@ -22,7 +22,7 @@ SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections
 
 
 class Truth(NamedTuple):
-    """What the environment knows: means and gaps (K,), the noise, the adversary and checkpoints (C,).
+    """The environment in a compiled loop: means and gaps (K,), noise, adversary and checkpoints (C,).
 
     The shift is read from a path unless it `is_answered`: asked of a compiled step, with its settings (S,).
     """
@@ -37,7 +37,7 @@ class Truth(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What R replications carry from plan to plan; all arrays lead with R.
+    """The state that R replications carry from plan to plan; R is the first axis of every array.
 
     `counts` and `sums` (R, K) are over finished plans, as are the sums of each arm's probability, `chances`
     (R, K), noted only where the shift is adaptive; `regret` (R, C) is filled up to `upcoming` (R,).

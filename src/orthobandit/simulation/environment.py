@@ -98,7 +98,7 @@ class Environment:
         return Environment(self.arms, self.theta, shift, self.noise if noise is None else noise)
 
     def describe(self) -> dict[str, Any]:
-        """Return what identifies the environment to a reader, as plain JSON values."""
+        """Return a description of the environment as plain JSON values."""
         return {
             "arms": len(self.arms),
             "features": int(self.arms.features.shape[1]),

@@ -26,7 +26,7 @@ class Noise(ABC):
     @property
     @abstractmethod
     def parameters(self) -> tuple[float, float, float]:
-        """What the compiled reward needs to know, padded with zeros."""
+        """Parameters of the compiled reward, padded with zeros."""
 
     @property
     def rewards(self) -> tuple[float, float]:

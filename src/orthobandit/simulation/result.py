@@ -1,4 +1,4 @@
-"""What a run found: regret, stops and decisions of every replication; as tables, files and a plot."""
+"""The result of a run: regret, stops and decisions of every replication; as tables, files and a plot."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -62,7 +62,7 @@ class Job:
     stop_when_declared: bool
 
     def describe(self) -> dict[str, Any]:
-        """Return what a reader of the result should know, as plain JSON values."""
+        """Return a description for readers of the result, as plain JSON values."""
         return {
             "policy": repr(self.policy),
             "environment": self.environment.describe(),
@@ -287,7 +287,7 @@ class Learner:
 
 
 class _Log:
-    """What is noted of R replications along the way; every `look` rounds, which arms are out."""
+    """Records of R replications along the way; every `look` rounds, which arms are out."""
 
     def __init__(self, size: int, count: int, look: int, horizon: int) -> None:
         self.stop_times = np.full(size, -1, dtype=np.int64)
@@ -362,7 +362,7 @@ class Parts:
         check_folder("resume", self.folder)
 
     def load(self, numbers: Whole) -> list[RunResult]:
-        """Return what is stored of the replications of these numbers, each once.
+        """Return the stored replications of these numbers, each once.
 
         A part that is damaged is removed, with a warning: what it held counts as not yet computed.
         """

@@ -1,4 +1,4 @@
-"""Sample files: a table of arms, a small study, and the log of an experiment whose baseline moved."""
+"""Files that `orthobandit init` writes: a table of arms, a small study, and a log whose baseline moved."""
 
 import csv
 import io
@@ -82,7 +82,7 @@ def write_starter(folder: str | Path) -> list[Path]:
 
 
 def next_commands(folder: str | Path = ".") -> list[tuple[str, str]]:
-    """Return what to do with the files: pairs of a line that says why, and the command, run in the folder."""
+    """Return commands to try on the files: pairs of a purpose and a command to run in the folder."""
     columns = " ".join(f"p:{label}" for label in ARMS.labels)
     theta = " ".join(format(value, "g") for value in THETA)
     begin = [] if Path(folder) == Path() else [("go to the files", f"cd {_quoted(str(folder))}")]

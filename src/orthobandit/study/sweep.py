@@ -230,7 +230,7 @@ class Costs:
 
 
 def kind_of(cell: Cell) -> Kind:
-    """Return what cells that cost alike have in common: the task, and settings that are names or kinds.
+    """Return the cost group of a cell: its task, and its settings that are names or kinds.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
-    """What a sweep found; prints as the table of the comparison.
+    """The result of a sweep; prints as a table that compares the policies.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class Step:
 
 
 class PlayRecord:
-    """What a policy did in the experiment of a setting: played when first asked for, then kept.
+    """The record of a policy's play in a setting: played when first asked for, then kept.
 
     All checks may read the same record, so that a policy is played once for all of them.
     """

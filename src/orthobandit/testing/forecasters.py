@@ -36,7 +36,7 @@ class ForecastSetting:
     has_unit: bool = False
 
     def residuals(self) -> Array:
-        """Return what is learnt after each forecast, (rounds,)."""
+        """Return the values (rounds,) to learn, one after each forecast."""
         t = np.arange(self.rounds)
         noise = stream(self.seed, "contract residuals").standard_normal(self.rounds)
         return np.asarray(3.0 + np.sin(0.3 * t) + 2.0 * (t > self.rounds // 2) + 0.3 * noise)

@@ -209,7 +209,7 @@ def _arms(setting: ShiftSetting) -> tuple[ArmSet, Array]:
 
 
 def _rows(past: Past, rows: list[int]) -> Past:
-    """Return what is known of some replications, in arrays that cannot be written to."""
+    """Return the past of some replications, in read-only arrays."""
     taken = {field.name: getattr(past, field.name)[rows] for field in fields(past) if field.name != "means"}
     for array in taken.values():
         array.flags.writeable = False

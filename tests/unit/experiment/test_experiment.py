@@ -18,7 +18,7 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegression
 from orthobandit.experiment.commit.group_commit import SharedLedger
-from orthobandit.experiment.draw.audit import audited, replayed
+from orthobandit.experiment.draw.audit import audit_draws, replay_log
 from orthobandit.experiment.ledger.entries import Asked
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy import SBE, UniformAllocation
@@ -162,7 +162,7 @@ def test_audit_finds_an_arm_that_was_not_drawn(make):
             else:
                 yield seq, entry
 
-    found = audited(experiment.settings, doctored())
+    found = audit_draws(experiment.settings, doctored())
     assert not found.passed
     assert found.mismatch.startswith("proposal 13 has arm")
 
@@ -550,7 +550,7 @@ def test_replay_notices_another_state(make):
     experiment.tell(experiment.ask().id, 1.0)
     state = ledger(experiment).to_json()
     state["drawn"][0] += 1
-    found = replayed(experiment.settings, experiment._store.entries(), 10**9, state)
+    found = replay_log(experiment.settings, experiment._store.entries(), 10**9, state)
     assert found.difference.startswith("state.drawn[0]")
 
 

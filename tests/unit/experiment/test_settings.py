@@ -3,7 +3,7 @@ import pytest
 from orthobandit import SBE, AnytimeElimination, ArmSet, Guardrail, centred_design
 from orthobandit.errors import DamagedStoreError, ParameterError, VersionError
 from orthobandit.estimate import AutoRegression, Bounded
-from orthobandit.experiment.settings import Settings, described, made
+from orthobandit.experiment.settings import Settings, describe_settings, made
 from orthobandit.policy import ActionCentredTS
 
 
@@ -29,7 +29,7 @@ def test_what_has_moved_since_it_was_written_is_found():
 
 def test_a_guardrail_is_stored_by_the_place_that_earlier_releases_read():
     rail = Guardrail("seconds", 0.5, harm=0.1)
-    kept = described(rail)
+    kept = describe_settings(rail)
     assert kept["class"] == "orthobandit.experiment.settings:Guardrail"
     assert made(kept) == rail
 

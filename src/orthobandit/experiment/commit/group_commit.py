@@ -19,7 +19,7 @@ from orthobandit.experiment.commit.requests import Asking, Telling, groups
 from orthobandit.experiment.commit.transaction import Turn
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
-from orthobandit.experiment.ledger.snapshot import taken, written_out
+from orthobandit.experiment.ledger.snapshot import take_snapshot, write_out
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
 
@@ -208,11 +208,11 @@ class SharedLedger(Forkable):
         if turn.kept == turn.seq or isinstance(self.store, MemoryStore) or turn.ledger.outbox:
             return None
         turn.kept = turn.seq
-        return Picture(turn.seq, turn.logged_at, taken(turn.ledger))
+        return Picture(turn.seq, turn.logged_at, take_snapshot(turn.ledger))
 
     def _keep(self, picture: Picture) -> None:
         # Packed before the file is locked: the state of 1,000 arms would be 80 MB of decimals.
-        state = pack_lists(written_out(picture.state))
+        state = pack_lists(write_out(picture.state))
         with self.store.exclusive() as writer:
             writer.keep(picture.seq, state)
             writer.forget(picture.at - REMEMBERED_SECONDS)
@@ -260,7 +260,7 @@ class _BeatenError(Exception):
 
 
 class _Memory:
-    """What requests look up while the file is not locked, and what is to be remembered of them.
+    """Lookups of requests while the file is not locked, and answers to remember once it is.
 
     All that is read is of the moment after the entry `seq`: if there are more by now, it is of no use.
     """

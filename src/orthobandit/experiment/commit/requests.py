@@ -67,7 +67,7 @@ class Asking:
 
     @property
     def kind(self) -> tuple[str, ...] | None:
-        """What requests have in common that can be done together; None if this one cannot."""
+        """The key shared by requests that can be done together; None if this one cannot."""
         if self.available is not None or len(self.names) > MAX_SHARED_ROWS:
             return None
         return () if self.covariates is None else ("covariates",)
@@ -109,7 +109,7 @@ class Telling:
 
     @property
     def kind(self) -> tuple[str, ...] | None:
-        """What requests have in common that can be done together; None if this one cannot."""
+        """The key shared by requests that can be done together; None if this one cannot."""
         return None if len(self.numbers) > MAX_SHARED_ROWS else tuple(self.values)
 
     @staticmethod
@@ -162,7 +162,7 @@ class Methods:
         covariates: Covariates | Sequence[Covariates] | None = None,
         context: Covariates | Sequence[Covariates] | None = None,
     ) -> Asking:
-        """Return what draws a proposal for each name."""
+        """Return the request that draws a proposal for each name."""
         given = with_context(self._settings.policy, context, covariates)
         return Asking(self._ask, names, available, covariates_of(given, len(names)))
 
@@ -178,14 +178,14 @@ class Methods:
         return transaction.ask(turn, self._store, names, shown, covariates)
 
     def tell(self, number: int, reward: Rewards) -> Telling:
-        """Return what tells the reward of one proposal."""
+        """Return the request that tells the reward of one proposal."""
         if type(number) is int and type(reward) is float and 0 < number <= MAX_PROPOSAL:
             return Telling(self._tell, [number], {self._settings.names[0]: [reward]})
         many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
         return self.tell_many([number], {name: [value] for name, value in many.items()})
 
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Telling:
-        """Return what tells rewards of several proposals."""
+        """Return the request that tells rewards of several proposals."""
         many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
         numbers = numbers_of(ids)
         values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
@@ -203,7 +203,7 @@ class Methods:
         rewards: Known | Mapping[str, Known] | None = None,
         covariates: Sequence[Covariates] | None = None,
     ) -> Callable[[Turn], Exposed]:
-        """Return what takes in draws of others."""
+        """Return the request that takes in draws made elsewhere."""
         batch = batch_of(plan, units, arms, named(rewards, self._settings.names[0]), covariates)
 
         def request(turn: Turn) -> Exposed:
@@ -218,12 +218,12 @@ class Methods:
             turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
 
     def note(self, kind: str, reason: str | None = None) -> Callable[[Turn], None]:
-        """Return what logs a tick, a pause, a resumption, or a stop with its reason."""
+        """Return the request that logs a tick, a pause, a resumption, or a stop with its reason."""
         data = {} if reason is None else {"reason": reason}
         return lambda turn: turn.ledger.note(self._clock(), kind, **data)
 
     def retire(self, arm: int | str) -> Callable[[Turn], None]:
-        """Return what takes an arm out."""
+        """Return the request that takes an arm out."""
 
         def request(turn: Turn) -> None:
             turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm))
@@ -231,7 +231,7 @@ class Methods:
         return request
 
     def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> Callable[[Turn], None]:
-        """Return what adds arms."""
+        """Return the request that adds arms."""
 
         def request(turn: Turn) -> None:
             new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
@@ -240,7 +240,7 @@ class Methods:
         return request
 
     def known(self, unit: str) -> Callable[[Turn], Proposal | None]:
-        """Return what looks up the first proposal of a unit."""
+        """Return the request that looks up the first proposal of a unit."""
         return lambda turn: transaction.known(turn, self._store, unit)
 
     def arms(self, turn: Turn) -> ArmSet:
@@ -252,7 +252,7 @@ class Methods:
         return EdgePlan.of(turn.ledger)
 
     def report(self, turn: Turn) -> Report:
-        """Return what is known now, after settling what the clock has settled."""
+        """Return the report, after settling proposals whose window has passed."""
         self.settle(turn)
         return report_of(turn.ledger, self._name)
 
@@ -269,11 +269,11 @@ class Methods:
         return turn.ledger.waiting.first - 1
 
     def glance(self, turn: Turn) -> Glance:
-        """Return what can be seen without writing anything."""
+        """Return the report without writing anything."""
         return glance_of(turn.ledger, self._name)
 
     def certificate(self, turn: Turn) -> Certificate:
-        """Return what the decision rests on."""
+        """Return the certificate of the decision."""
         return certify_book(turn.ledger.book)
 
     def head(self, turn: Turn) -> str:
@@ -322,7 +322,7 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
 
 
 def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
-    """Return what is remembered of a value."""
+    """Return the JSON text by which a value is remembered."""
     if isinstance(value, Exposed):
         return {"exposed": value.to_json()}
     return {"proposals": None if value is None else [one.id for one in value]}

@@ -22,7 +22,7 @@ from orthobandit.experiment.store.contract import Row
 
 
 class Lookup(Protocol):
-    """What requests read from the store, and remember there: a part of :class:`Writer`."""
+    """Reading from the store, and remembering requests there: a part of :class:`Writer`."""
 
     def known(self, units: Sequence[str]) -> dict[str, int]:
         """Return the number of the first proposal of each unit that has one."""
@@ -212,7 +212,7 @@ def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) 
 
 
 def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
-    """Tell which rewards (n,) are of open proposals; those settled with the same value are done."""
+    """Return which rewards (n,) belong to open proposals; a repeat of a settled value needs nothing more."""
     settings = turn.ledger.settings
     first = turn.ledger.waiting.first
     every = slice(None)
@@ -235,7 +235,7 @@ def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array)
 
 
 def _just_told(turn: Turn, number: int, name: str) -> float | None:
-    """Return what this commit has brought of a metric of a proposal."""
+    """Return the value of a metric that this commit has told of a proposal; None if it told none."""
     for entry in turn.told:
         if entry.metric == name:
             rows = np.flatnonzero(entry.proposals == number)

@@ -19,7 +19,7 @@ from orthobandit.experiment.settings import Settings
 
 @dataclass(frozen=True)
 class Audit:
-    """What computing every draw again has found.
+    """The result of computing every draw again.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Audit:
         return f"after {self.proposals:,} draws: {self.mismatch}"
 
 
-def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
+def audit_draws(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
     """Compute every draw of a log again."""
     plans: dict[int, Plan] = {}
     without = set[int]()  # distributions that the reference arm was not available to
@@ -77,7 +77,7 @@ def audited(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
 
 @dataclass(frozen=True)
 class Replay:
-    """What rebuilding the state from the log has found.
+    """The result of rebuilding the state from the log.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Replay:
         return f"{self.entries:,} entries give another state: {self.contradiction or self.difference}"
 
 
-def replayed(
+def replay_log(
     settings: Settings, entries: Iterable[tuple[int, Entry]], seq: int, state: Mapping[str, Any]
 ) -> Replay:
     """Fold a log up to entry `seq`, and compare with a state.
@@ -170,13 +170,13 @@ def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a state may differ by rounding; hashes of the record cannot be compared like that."""
+    """Return the numbers of a state that may differ by rounding; hashes of the record are left out."""
     book = {name: value for name, value in state["book"].items() if name != "record"}
     return {**_without_origin(state), "book": book}
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a state is on record, whoever planned it."""
+    """Return the part of a state that is on record, whichever release planned it."""
     names = ("at", "status", "arms", "waiting", "drawn", "silent", "holdout")
     book = state["book"]
     in_force = book["plans"][str(book["current"])]

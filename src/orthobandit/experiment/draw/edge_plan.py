@@ -25,7 +25,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """What draws need: whoever has it draws as the server would.
+    """All that is needed to draw: whoever has it draws the same arms as the server would.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ class Refusal:
 
 @dataclass
 class Exposed:
-    """What came of a batch.
+    """The result of a batch of exposures.
 
     Attributes
     ----------

@@ -93,12 +93,12 @@ def _numbers(start: blake2b, names: Iterable[str]) -> Array:
 
 
 def name_of(unit: str) -> str:
-    """Return what the position of a unit is made from; no number of a proposal looks like it."""
+    """Return the text that a unit's position is hashed from; no number of a proposal looks like it."""
     return f"={unit}"
 
 
 def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> list[str]:
-    """Return what the position of each proposal (n,) is made from: its unit, or its number."""
+    """Return the text that each proposal's position (n,) is hashed from: its unit, or its number."""
     if not sticky or not units:
         return [f"#{number}" for number in numbers.tolist()]
     return [
@@ -122,7 +122,7 @@ def drawn(key: str, plan: int, cumulative: Array, names: Sequence[str]) -> Whole
 
 
 def held_out(key: str, share: float, names: Sequence[str]) -> Mask:
-    """Tell which names (n,) are in the holdout, whatever plan is in force."""
+    """Return a mask (n,) of the names in the holdout; it does not depend on the plan in force."""
     if share <= 0:
         return np.zeros(len(names), dtype=np.bool_)
     return np.asarray(positions(key, HOLDOUT, 0, names) < share)

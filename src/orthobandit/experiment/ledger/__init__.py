@@ -1,1 +1,1 @@
-"""What an experiment knows, as a fold over its log, in the order of draws."""
+"""The state of an experiment, computed from its log in assignment order."""

@@ -1,4 +1,4 @@
-"""What settled proposals have taught: the policy, forecasts and intervals of each metric, health, holdout."""
+"""State learnt from settled proposals: the policy, each metric's forecasts and intervals, health, holdout."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -195,7 +195,7 @@ class Accounts:
         self.book.clear(np.all([one.cleared for one in judged], axis=0))
 
     def judged(self) -> list[Judged]:
-        """Return what each guardrail knows now."""
+        """Return the current verdict of each guardrail."""
         tracks = [self.tracks[self.metric(rail.metric)] for rail in self.settings.guardrails]
         return [
             judge(rail, track, self.book.plans)

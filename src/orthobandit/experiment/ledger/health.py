@@ -1,4 +1,4 @@
-"""What watches over a running experiment: sample ratio, silence by arm, and gaps that drift."""
+"""Health checks of a running experiment: sample ratio, missing rewards by arm, and gaps that drift."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -269,7 +269,7 @@ class Ledger(Accounts):
     # What it checks
 
     def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
-        """Tell which rewards (n,) of open proposals are new; raise what is wrong with them."""
+        """Return which rewards (n,) of open proposals are new; raise an error if one cannot be taken."""
         place = self.metric(metric)
         if not len(numbers):
             return np.zeros(0, dtype=np.bool_)

@@ -613,7 +613,7 @@ def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
 
 
 def _cleared_at_first(count: int, reference: int | None) -> Mask:
-    """Tell which arms (K,) no guardrail has to look at: the reference arm, or all without guardrails."""
+    """Return a mask (K,) of arms that need no guardrail: the reference arm, or all without guardrails."""
     if reference is None:
         return np.ones(count, dtype=np.bool_)
     return np.asarray(np.arange(count) == reference)

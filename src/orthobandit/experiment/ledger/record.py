@@ -19,7 +19,7 @@ from orthobandit.verify import RULES, STAGES
 def commitment_of(
     policy: AnytimeElimination, arms: ArmSet, key: str = "", settings: Any = None
 ) -> dict[str, Any]:
-    """Return what binds an experiment before its first draw: settings of its claims, and two hashes.
+    """Return the commitment made before the first draw: settings of the claims, and two hashes.
 
     Parameters
     ----------

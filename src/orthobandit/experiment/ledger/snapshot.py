@@ -29,16 +29,16 @@ class Later:
     array: NDArray[Any]
 
 
-def taken(ledger: "Ledger") -> dict[str, Any]:
-    """Return the state of a ledger, which may change then; :func:`written_out` makes JSON of it."""
+def take_snapshot(ledger: "Ledger") -> dict[str, Any]:
+    """Return the state of a ledger, which may change then; :func:`write_out` makes JSON of it."""
     picture = ledger.to_json(Later)
     for level in picture["levels"]:
         level["memory"] = deepcopy(level["memory"])  # a forecaster of somebody else may give what it works on
     return picture
 
 
-def written_out(picture: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what :func:`taken` has taken, as :meth:`Ledger.to_json` would have returned it then.
+def write_out(picture: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a taken snapshot as :meth:`Ledger.to_json` would have returned it then.
 
     Examples
     --------

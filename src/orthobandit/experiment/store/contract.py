@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
 
 class Writer(Protocol):
-    """What may be done while nobody else writes; see :class:`Store`."""
+    """Methods of an exclusive block, while nobody else writes; see :class:`Store`."""
 
     def last(self) -> int:
         """Return the seq of the newest entry of anybody, those of this block among them; 0 if none."""
@@ -78,7 +78,7 @@ class Writer(Protocol):
         ...
 
     def recall(self, key: str) -> str | None:
-        """Return what was remembered of the request with this key, in this block or before."""
+        """Return the text remembered for the request with this key, in this block or before."""
         ...
 
     def remember(self, key: str, at: float, text: str) -> None:

@@ -71,7 +71,7 @@ def _plans(database: Database) -> Iterator[Finding]:
 
 
 class Checked(NamedTuple):
-    """What is wrong with an experiment, and what to say of it if nothing is."""
+    """The findings of one experiment, and the line to print if there are none."""
 
     wrong: list[str]
     words: str = "as it should be"

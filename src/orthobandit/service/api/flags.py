@@ -197,7 +197,7 @@ class OFREPRoute(APIRoute):
     """A route that answers an invalid body with OFREP's error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of a request."""
         answer = super().get_route_handler()
 
         async def answered(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What the resources of the API share: models, path parameters, documented problems and ETags.
+"""Shared by the resources of the API: models, path parameters, documented problems and ETags.
 
 Text that looks like a number is text, and unknown fields are refused.
 """

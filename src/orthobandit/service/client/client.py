@@ -112,7 +112,7 @@ def error_of(status: int, data: Any, text: str) -> OrthobanditError:
 
 
 class _Base:
-    """What both clients share: where the server is, and when to try again."""
+    """Shared by both clients: where the server is, and when to try again."""
 
     def __init__(self, address: str, token: str | None, *, retries: int, timeout: float) -> None:
         self._httpx = optional_package("httpx", "client", "a client of the service")
@@ -251,7 +251,7 @@ class Client(_Base):
         return keys
 
     def experiment(self, key: str) -> ExperimentData:
-        """Return what an experiment was set up with, and how far it is."""
+        """Return the settings and progress of an experiment."""
         return cast(ExperimentData, self._send(read_call(path_of(key))))
 
     def ask(
@@ -303,11 +303,11 @@ class Client(_Base):
         return cast(ExposedData, self._send(write_call(path_of(key, "exposures"), dict(body), once)))
 
     def report(self, key: str) -> ReportData:
-        """Return what is known now, and what to do."""
+        """Return the report: what is known now, and what to do."""
         return cast(ReportData, self._send(read_call(path_of(key, "report"))))
 
     def certificate(self, key: str) -> dict[str, object]:
-        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
+        """Return the certificate of the decision, for :func:`orthobandit.verify.verify`."""
         return self._send(read_call(path_of(key, "certificate")))
 
     def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
@@ -432,7 +432,7 @@ class AsyncClient(_Base):
         return keys
 
     async def experiment(self, key: str) -> ExperimentData:
-        """Return what an experiment was set up with, and how far it is."""
+        """Return the settings and progress of an experiment."""
         return cast(ExperimentData, await self._send(read_call(path_of(key))))
 
     async def ask(
@@ -484,11 +484,11 @@ class AsyncClient(_Base):
         return cast(ExposedData, await self._send(write_call(path_of(key, "exposures"), dict(body), once)))
 
     async def report(self, key: str) -> ReportData:
-        """Return what is known now, and what to do."""
+        """Return the report: what is known now, and what to do."""
         return cast(ReportData, await self._send(read_call(path_of(key, "report"))))
 
     async def certificate(self, key: str) -> dict[str, object]:
-        """Return what the decision rests on, for :func:`orthobandit.verify.verify`."""
+        """Return the certificate of the decision, for :func:`orthobandit.verify.verify`."""
         return await self._send(read_call(path_of(key, "certificate")))
 
     async def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:

@@ -1,1 +1,1 @@
-"""What every request passes: limits, tokens, idempotency keys, problem documents, logs and metrics."""
+"""Layers that every request passes: limits, tokens, idempotency keys, problem documents, logs and metrics."""

@@ -77,7 +77,7 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=1_000)
 def _pattern(experiments: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what the keys of a token's experiments match."""
+    """Return the pattern that the keys of a token's experiments match."""
     return re.compile("|".join(map(_regex, experiments)), re.DOTALL)
 
 
@@ -305,5 +305,5 @@ def check_key(token: Token | None, key: str) -> None:
 
 
 def allows(token: Token | None) -> Callable[[str], bool] | None:
-    """Return what tells the keys that a token is for from others; None if it is for all."""
+    """Return a test of whether a token is for an experiment's key; None if it is for all."""
     return None if token is None or token.experiments is None else token.is_for

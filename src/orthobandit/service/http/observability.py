@@ -1,4 +1,4 @@
-"""What is recorded of requests: an id, a log line, counts and latencies for Prometheus, OpenTelemetry.
+"""Records of requests: an id, a log line, counts and latencies for Prometheus, OpenTelemetry.
 
 Where OpenTelemetry's traces go is said by its own variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``.
 Prometheus needs none of them: ``/metrics`` is always there.

@@ -8,7 +8,7 @@ import pytest
 from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit._foundation.release import STATE_FORMAT, __version__
 from orthobandit.errors import ConflictError, VersionError
-from orthobandit.experiment.draw.audit import replayed
+from orthobandit.experiment.draw.audit import replay_log
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
 from orthobandit.experiment.ledger.recorded_plans import Differences
@@ -198,7 +198,7 @@ def test_a_state_that_another_processor_rounded_is_told_from_one_that_was_change
     values = state["book"]["state"]["values"]
     state["book"]["state"]["values"] = [value * factor for value in values]
     entries = list(experiment._store.entries())
-    found = replayed(experiment.settings, entries, entries[-1][0], state)
+    found = replay_log(experiment.settings, entries, entries[-1][0], state)
     assert not found.is_equal
     assert (found.passed, found.is_rounding) == (passes, passes)
     assert ("rounding" in str(found)) == passes

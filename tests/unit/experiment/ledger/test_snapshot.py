@@ -11,7 +11,7 @@ from orthobandit.errors import StorageError
 from orthobandit.experiment.commit import group_commit as shared
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.snapshot import taken, written_out
+from orthobandit.experiment.ledger.snapshot import take_snapshot, write_out
 
 ARMS = ArmSet.one_hot(3)
 
@@ -38,13 +38,13 @@ def plain(state):
 def test_a_picture_is_what_the_state_was(live):
     visited(live, 100)
     ledger = live._now()
-    before, picture = plain(ledger.to_json()), taken(ledger)
+    before, picture = plain(ledger.to_json()), take_snapshot(ledger)
     visited(live, 300)
     live.retire(2)
     live.extend(ArmSet.one_hot(4))
     visited(live, 50)
     assert plain(ledger.to_json()) != before
-    assert plain(written_out(picture)) == before
+    assert plain(write_out(picture)) == before
     assert plain(Ledger.from_json(live.settings, before).to_json()) == before
 
 
@@ -83,7 +83,7 @@ def test_a_picture_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeyp
         live._shared.queue.call(lambda: live._shared._keeping).join()
     assert "was not kept: the disk is full" in caplog.text
     with monkeypatch.context() as patch:
-        patch.setattr(shared, "taken", lambda _: 1 / 0)
+        patch.setattr(shared, "take_snapshot", lambda _: 1 / 0)
         for _ in range(10):
             live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
     assert "no picture could be taken after entry" in caplog.text

@@ -320,7 +320,7 @@ _TURNS = WeakValueDictionary[tuple[Path | None, int], Turns]()
 
 
 def turns_of(url: URL) -> Turns | None:
-    """Return what all who write to a file in this process share; None if the database is no file."""
+    """Return the turns shared by all writers to a file in this process; None if the database is no file."""
     file = file_of(url)
     if file is None:
         return None
@@ -362,7 +362,7 @@ def release_engine(engine: Engine) -> None:
 
 
 def is_crowded(engine: Engine) -> bool:
-    """Tell whether more connections are out than one process should keep."""
+    """Return whether more connections are in use than one process should keep."""
     checked_out = getattr(engine.pool, "checkedout", None)
     return checked_out is not None and checked_out() > MAX_KEPT_CONNECTIONS
 
@@ -381,13 +381,13 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        raise named(where, error.orig) from error
+        raise name_error(where, error.orig) from error
     except sa.exc.SQLAlchemyError as error:
         raise StorageError(f"{where}: {error}") from error
     except DamagedStoreError as error:
         raise DamagedStoreError(f"{where}: {error}") from error
     except dbapi.Error as error:
-        raise named(where, error) from error
+        raise name_error(where, error) from error
     except UnicodeDecodeError as error:
         # SQLite's driver cannot even repeat its complaint, of names in the file that are no text.
         raise DamagedStoreError(f"{where}: it is damaged; restore a copy ({error})") from error
@@ -395,7 +395,7 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
         raise StorageError(f"{where}: {error.strerror or error}; nothing was written") from error
 
 
-def named(where: str, error: BaseException | None) -> StorageError:
+def name_error(where: str, error: BaseException | None) -> StorageError:
     """Return the error to raise for one of a database driver."""
     name = getattr(error, "sqlite_errorname", "")
     for beginning, kind, advice in SQLITE_ERRORS:

@@ -21,7 +21,7 @@ AHEAD = 16  # entries that are read before it is known whether there are any
 
 
 class Ahead(NamedTuple):
-    """What was asked of the tables and not yet heard of: new entries, their proposals and rewards."""
+    """Queries that were sent and not yet answered: new entries, their proposals and rewards."""
 
     events: Callable[[], list[Any]]
     proposals: Callable[[], list[Any]]
@@ -40,13 +40,13 @@ class Ahead(NamedTuple):
             drawn = sum(event.rows for event in events if event.kind == "asked")
             if not events or events[-1].seq != last or drawn != len(proposals):
                 return None
-            return checked(events, [row_of(record) for record in proposals], rewards, before)
+            return check_entries(events, [row_of(record) for record in proposals], rewards, before)
         except (DamagedStoreError, KeyError, TypeError, ValueError):
             return None
 
 
 class Reader:
-    """What can be asked of one experiment's tables; every method takes the cursor to ask with.
+    """Queries on the tables of one experiment; every method takes the cursor to use.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Reader:
             # Somebody has appended in between; or what was there cannot be found any more.
             records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
             if not records:
-                raise damaged(f"entry {after + 1}")
+                raise damage_error(f"entry {after + 1}")
         try:
             events = first_group([event_of(record) for record in records])
             asked = [event for event in events if event.kind == "asked"]
@@ -100,9 +100,9 @@ class Reader:
                 last = asked[-1].data["first"] + asked[-1].rows - 1
                 proposals = self.rows(cursor, asked[0].data["first"] - 1, last)
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(f"an entry between {after + 1} and {records[-1][0]}") from error
+            raise damage_error(f"an entry between {after + 1} and {records[-1][0]}") from error
         rewards = self.statements.rewards_of_events.run(cursor, self.experiment, after, events[-1].seq)
-        return checked(events, proposals, rewards, before), events[-1].seal
+        return check_entries(events, proposals, rewards, before), events[-1].seal
 
     def ahead(self, cursors: Sequence[Any], head: Head) -> Ahead:
         """Begin to read the few entries that may have come after `head`, by three cursors."""
@@ -245,7 +245,7 @@ def _asked(event: Event, rows: Sequence[Row]) -> Asked:
     )
 
 
-def checked(
+def check_entries(
     events: Sequence[Event], proposals: Sequence[Row], rewards: Sequence[Sequence[Any]], before: bytes
 ) -> list[tuple[int, Entry]]:
     """Return the entries of consecutive events, after checking that they are as they were appended.
@@ -263,16 +263,16 @@ def checked(
             values = rewards[told : told + event.rows] if event.kind == "told" else ()
             entry = entry_of(event, mine, values)
         except (InputError, LookupError, TypeError, ValueError) as error:
-            raise damaged(f"entry {event.seq}") from error
+            raise damage_error(f"entry {event.seq}") from error
         asked = asked + len(mine)
         told = told + len(values)
         before = seal(encoded(entry), before)
         if before != event.seal:
-            raise damaged(f"entry {event.seq}")
+            raise damage_error(f"entry {event.seq}")
         found.append((event.seq, entry))
     return found
 
 
-def damaged(what: str) -> DamagedStoreError:
+def damage_error(what: str) -> DamagedStoreError:
     """Return the error of something that is not as it was written."""
     return DamagedStoreError(f"{what} is not as it was written; restore a copy")

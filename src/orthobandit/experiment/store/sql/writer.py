@@ -123,7 +123,7 @@ class SQLWriter:
             after = found[-1][0]
 
     def _read_ahead(self, known: End) -> list[tuple[int, Entry]] | None:
-        """Return what others have written, if it was read by the way and nothing was appended since."""
+        """Return the entries of others, if they were read ahead and nothing was appended since."""
         ahead, self._ahead = self._ahead, None
         if ahead is None or self._has_appended:
             return None
@@ -160,7 +160,7 @@ class SQLWriter:
             return self._reader.known(cursor, units)
 
     def recall(self, key: str) -> str | None:
-        """Return what was remembered of a request."""
+        """Return the remembered answer to a request."""
         with self._running() as cursor:
             found = self._reader.statements.request.run(cursor, self._reader.experiment, key)
         return found[0][0] if found else None
