@@ -402,7 +402,11 @@ def _today(data: Any) -> Any:
             found = _named(module, name)
             values[kind] = f"{found.__module__}:{name}"
             if kind == "class" and is_dataclass(found):
-                since = {part.name: described(part.default) for part in fields(found) if _is_new(part, data)}
+                since = {
+                    part.name: describe_settings(part.default)
+                    for part in fields(found)
+                    if _is_new(part, data)
+                }
                 values["settings"] = {**since, **values["settings"]}
     return values
 
