@@ -186,7 +186,7 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
         what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
         return f"{words}, about {about(outlook.expected)} expected {what}; who looks best now is luck."
     # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
-    held_up = f"{words}; {told:,} more were told and wait for proposal {settled + 1:,}, of which nothing was"
+    held_up = f"{words}; {told:,} more have rewards and wait for proposal {settled + 1:,}, which has none yet"
     if np.isfinite(ledger.settings.window):
         return f"{held_up}."
     return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent."

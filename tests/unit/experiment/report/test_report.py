@@ -48,7 +48,7 @@ def test_rewards_that_wait_for_another_are_explained(settings, end):
     told(experiment, 54, skip=1)
     advice = experiment.report().advice
     assert advice.startswith(
-        "Too early: 0 of 54 visitors settled; 53 more were told and wait for proposal 1, of"
+        "Too early: 0 of 54 visitors settled; 53 more have rewards and wait for proposal 1, which"
     )
     assert end in advice
 
