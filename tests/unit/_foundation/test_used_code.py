@@ -89,7 +89,7 @@ def test_the_walk_stops_at_catalogues():
     assert "orthobandit.policy.bose:BOSE" not in cut
 
 
-@pytest.mark.parametrize("name", cells.CATALOGUES)
+@pytest.mark.parametrize("name", sorted(cells.CATALOGUES))
 def test_the_catalogues_exist(name):
     assert used_names(name)
 

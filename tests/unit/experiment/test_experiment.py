@@ -666,7 +666,7 @@ def test_an_export_says_that_a_window_has_settled_what_was_silent(make, clock, t
 
 
 def test_a_report_is_text_json_and_a_page(make, clock):
-    experiment = make(window=5)
+    experiment = make(window=5, key="7" * 64)
     played(experiment, clock, 50, [0.1, 0.2, 0.9], np.random.default_rng(13))
     report = experiment.report()
     assert str(report).startswith("Too early: 46 of 50 visitors settled, about ")

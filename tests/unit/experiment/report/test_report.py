@@ -41,7 +41,7 @@ def test_nothing_is_said_of_arms_before_there_is_evidence():
 
 @pytest.mark.parametrize(
     ("settings", "end"),
-    [({"window": "7d"}, "nothing was."), ({}, "tell it, or begin with a `window` after which such a")],
+    [({"window": "7d"}, "which has none yet."), ({}, "tell it, or begin with a `window` after which such a")],
 )
 def test_rewards_that_wait_for_another_are_explained(settings, end):
     experiment = two_pages(**settings)
