@@ -214,7 +214,7 @@ def test_a_page_and_a_certificate_are_written_where_they_are_asked_for(called, c
     monkeypatch.setattr(Analysis, "save", lambda _, path: open(path, "w").close(), raising=False)  # noqa: PTH123
     page, saved = tmp_path / "new" / "report.html", tmp_path / "certificate.json"
     assert main([*LOG, "--html", str(page), "--save", str(saved)]) == 0
-    assert page.read_text(encoding="utf-8") == found().html()
+    assert page.read_text(encoding="utf-8") == found().html(title="log.csv")
     assert saved.exists()
     assert f"wrote {page}\n      {saved}\n" in capsys.readouterr().out
     assert main([*LOG, "--html", str(page), "--json"]) == 0
