@@ -50,6 +50,7 @@ class Registry:
     Examples
     --------
     >>> import tempfile
+    >>> from orthobandit import AnytimeElimination
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     registry = Registry(folder + "/all.db")
     ...     made = registry.create("page", ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))

@@ -85,7 +85,7 @@ def test_results_are_frames_of_the_library_that_is_asked_for(library, run, analy
         "effects": (analysis.to_frame(library=library), (5, 11)),
         "checks": (analysis.to_frame("checks", library=library), (len(analysis.diagnostics), 4)),
         "rivals": (analysis.to_frame("rivals", library=library), (len(analysis.rivals), 7)),
-        "report": (report.to_frame(library=library), (2, 10)),
+        "report": (report.to_frame(library=library), (2, 16)),
     }
     for name, (frame, shape) in shapes.items():
         assert isinstance(frame, KINDS[library]), name
@@ -119,7 +119,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch):
 
 def test_tables_are_written_as_parquet(run, analysis, report, tmp_path):
     path = tmp_path / "x.parquet"
-    for thing, columns in ((run, 6), (analysis, 11), (report, 10)):
+    for thing, columns in ((run, 6), (analysis, 11), (report, 16)):
         thing.to_parquet(path)
         assert pyarrow.parquet.read_table(path).num_columns == columns
 

@@ -107,6 +107,13 @@ SETTINGS = {
     "one-shot": {"gap": 0.4},
     "stratified": {"epoch": 100},
     "p1-rage": {"budget": 600},
+    "od-linbai": {"budget": 600},
+    "g-bai": {"budget": 600},
+    "peace": {"budget": 600},
+    "p1-peace": {"budget": 600},
+    "adjacent-bai": {"budget": 600},
+    "linlucb": {"budget": 600, "epoch": 100},
+    "pooled-track-and-stop": {"period": 100},
     "sbe": {"schedule": "theory", "C2": 96.0},
 }
 

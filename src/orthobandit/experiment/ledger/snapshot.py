@@ -44,7 +44,7 @@ def write_out(picture: Mapping[str, Any]) -> dict[str, Any]:
     --------
     >>> import numpy as np
     >>> picture = {"waiting": {"first": 1, "arms": Later(np.array([2]))}, "levels": []}
-    >>> written_out(picture)["waiting"]["arms"]["shape"]
+    >>> write_out(picture)["waiting"]["arms"]["shape"]
     [1]
     """
     return {

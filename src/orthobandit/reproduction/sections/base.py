@@ -47,7 +47,7 @@ class Measured:
     Examples
     --------
     >>> Measured.share(0, 100)
-    Measured(value=0.0, error=None, low=0.0, high=0.066...)
+    Measured(value=0.0, error=None, low=0.0, high=0.075...)
     """
 
     value: float

@@ -96,6 +96,9 @@ class ReportAnswer(BaseModel):
     is_early: bool = Field(description="Whether it is too early to say which arm looks best")
     name: str
     at: float | None = Field(description="Time of the newest entry of the log, seconds since the epoch")
+    personal: dict[str, Any] | None = Field(
+        description="Rules, effects and who gets what, of a personalised experiment"
+    )
 
     @classmethod
     def of(cls, report: Report) -> "ReportAnswer":
