@@ -98,6 +98,8 @@ def test_a_range_asks_for_the_exact_mode():
 # Every policy of the catalogue as a function of the units of features and rewards, which are told to those
 # that ask. A name that is missing here fails the test below.
 CLAIMING = ("anytime", "sbe", "explore", "bose", "farthest-pair", "stratified")
+# They claim nothing, and have long loops of their own.
+SLOW_TO_COMPILE = ("lingape", "lazy-track-and-stop", "lingame", "frank-wolfe-sampling")
 SETTINGS = {
     "explore": {"rounds": 300},
     "fixed-budget": {"budget": 600},
@@ -133,7 +135,9 @@ def claims_in_units(name, feature, reward, **settings):
 
 
 @pytest.mark.parametrize(("feature", "reward"), [(2.0**-5, 1.0), (2.0**5, 2.0**6)])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_TO_COMPILE)) for name in POLICIES]
+)
 def test_units_change_no_claim_of_any_policy_or_it_asks(name, feature, reward):
     told = ("theta_bound", "shift_bound", "noise")
     asks = set(told) <= set(policy_settings(name))
