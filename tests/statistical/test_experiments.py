@@ -75,7 +75,7 @@ def played(policy, world, steps, look):
     return False, experiment
 
 
-NEEDED = {"horizon": 1000, "budget": 200, "gap": 0.2, "epoch": 20}
+NEEDED = {"horizon": 1000, "budget": 200, "gap": 0.2, "epoch": 20, "period": 20}
 
 
 def policy_of(name):
