@@ -110,10 +110,11 @@ def test_rewards_have_the_stated_law(noise, distribution, is_adaptive):
 
 def test_bounded_rewards_have_the_stated_law():
     plan = [(np.array([1.0, 0.0, 0.0]), 1)]
-    ones = _tallies(Constant(0.5), Bernoulli(), 5, size=20_000, plans=plan)[1][:, 0]
+    # A constant level outside [0, 1] is refused; a level that moves is clipped round by round.
+    ones = _tallies(RoundByRound(Constant(0.5)), Bernoulli(), 5, size=20_000, plans=plan)[1][:, 0]
     assert set(np.unique(ones)) == {0.0, 1.0}
     assert stats.binomtest(int(ones.sum()), ones.size, 0.8).pvalue > FALSE_ALARM
-    assert np.all(_tallies(Constant(5.0), Bernoulli(), 5, plans=plan)[1][:, 0] == 1)
+    assert np.all(_tallies(RoundByRound(Constant(5.0)), Bernoulli(), 5, plans=plan)[1][:, 0] == 1)
     clipped = _tallies(Constant(0.5), Clipped(0.0, 1.0, 0.4), 5, size=20_000, plans=plan)[1][:, 0]
     assert stats.binomtest(int((clipped == 1).sum()), clipped.size, stats.norm.sf(0.5)).pvalue > FALSE_ALARM
     inside = clipped[(clipped > 0) & (clipped < 1)]

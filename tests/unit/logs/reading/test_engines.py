@@ -124,9 +124,14 @@ def in_spark(spark, tmp_path_factory):
 @pytest.mark.parametrize("question", ["units", "text"])  # Spark takes seconds for each
 def test_a_frame_of_spark(question, in_spark):
     frame, zone = in_spark[int(QUESTIONS[question][1])], "spark.sql.session.timeZone"
-    frame.sparkSession.conf.set(zone, "Asia/Tokyo")
-    check(frame, question)
-    assert frame.sparkSession.conf.get(zone) == "Asia/Tokyo"
+    session = frame.sparkSession
+    before = session.conf.get(zone)
+    session.conf.set(zone, "Asia/Tokyo")
+    try:
+        check(frame, question)
+        assert session.conf.get(zone) == "Asia/Tokyo"
+    finally:
+        session.conf.set(zone, before)  # other tests share the session
 
 
 def test_an_ibis_table_is_asked_where_it_is():
