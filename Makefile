@@ -53,10 +53,12 @@ changelog: .venv/bin/python
 	$(PYTHON) -m venv .venv
 
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing what a report needs: under a minute where packages are near"
 	$(PIP) -c constraints.txt -e '.[plots,parquet]'
 	@touch $@
 
 .venv/service: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing the service: under a minute where packages are near"
 	$(PIP) -c constraints.txt -e '.[client,service]'
 	@touch $@
 

@@ -1,10 +1,12 @@
 """Speed of the service on loopback: one process, a SQLite file that waits for the disk at every commit.
 
 ``make bench NAMES=service`` prints the table; ``python -m benchmarks.bench_service --quick`` takes a minute.
-Pairs are an ask and a tell of a new unit each, by `wrk` on 32 connections. Beside them, in the same
-run and in the same way: a bare handler of the same framework that keeps each request by group commits, which
-is what the machine can do today, and Optuna's ask and tell on SQLite. Rates are per second of the clock, and
-beside them per second of the server's processor, which other work on the machine disturbs less.
+Pairs are an ask and a tell of a new unit each, by `wrk` on 32 connections; then on 10 and 50 times as many,
+which ask again at once when they are told to wait (503), so that one sees what the server sheds and how
+long others wait. Beside them, in the same run and in the same way: a bare handler of the same framework
+that keeps each request by group commits, which is what the machine can do today, and Optuna's ask and tell
+on SQLite. Rates are per second of the clock, and beside them per second of the server's processor, which
+other work on the machine disturbs less.
 """
 
 import argparse
@@ -33,6 +35,7 @@ from orthobandit.service import Client
 
 HERE = Path(__file__).parent
 CONNECTIONS, WORKERS = 32, 2
+OVERLOADS = (10, 50)  # times as many connections
 PATIENCE = 30  # seconds that wrk waits for an answer: a busy machine is slow, and that is to be seen
 BATCH = 5_000  # rewards of one request
 KEY = "page"
@@ -103,27 +106,29 @@ def free_port() -> int:
 def serving(where: str) -> Iterator[Server]:
     """Run the service, without tokens: everybody on this machine is an admin."""
     port = free_port()
-    options = ("--db", where, "--port", str(port), "--no-auth")
+    # One address sends all requests here, and might meet the limit for one address.
+    options = ("--db", where, "--port", str(port), "--no-auth", "--rate", "0")
     with process("-c", SERVE, "serve", *options, port=port) as server:
         wait_until_ready(port)
         yield server
 
 
 class Pairs(NamedTuple):
-    """Pairs a second, of the clock and of the processor; the worst p50 and p99 of a request in ms."""
+    """Pairs a second, of the clock and of the processor; p50 and p99 of a request in ms; requests shed."""
 
     rate: float
     busy: float
     p50: float
     p99: float
+    shed: int
 
     def __str__(self) -> str:
         return f"p50 {self.p50:.1f} ms, p99 {self.p99:.1f} ms, {self.busy:,.0f} a second of the processor"
 
 
-def pairs(servers: Sequence[Server], seconds: int, prefix: str) -> Pairs:
+def pairs(servers: Sequence[Server], seconds: int, prefix: str, connections: int = CONNECTIONS) -> Pairs:
     """Ask and tell all servers at once."""
-    share, workers = CONNECTIONS // len(servers), max(WORKERS // len(servers), 1)
+    share, workers = connections // len(servers), max(WORKERS // len(servers), 1)
     command = ["wrk", f"-t{workers}", f"-c{share}", f"-d{seconds}s", f"--timeout={PATIENCE}s"]
     command += ["-s", str(HERE / "pairs.lua")]
     before = sum(one.processor() for one in servers)
@@ -134,12 +139,14 @@ def pairs(servers: Sequence[Server], seconds: int, prefix: str) -> Pairs:
         for place, one in enumerate(servers)
     ]
     found = [json.loads(run.communicate()[0].splitlines()[-1]) for run in runs]
-    failed = sum(one["failed"] for one in found)
+    failed = sum(one["wrong"] + one["cut"] + one["late"] for one in found)
     if failed:
-        print(f"  {failed:,} requests failed, and are not among the pairs", flush=True)
+        example = next((one["example"] for one in found if one["example"]), "no answer came")
+        print(f"  {failed:,} requests failed, and are not among the pairs: {example}", flush=True)
     busy = sum(one["pairs"] for one in found) / (sum(one.processor() for one in servers) - before)
     rate = sum(one["pairs"] / one["seconds"] for one in found)
-    return Pairs(rate, busy, max(one["p50"] for one in found), max(one["p99"] for one in found))
+    p50, p99 = (max(one[name] for one in found) for name in ("p50", "p99"))
+    return Pairs(rate, busy, p50, p99, sum(one["shed"] for one in found))
 
 
 def warmed(servers: Sequence[Server], client: Client) -> None:
@@ -205,6 +212,7 @@ def on_sqlite(folder: str, seconds: int, many: int) -> Pairs:
         found = pairs([server], seconds, "pair-")
         batch, batch_busy = told_in_batches(client, server, many)
         edge, edge_busy = at_the_edge(client, server, many)
+        overloaded(server, seconds)
     report("SQLite: ask+tell pairs/s", found.rate, 2_000, str(found))
     report("SQLite: p99 of a request in ms", found.p99, 30, least=False)
     note = f"{BATCH:,} a request;"
@@ -212,6 +220,14 @@ def on_sqlite(folder: str, seconds: int, many: int) -> Pairs:
     name = "SQLite: exposures/s verified, with a reward each"
     report(name, edge, 50_000, f"{note} {edge_busy:,.0f} of the processor")
     return found
+
+
+def overloaded(server: Server, seconds: int) -> None:
+    """Print what the server does for many more connections than it can serve at once."""
+    for times in OVERLOADS:
+        found = pairs([server], seconds, f"over-{times}-", times * CONNECTIONS)
+        note = f"{found}, {found.shed:,} requests shed with 503"
+        print(f"SQLite, {times} times the connections: {found.rate:,.0f} pairs/s  {note}", flush=True)
 
 
 def yardsticks(folder: str, seconds: int, ours: Pairs) -> None:

@@ -9,7 +9,8 @@ function setup(thread)
 end
 
 function init(args)
-  tells, wrong = 0, 0
+  tells, shed, wrong = 0, 0, 0
+  example = ""
   path = "/v1/experiments/" .. args[1]
   prefix = args[2] .. number .. "-"
   headers = { ["Authorization"] = "Bearer " .. args[3], ["Content-Type"] = "application/json" }
@@ -26,8 +27,11 @@ function request()
 end
 
 function response(status, _, body)
-  if status ~= 200 then
+  if status == 503 then
+    shed = shed + 1
+  elseif status ~= 200 then
     wrong = wrong + 1
+    example = status .. " " .. body:gsub("[^%w%s.,:/-]", ""):sub(1, 200)
   elseif body:sub(1, 5) == '{"id"' then
     last = last + 1
     waiting[last] = body:match('"id":(%d+)')
@@ -37,11 +41,14 @@ function response(status, _, body)
 end
 
 function done(summary, latency)
-  local told, failed = 0, 0
+  local told, shed, wrong, example = 0, 0, 0, ""
   for _, thread in ipairs(workers) do
-    told, failed = told + thread:get("tells"), failed + thread:get("wrong")
+    told, shed, wrong = told + thread:get("tells"), shed + thread:get("shed"), wrong + thread:get("wrong")
+    example = thread:get("example")
   end
-  io.write(string.format('{"pairs": %d, "failed": %d, "seconds": %f, "p50": %f, "p99": %f}\n',
-    told, failed + summary.errors.timeout + summary.errors.read, summary.duration / 1e6,
+  local cut = summary.errors.connect + summary.errors.read + summary.errors.write
+  io.write(string.format('{"pairs": %d, "shed": %d, "wrong": %d, "cut": %d, "late": %d, "example": "%s", ' ..
+    '"seconds": %f, "p50": %f, "p99": %f}\n',
+    told, shed, wrong, cut, summary.errors.timeout, example, summary.duration / 1e6,
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end

@@ -99,7 +99,11 @@ def shown(port):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     assert process.stdout.readline() == f"dashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
-    assert process.stdout.readline().startswith("began the experiment")
+    assert process.stdout.readline().startswith("the server starts")
+    line = process.stdout.readline()
+    while "not ready yet" in line:
+        line = process.stdout.readline()
+    assert line.startswith("began the experiment")
     return process
 
 

@@ -1,6 +1,7 @@
 """Made-up visitors for a first look at the service: `orthobandit demo-traffic`."""
 
 import heapq
+import http.client
 import multiprocessing
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread, current_thread, main_thread
@@ -248,6 +250,7 @@ def show(
         try:
             with Client(f"http://{HOST}:{port}", retries=MAX_TRIES) as client:
                 say(f"dashboard: http://{HOST}:{port}/ (Ctrl-C ends it)")
+                _wait_until_ready(port, process, say)
                 Traffic(client, visitors, say=say).play(seconds)
             if is_kept:
                 say(f"the server goes on at http://{HOST}:{port}/ until Ctrl-C")
@@ -256,6 +259,30 @@ def show(
         finally:
             process.terminate()
             process.join()
+
+
+def _wait_until_ready(port: int, process: BaseProcess, say: Callable[[str], None]) -> None:
+    """Wait until the server takes requests, and say how long that has been."""
+    say("the server starts; for the first time it compiles, which takes about half a minute")
+    start = shown = time.monotonic()
+    while not _is_ready(port):
+        if not process.is_alive():
+            raise ServiceError(f"the server ended before it was ready, with code {process.exitcode}")
+        time.sleep(STEP_SECONDS)
+        if time.monotonic() - shown >= PROGRESS_SECONDS:
+            shown = time.monotonic()
+            say(f"{shown - start:4.0f} s: not ready yet")
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=PROGRESS_SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:  # it does not listen yet, or is too busy to answer
+        return False
+    finally:
+        connection.close()
 
 
 def _serve(where: Path, **options: Any) -> None:
