@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 
 import numpy as np
+import pyarrow
 import pytest
 
 from certified_logs import LOGS, analysed, certified, found_in, rows_of, saved
@@ -80,6 +81,19 @@ def test_a_log_that_has_grown_goes_on_from_the_head_that_it_had():
     assert verify(saved(found_in(rows)), head).valid
     changed = replace(rows, reward=np.where(np.arange(len(rows.arm)) == 500, 3.0, rows.reward))
     assert not verify(saved(found_in(changed)), head).valid
+
+
+@pytest.mark.parametrize(("least", "bounds"), [(1e3, (1e3, 1e3 + 1)), (1e9, (1e9, 1e9 + 1)), (1e3, None)])
+def test_a_log_that_has_grown_goes_on_though_its_rewards_are_far_from_0(least, bounds):
+    rng = np.random.default_rng(5)
+    hour = np.repeat(np.arange(40), 50)
+    arm = np.array(["a", "b"])[rng.integers(0, 2, len(hour))]
+    # The level rises: what is taken off rewards must not follow it.
+    reward = least + hour / 50 + 0.2 * rng.random(len(hour))
+    rows = pyarrow.table({"hour": hour, "arm": arm, "reward": reward})
+    asked = {"arm": "arm", "reward": "reward", "time": "hour", "split": "equal", "bounds": bounds}
+    head = saved(analyse(rows.slice(0, 600), **asked))["head"]
+    assert verify(saved(analyse(rows, **asked)), head).valid
 
 
 def test_the_claim_in_a_sentence():

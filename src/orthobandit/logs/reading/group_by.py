@@ -33,6 +33,8 @@ REACH = 4.0
 WIDE_THRESHOLDS = 97
 WIDE_REACH = 12.0
 FAR = 100.0  # standard deviations from 0 at which a level is taken off before squares are added up
+# Rows from which that level is taken: few, so that it stays as the log grows, and certificates with it.
+OFFSET_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,14 +442,27 @@ def _grid(values: Array, level: float, *, is_whole: bool) -> tuple[float, ...]:
 
 
 def find_offsets(opened: Opened, question: Question) -> Array:
-    """Return what to subtract from each column (q,) so that squares keep their digits; usually 0."""
+    """Return what to subtract from each column (q,) so that squares keep their digits; usually 0.
+
+    It must be the same tomorrow, when the log has grown, or tomorrow's certificate would not continue
+    today's: the declared range decides, else the first rows.
+    """
     found = np.zeros(len(question.columns))
     for place, name in enumerate(question.columns):
+        found[place] = offset_of_range(question, name)
+        if found[place]:
+            continue
         values = opened.sample[name].cast("float64", safe=False).to_numpy()
         totals = question.unit is not None and name in question.measured
         values = _totals(opened, question.unit, values) if totals and question.unit else values
-        found[place] = _offset(values[np.isfinite(values)])
+        found[place] = _offset(values[np.isfinite(values)][:OFFSET_ROWS])
     return found
+
+
+def offset_of_range(question: Question, name: str) -> float:
+    """Return the offset of a metric by its declared range; 0 without one, and for one that is not far off."""
+    low, high = question.ranges.get(name, (0.0, 0.0))
+    return round_offset((low + high) / 2.0, high - low)
 
 
 def _totals(opened: Opened, unit: str, values: Array) -> Array:

@@ -21,7 +21,7 @@ from orthobandit.logs.question import Question, Summary
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
 from orthobandit.logs.reading.engine import Opened, encode_keys, ibis
-from orthobandit.logs.reading.group_by import Gathered, gather_groups, round_offset
+from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
 from orthobandit.logs.reading.rows import key_of, to_float
 
 MOST_ROWS = 5_000_000  # of a summary, which is held in memory
@@ -111,7 +111,7 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     if _is_cumulative(question, summary, table, periods):
         periods, notes = _difference(opened, question, table, periods, is_clock=is_clock)
     is_two_valued = _is_two_valued(periods)
-    offset = 0.0 if is_two_valued else _offset_of(periods)
+    offset = 0.0 if is_two_valued else offset_of_range(question, question.reward) or _offset_of(periods)
     clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
     groups = _groups(question, table, periods, clock, offset, is_two_valued=is_two_valued)
     if not (is_two_valued or summary.has_ends or question.reward in question.ranges):
@@ -372,6 +372,8 @@ def _is_two_valued(periods: Periods) -> bool:
 
 
 def _offset_of(periods: Periods) -> float:
+    # The first figures alone, so that the offset stays as the table grows.
+    periods = periods.only(periods.seconds == periods.seconds.min())
     rows = periods.counts.sum()
     middle = float(periods.counts @ periods.means / rows)
     between = periods.counts @ (periods.means - middle) ** 2
