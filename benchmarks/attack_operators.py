@@ -501,7 +501,7 @@ def attack_scales(runs: int, seed: int) -> None:
         "+ 10⁹": (1e9, 1.0, 1e-2),
     }
     for name, (offset, unit, tolerance) in changes.items():
-        # Without bounds a live forecast has to learn a level that is far from 0, so that plans differ a little.
+        # Without bounds a live forecast has to learn a level that is far from 0: plans differ a little.
         for is_exact in (True,) if offset else (True, False):
             differ = 0
             for run in range(few):
