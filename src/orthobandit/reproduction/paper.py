@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 
 from orthobandit.reproduction.sections import Section
+from orthobandit.reproduction.sections.contextual import (
+    bose_table,
+    kim_paik_table,
+    sphere_table,
+    visitors_table,
+)
 from orthobandit.reproduction.sections.coverage import Coverage, Mode
 from orthobandit.reproduction.sections.errors import ErrorFigure
 from orthobandit.reproduction.sections.gaps import GapChecks
@@ -20,6 +26,7 @@ PAPER = "The paper's figures"
 SUCCESSOR = "The successor's tables"
 THEOREMS = "The theorems, one by one"
 BEYOND = "Beyond the paper"
+PERSONALISED = "Personalised rounds"
 
 SIZES = (
     Size(5, 10, sets=(10, 20), rounds=(20_000, 40_000)),
@@ -315,5 +322,9 @@ SECTIONS: Mapping[str, Section] = {
                 "asymptotic": Mode({"lags": 4}, "gaussian"),
             },
         ),
+        sphere_table(PERSONALISED),
+        visitors_table(PERSONALISED),
+        bose_table(PERSONALISED),
+        kim_paik_table(PERSONALISED),
     )
 }

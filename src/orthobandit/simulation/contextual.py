@@ -43,6 +43,7 @@ __all__ = [
     "GaussianOffers",
     "GrowingLevel",
     "InteractionOffers",
+    "LinkedUserOffers",
     "Offers",
     "PositiveOffers",
     "ReplayedOffers",
@@ -174,6 +175,38 @@ class BlockOffers(Offers):
         places = np.arange(self.arms - 1)
         features[:, places + 1, places] = drawn
         return features.reshape(count, self.arms, self.dimension), np.zeros((count, 0))
+
+
+@dataclass(frozen=True)
+class LinkedUserOffers(Offers):
+    """One of several users a round, uniformly, and arms that are drawn anew from the unit sphere.
+
+    Features are in the block of the user who comes, as :meth:`SemiGraphTS.offer` builds them; θ has a block
+    of effects for every user. The context has a column for every user, 1 for the one who comes.
+
+    Parameters
+    ----------
+    users, arms, effects : int
+        Users there are, arms of an offer, and effects that every user has.
+    """
+
+    users: int
+    arms: int
+    effects: int
+
+    def __post_init__(self) -> None:
+        for name in ("users", "arms", "effects"):
+            check_whole(name, getattr(self, name))
+        object.__setattr__(self, "dimension", self.users * self.effects)
+        object.__setattr__(self, "names", tuple(f"user {number}" for number in range(self.users)))
+
+    def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:  # noqa: D102
+        drawn = generator.normal(size=(count, self.arms, self.effects))
+        drawn /= np.linalg.norm(drawn, axis=2, keepdims=True)
+        users = generator.integers(self.users, size=count)
+        features = np.zeros((count, self.arms, self.users, self.effects))
+        features[np.arange(count), :, users] = drawn
+        return features.reshape(count, self.arms, self.dimension), np.eye(self.users)[users]
 
 
 class InteractionOffers(Offers):

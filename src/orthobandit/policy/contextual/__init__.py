@@ -10,6 +10,7 @@ from orthobandit.policy.contextual.bose import ContextualBOSE
 from orthobandit.policy.contextual.ellipsoid import Ellipsoid
 from orthobandit.policy.contextual.information_directed import InformationDirected
 from orthobandit.policy.contextual.linear import ContextualLinTS, ContextualLinUCB
+from orthobandit.policy.contextual.linked import SemiGraphTS
 from orthobandit.policy.contextual.offers import Interactions, Offer
 from orthobandit.policy.contextual.personalised import Effect, Personalised
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain, spread_plan
@@ -20,17 +21,24 @@ from orthobandit.policy.contextual.segments import (
     SegmentComparison,
     discover_segments,
 )
-from orthobandit.policy.contextual.thompson import CentredThompson, ContextualSemiparametricTS
+from orthobandit.policy.contextual.thompson import (
+    CentredThompson,
+    ContextualActionCentredTS,
+    ContextualSemiparametricTS,
+    DebiasedThompson,
+)
 
 __all__ = [
     "AdditiveNoise",
     "CentredThompson",
+    "ContextualActionCentredTS",
     "ContextualBOSE",
     "ContextualLinTS",
     "ContextualLinUCB",
     "ContextualPolicy",
     "ContextualSemiparametricTS",
     "ContextualState",
+    "DebiasedThompson",
     "Discovery",
     "Effect",
     "Ellipsoid",
@@ -43,6 +51,7 @@ __all__ = [
     "RuleGain",
     "Segment",
     "SegmentComparison",
+    "SemiGraphTS",
     "discover_segments",
     "spread_plan",
 ]

@@ -56,6 +56,14 @@ from orthobandit.policy.contextual.ellipsoid import (
     prior_of,
 )
 from orthobandit.policy.contextual.offers import Offer
+from orthobandit.policy.contextual.trusting import (
+    TrustingMemory,
+    TrustingSettings,
+    begin_trusting,
+    observe_trusting,
+    plan_trusting,
+    score_trusting,
+)
 
 REFRESH = 512  # rounds after which inverses are computed afresh
 # The ridge of the guaranteed mode, in rounds' worth of noise for a θ of the declared size, and where its
@@ -252,6 +260,10 @@ class InformationDirected(CompiledContextual):
     play : {"default", "guaranteed"}
         Which β plans are made with. With the default one exact intervals cost no regret; the guaranteed one,
         the exact anytime radius, also proves the bound on regret, and has several times as much of it.
+    trusts_level : bool
+        Best of both: play by a plain regression, which also learns from rounds that play one arm alone, until
+        a Hausman test finds that it contradicts the centred one; then as ever. It saves regret if the level
+        does not depend on what is offered, and may cost several times as much before the test rejects.
 
     Examples
     --------
@@ -270,6 +282,7 @@ class InformationDirected(CompiledContextual):
     ridge: float = 3.0
     baseline: Baseline = ARMA(lags=4, ridge=1.0)  # noqa: RUF009
     play: str = "default"
+    trusts_level: bool = False
 
     def __post_init__(self) -> None:
         check_positive("radius", self.radius)
@@ -285,6 +298,10 @@ class InformationDirected(CompiledContextual):
             raise ParameterError(
                 f"confidence={self.confidence!r} must be Bounded(low, high), SubGaussian(low, high, sigma) or"
                 " AdditiveNoise(), or be left out for a radius in units of the residuals' scale"
+            )
+        if self.trusts_level and self.confidence is not None:
+            raise ParameterError(
+                "trusts_level=True makes no exact claims: leave out confidence, or set trusts_level=False"
             )
         if isinstance(self.confidence, AdditiveNoise) and self.play != "guaranteed":
             raise ParameterError(
@@ -305,7 +322,9 @@ class InformationDirected(CompiledContextual):
 
     def settings(  # noqa: D102
         self, dimension: int
-    ) -> DirectedSettings | CertifiedSettings | ExactSettings | AdditiveSettings:
+    ) -> DirectedSettings | TrustingSettings | CertifiedSettings | ExactSettings | AdditiveSettings:
+        if self.trusts_level:
+            return TrustingSettings(float(self.radius))
         if isinstance(self.confidence, AdditiveNoise) and self.size is not None:
             return additive_settings(self.size, self.delta)
         if not isinstance(self.confidence, Bounded | SubGaussian):
@@ -324,8 +343,10 @@ class InformationDirected(CompiledContextual):
 
     def begin(  # noqa: D102
         self, dimension: int, keys: Whole
-    ) -> CentredMemory | CertifiedMemory | ExactMemory | AdditiveMemory:
+    ) -> CentredMemory | TrustingMemory | CertifiedMemory | ExactMemory | AdditiveMemory:
         settings = self.settings(dimension)
+        if isinstance(settings, TrustingSettings):
+            return begin_trusting(dimension, self.ridge, keys)
         if isinstance(settings, AdditiveSettings):
             return begin_additive(dimension, settings, keys)
         if isinstance(settings, DirectedSettings):
@@ -354,6 +375,8 @@ class InformationDirected(CompiledContextual):
     def steps(self, dimension: int) -> Steps:
         """Return the compiled steps of the mode."""
         settings = self.settings(dimension)
+        if isinstance(settings, TrustingSettings):
+            return Steps(settings, plan_trusting, observe_trusting, score_trusting)
         if isinstance(settings, AdditiveSettings):
             return Steps(settings, plan_additive, observe_additive, score_exact)
         if isinstance(settings, ExactSettings):
@@ -389,9 +412,10 @@ class InformationDirected(CompiledContextual):
             )
         if self.confidence is not None:
             return self.ellipsoid(state).intervals(rows)
-        middle = rows @ self.estimate(state)
         units = state.memory.units
         scaled = np.divide(1.0, units, out=np.zeros(state.dimension), where=units > 0)
+        # Of the centred regression, also while the plain one plays.
+        middle = rows @ (state.memory.theta * scaled)
         norm = state.memory.inverse * np.outer(scaled, scaled) * state.memory.variance * self.radius**2
         width = np.sqrt(np.maximum(np.einsum("nd,de,ne->n", rows, norm, rows), 0.0))
         return middle - width, middle + width
@@ -407,7 +431,7 @@ class InformationDirected(CompiledContextual):
             information = memory.gram - settings.ridge * np.eye(state.dimension)
             radius = float(np.sqrt(2.0 * settings.log_inverse + memory.growth))
             return Ellipsoid(information, memory.scatter, memory.gram @ memory.theta, radius, size)
-        if isinstance(settings, DirectedSettings):
+        if isinstance(settings, DirectedSettings | TrustingSettings):
             raise ParameterError("confidence is missing: an exact ellipsoid needs the range of rewards")
         growth = float(np.linalg.slogdet(memory.scatter / settings.prior)[1])
         radius = float(np.sqrt(growth - 2.0 * np.log(self.delta)))

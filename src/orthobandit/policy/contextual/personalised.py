@@ -162,6 +162,11 @@ class Personalised:
                 f"policy has confidence={self.policy.confidence}; say where rewards lie by `rewards` instead,"
                 " so that effects and rules share one δ"
             )
+        if self.policy.trusts_level and self.rewards is not None:
+            raise ParameterError(
+                "policy has trusts_level=True, which makes no exact claims; leave out `rewards`, or set it to"
+                " False"
+            )
 
     # What is fixed before the first visitor
 

@@ -1,9 +1,11 @@
 """Every contextual policy keeps the contract: JSON, errors, units, rounds that teach nothing."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Bounded, Plan, SubGaussian
@@ -11,12 +13,16 @@ from orthobandit.estimate.forecast.baselines import NoBaseline
 from orthobandit.policy.contextual import (
     AdditiveNoise,
     CentredThompson,
+    ContextualActionCentredTS,
     ContextualBOSE,
     ContextualLinTS,
     ContextualLinUCB,
     ContextualSemiparametricTS,
+    DebiasedThompson,
     InformationDirected,
     Offer,
+    Personalised,
+    SemiGraphTS,
 )
 from orthobandit.simulation.contextual import ContextualEnvironment, SphereOffers, simulate_offers
 
@@ -30,10 +36,20 @@ POLICIES = [
     ContextualBOSE(explore="uniform"),
     CentredThompson(draws=16),
     ContextualSemiparametricTS(draws=16),
+    ContextualSemiparametricTS(draws=16, rule="released"),
+    ContextualActionCentredTS(),
+    DebiasedThompson(),
+    InformationDirected(trusts_level=True),
     ContextualLinUCB(),
     ContextualLinTS(intercept=False),
 ]
-CENTRED = [policy for policy in POLICIES if not isinstance(policy, ContextualLinUCB)]
+# A plain regression learns from every round.
+CENTRED = [
+    policy
+    for policy in POLICIES
+    if not isinstance(policy, ContextualLinUCB) and not getattr(policy, "trusts_level", False)
+]
+WEIGHED = (ContextualSemiparametricTS, ContextualActionCentredTS)  # as published
 
 
 def played(policy, rounds=60, scale=1.0, level=0.0, arms=4):
@@ -83,7 +99,15 @@ def test_a_round_with_one_arm_teaches_nothing(policy):
 
 
 @pytest.mark.parametrize(
-    "policy", [InformationDirected(), ContextualBOSE(), CentredThompson(draws=16)], ids=repr
+    "policy",
+    [
+        InformationDirected(),
+        InformationDirected(trusts_level=True),
+        ContextualBOSE(),
+        CentredThompson(draws=16),
+        ContextualActionCentredTS(),
+    ],
+    ids=repr,
 )
 def test_units_of_features_change_no_plan(policy):
     _, logged = played(policy)
@@ -93,7 +117,7 @@ def test_units_of_features_change_no_plan(policy):
 
 @pytest.mark.parametrize("policy", CENTRED, ids=repr)
 def test_the_regression_is_the_centred_one(policy):
-    if isinstance(policy, ContextualSemiparametricTS):
+    if isinstance(policy, WEIGHED):
         pytest.skip("its published form weighs rounds otherwise")
     if isinstance(getattr(policy, "confidence", None), AdditiveNoise):
         pytest.skip("it weighs rounds; see the test of its sums")
@@ -268,6 +292,147 @@ def test_simulations_are_reproducible_and_learn(policy):
     assert (first.regret - half < half).all()
 
 
+@pytest.mark.parametrize("rule", ["printed", "released"])
+def test_semiparametric_sums_are_as_published(rule):
+    policy = ContextualSemiparametricTS(draws=16, rule=rule)
+    weight = 2.0 if rule == "released" else 1.0
+    state, gram, moment, units = played_as_logged(policy)
+    expected = np.eye(2) * 2 + weight * gram["covariance"] + weight * gram["drawn"]
+    assert np.allclose(state.memory.gram, expected)
+    assert np.allclose(policy.estimate(state), np.linalg.solve(expected, 2 * weight * moment["r"]) / units)
+
+
+def played_as_logged(policy, rounds=40):
+    """Play a policy on three arms; return its state and the sums of features in its units."""
+    rng = np.random.default_rng(2)
+    state = policy.start(2)
+    gram = {name: np.zeros((2, 2)) for name in ("drawn", "covariance", "weighed")}
+    moment = {name: np.zeros(2) for name in ("r", "pushed", "debiased")}
+    units = None
+    for _ in range(rounds):
+        offer = Offer(rng.normal(size=(3, 2)))
+        units = offer.features.std(axis=0) if units is None else units
+        plan = policy.plan(state, offer)
+        p = plan.probabilities
+        arm = int(rng.choice(3, p=p))
+        reward = float(1.0 + rng.normal())
+        x = offer.features / units
+        centred = x - p @ x
+        gram["drawn"] += np.outer(centred[arm], centred[arm]) if p[arm] < 1 else 0.0
+        gram["covariance"] += (centred.T * p) @ centred
+        moment["r"] += centred[arm] * (reward - 0.3) if p[arm] < 1 else 0.0
+        # A challenge: the reference is the first arm, π the chance of the other one that can be drawn.
+        challenger = int(np.argmax(p[1:])) + 1
+        pi = p[challenger]
+        s = x[challenger] - x[0]
+        gram["weighed"] += pi * (1 - pi) * np.outer(s, s)
+        push = ((arm == challenger) - pi) * s
+        moment["pushed"] += push * (reward - 0.3)
+        theta = policy.estimate(state) * units
+        f = 0.3 + x[[0, challenger]] @ theta
+        # π(1 − π) times the debiased outcome.
+        error = reward - f[int(arm == challenger)]
+        moment["debiased"] += s * (pi * (1 - pi) * (f[1] - f[0]) + ((arm == challenger) - pi) * error)
+        state = policy.observe(state, offer, plan, arm, reward, 0.3)
+    return state, gram, moment, units
+
+
+@pytest.mark.parametrize(
+    ("policy", "which"), [(ContextualActionCentredTS(), "pushed"), (DebiasedThompson(), "debiased")]
+)
+def test_challenges_add_what_was_published(policy, which):
+    state, gram, moment, units = played_as_logged(policy)
+    expected = np.eye(2) * 2 + gram["weighed"]
+    assert np.allclose(state.memory.gram, expected)
+    assert np.allclose(policy.estimate(state), np.linalg.solve(expected, moment[which]) / units)
+
+
+def test_challenges_are_clipped_and_spare_all_but_two_arms():
+    _, logged = played(ContextualActionCentredTS(least=0.2, most=0.7))
+    assert ((logged > 0).sum(axis=1) == 2).all()
+    assert (logged[:, 0] >= 0.3 - 1e-12).all()
+    assert (logged[:, 0] <= 0.8 + 1e-12).all()
+
+
+def test_a_trusted_level_is_no_longer_trusted_once_it_follows_the_plan():
+    policy = InformationDirected(trusts_level=True, baseline=NoBaseline())
+    trusted = []
+    for follows in (False, True):
+        rng = np.random.default_rng(4)
+        theta = np.array([1.0, 0.0, -0.5])
+        state = policy.start(3)
+        for _ in range(600):
+            offer = Offer(rng.normal(size=(4, 3)))
+            plan = policy.plan(state, offer)
+            means = offer.features @ theta
+            level = -plan.probabilities @ means if follows else 0.7
+            arm = int(rng.choice(4, p=plan.probabilities))
+            reward = float(means[arm] + level + 0.3 * rng.normal())
+            state = policy.observe(state, offer, plan, arm, reward)
+        trusted.append(int(state.memory.trusts))
+        assert np.allclose(policy.estimate(state), theta, atol=0.3)
+    assert trusted == [1, 0]
+
+
+def test_linked_users_learn_from_their_own_rounds_and_lean_on_friends():
+    """Sums are those of each user; estimate and precision are as published."""
+    policy = SemiGraphTS.of_links(3, [(0, 1), (1, 2)], penalty=0.5, draws=64)
+    rng = np.random.default_rng(6)
+    state = policy.start(6)
+    gram = {user: np.zeros((2, 2)) for user in range(3)}
+    moment = {user: np.zeros(2) for user in range(3)}
+    units = None
+    for t in range(60):
+        user = t % 2  # the last one never comes
+        features = rng.normal(size=(3, 2))
+        units = features.std(axis=0) if units is None else units
+        offer = policy.offer(user, features)
+        plan = policy.plan(state, offer)
+        p = plan.probabilities
+        arm = int(rng.choice(3, p=p))
+        reward = float(features[arm] @ [1.0, -1.0] + rng.normal())
+        x = features / units
+        centred = x - p @ x
+        if p[arm] < 1:
+            gram[user] += np.outer(centred[arm], centred[arm]) + (centred.T * p) @ centred
+            moment[user] += 2 * centred[arm] * (reward - 0.2)
+        state = policy.observe(state, offer, plan, arm, reward, 0.2)
+    links = 0.5 * 2 * np.array(policy.laplacian)  # λ per feature
+    precision = {user: gram[user] + links[user, user] * np.eye(2) for user in range(3)}
+    own = {user: np.linalg.solve(precision[user], moment[user]) for user in range(3)}
+    expected = [
+        own[user]
+        - np.linalg.solve(
+            precision[user], sum(links[user, other] * own[other] for other in range(3) if other != user)
+        )
+        for user in range(3)
+    ]
+    assert np.allclose(policy.estimate(state).reshape(3, 2), np.array(expected) / units)
+    # Who has never come is taken for like the friend.
+    assert np.allclose(expected[2], own[1])
+    # Shares are those of draws from N(θ̂, v²Γ⁻¹).
+    rows = rng.normal(size=(2, 2)) * 0.2
+    shares = replace(policy, draws=20_000).plan(state, policy.offer(1, rows)).probabilities
+    covariance = precision[1] + sum(links[1, k] ** 2 * np.linalg.inv(precision[k]) for k in (0, 2))
+    z = (rows[0] - rows[1]) / units
+    spread = 2.0 * np.sqrt(state.memory.variance * z @ np.linalg.solve(covariance, z))
+    assert np.isclose(shares[0], norm.cdf(z @ expected[1] / spread), atol=0.02)
+
+
+def test_linked_users_refuse_what_makes_no_sense():
+    with pytest.raises(ParameterError, match="user 2 has no link"):
+        SemiGraphTS.of_links(3, [(0, 1)])
+    with pytest.raises(ParameterError, match=r"link \(1, 1\) is not between two users"):
+        SemiGraphTS.of_links(3, [(1, 1)])
+    with pytest.raises(ParameterError, match="row 0 of the laplacian does not sum to 0"):
+        SemiGraphTS(((1.0, -0.5), (-1.0, 1.0)))
+    policy = SemiGraphTS.of_links(2, [(0, 1)])
+    with pytest.raises(ParameterError, match="user=2 is unknown; users are 0 to 1"):
+        policy.offer(2, [[1.0]])
+    with pytest.raises(ParameterError, match="no multiple of 2 users"):
+        policy.start(3)
+
+
 def test_bad_input_is_refused_by_name():
     policy = InformationDirected()
     state = policy.start(3)
@@ -302,6 +467,12 @@ def test_bad_input_is_refused_by_name():
         InformationDirected(confidence=AdditiveNoise(), size=1.0)
     with pytest.raises(ParameterError, match="Bounded\\(low, high\\), SubGaussian"):
         InformationDirected(confidence=NoBaseline(), size=1.0)
+    with pytest.raises(ParameterError, match="trusts_level=True makes no exact claims"):
+        InformationDirected(confidence=Bounded(0.0, 1.0), trusts_level=True)
+    with pytest.raises(ParameterError, match="trusts_level=True, which makes no exact claims"):
+        Personalised(["age"], rewards=(0.0, 1.0), policy=InformationDirected(trusts_level=True))
+    with pytest.raises(ParameterError, match=r"least=0\.9 must not exceed most=0\.8"):
+        ContextualActionCentredTS(least=0.9, most=0.8)
 
 
 def test_the_sums_of_additive_noise_are_those_of_the_definition():
