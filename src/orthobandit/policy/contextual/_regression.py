@@ -370,7 +370,7 @@ def follow_spread(memory: Any, i: int, scaled: Array) -> None:
 
 
 @compiled
-def score_centred(_settings: object, memory: CentredMemory, i: int, feature: Array) -> float:
+def score_centred(_settings: object, memory: Any, i: int, feature: Array) -> float:
     """Return xᵀθ̂; features whose unit is not known count as 0."""
     total = 0.0
     for k in range(feature.size):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ class PersonalisedTable:
             Chart(
                 f"regret-{number}",
                 f"Mean regret, {panel}, with bars of one standard error, on a logarithmic axis.",
-                lambda worlds=worlds: draw(worlds),
+                partial(draw, worlds),
             )
             for number, (panel, worlds) in enumerate(self._panels(data).items(), start=1)
         ]
