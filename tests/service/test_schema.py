@@ -91,6 +91,7 @@ def test_whatever_is_sent_has_a_documented_answer(server, mode):
     assert sum(any(one in wanted for one in statuses) for statuses in found.values()) >= 15, found
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_not_documented_is_found(server, monkeypatch):
     def broken(*_):
         raise RuntimeError

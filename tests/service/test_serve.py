@@ -17,6 +17,7 @@ from orthobandit.service.serving import serve
 from service_samples import TWO, ended, ready, started
 
 
+@pytest.mark.slow
 def test_the_first_start_shows_a_token_once(tmp_path):
     where = tmp_path / "all.db"
     process, address = started(where)

@@ -155,5 +155,6 @@ def _ended(folder, said):
     return 0
 
 
+@pytest.mark.slow
 def test_the_warm_up_can_be_imported_before_the_application():
     subprocess.run([sys.executable, "-c", "import orthobandit.service.warm_up"], check=True)

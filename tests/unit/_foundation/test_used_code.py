@@ -53,6 +53,7 @@ def changed(before):
     return {policy for policy in before if before[policy] != after[policy]}
 
 
+@pytest.mark.slow
 def test_a_policys_own_code_touches_that_policy_alone(package):
     before = contents()
     package("policy/anytime/stages.py", "import numpy as np", "import numpy as np\n\nWAIT = 3")
@@ -61,12 +62,14 @@ def test_a_policys_own_code_touches_that_policy_alone(package):
     assert changed(before) == {"sbe"}
 
 
+@pytest.mark.slow
 def test_code_that_all_share_touches_all(package):
     before = contents()
     package("simulation/noise.py", "class Gaussian", "@dataclass\nclass Gaussian")
     assert changed(before) == set(before)
 
 
+@pytest.mark.slow
 def test_prose_and_messages_touch_nobody(package):
     before = contents()
     package("simulation/noise.py", '"""Additive N(0, σ²) noise', '"""Said differently: normal noise')

@@ -234,6 +234,7 @@ def test_what_would_take_for_ever_is_refused_with_the_time_it_would_take(capsys)
 SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path):
     parts = tmp_path / "parts"

@@ -142,6 +142,7 @@ def check_after_death(path, moments):
         experiment.tell(experiment.ask().id, 1.0)
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_sudden_death(path):
     check_after_death(path, [0.05, 0.2])
 

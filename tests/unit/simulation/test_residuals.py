@@ -146,6 +146,7 @@ def test_simulate_gives_the_same_with_an_online_model_as_with_its_compiled_twin(
     assert np.array_equal(results[0].decision.leader, results[1].decision.leader)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [SubGaussian(-1.0, 3.0, sigma=0.5)])
 @pytest.mark.parametrize("shift", SHIFTS.values(), ids=SHIFTS)
 def test_grouping_and_processes_change_no_number(shift, confidence):

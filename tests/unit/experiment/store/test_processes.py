@@ -94,6 +94,7 @@ def path(tmp_path):
     return tmp_path / "log.db"
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(path):
     with python(TICK, path) as process:
         assert process.wait() == 0

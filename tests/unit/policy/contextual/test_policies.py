@@ -282,7 +282,14 @@ def test_units_of_features_change_no_exact_claim():
     assert np.allclose(policy.intervals(scaled, 1000.0 * z), policy.intervals(state, z), rtol=1e-9)
 
 
-@pytest.mark.parametrize("policy", [InformationDirected(), ContextualBOSE(), ContextualLinUCB()], ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        InformationDirected(),
+        *(pytest.param(peer, marks=pytest.mark.slow) for peer in (ContextualBOSE(), ContextualLinUCB())),
+    ],
+    ids=repr,
+)
 def test_simulations_are_reproducible_and_learn(policy):
     world = ContextualEnvironment(SphereOffers(5, 3), [1.0, 0.0, 0.0])
     first = simulate_offers(policy, world, horizon=2000, replications=2, seed=4)
