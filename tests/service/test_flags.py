@@ -5,8 +5,9 @@ import pytest
 from openfeature import api
 from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
-from openfeature.exception import ErrorCode
-from openfeature.flag_evaluation import Reason
+from openfeature.exception import ErrorCode, TypeMismatchError
+from openfeature.flag_evaluation import FlagType, Reason
+from openfeature.hook import Hook
 
 from orthobandit.service import create_app
 from service_samples import TWO, is_problem, running, token_of
@@ -54,6 +55,24 @@ def test_the_official_sdk_falls_back_where_nothing_can_be_drawn(server):
     assert (paused.value, paused.error_code) == ("default", ErrorCode.GENERAL)
     assert "paused" in paused.error_message
     assert http.get("/v1/experiments/page").json()["proposals"] == 0
+
+
+class TextOnly(Hook):
+    """The hook of docs/service.md."""
+
+    def before(self, hook_context, hints):
+        if hook_context.flag_type != FlagType.STRING:
+            raise TypeMismatchError("labels of arms are text: ask with get_string_details")
+
+
+@pytest.mark.parametrize(("has_hook", "drawn"), [(True, 0), (False, 1)])
+def test_a_hook_keeps_a_call_of_another_type_from_drawing(server, has_hook, drawn):
+    http, sdk = server
+    if has_hook:
+        sdk.add_hooks([TextOnly()])
+    details = sdk.get_boolean_details("page", default_value=False, evaluation_context=EvaluationContext("ann"))
+    assert (details.value, details.error_code) == (False, ErrorCode.TYPE_MISMATCH)
+    assert http.get("/v1/experiments/page").json()["proposals"] == drawn
 
 
 def test_all_flags_come_at_once_and_not_again_while_they_stay(server):
