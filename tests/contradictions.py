@@ -144,6 +144,10 @@ def _of_effect(one):
         out.append("it is better and its lift is negative")
     if one.verdict == "worse" and lift_low is not None and lift_low > 0:
         out.append("it is worse and its lift is positive")
+    if one.verdict == "undecided" and None not in one.lift and not lift_low <= 0 <= lift_high:
+        out.append("it is undecided and its lift is not 0")
+    if one.interval == (None, None) and one.lift != (None, None):
+        out.append("nothing is known of its gap, and something of its lift")
     if (one.more_rows is not None) and one.verdict != "undecided":
         out.append("it is decided and has rows to go")
     if one.more_rows is not None and not one.more_rows[1] <= one.more_rows[0] <= one.more_rows[2]:

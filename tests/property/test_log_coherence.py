@@ -85,7 +85,7 @@ def test_contradictions_are_found():
         if not contradictions_of_analysis(replace(found, metrics=(one, *found.metrics[1:])))
     ]
     assert missed == []
-    assert contradictions_of_analysis(replace(found, sentence="No arm is the best for sure yet."))
+    assert contradictions_of_analysis(replace(found, sentence="No arm is proven best yet."))
 
 
 def test_no_analysis_of_some_random_logs_contradicts_itself():

@@ -60,7 +60,7 @@ def test_the_official_sdk_falls_back_where_nothing_can_be_drawn(server):
 class TextOnly(Hook):
     """The hook of docs/service.md."""
 
-    def before(self, hook_context, hints):
+    def before(self, hook_context, hints):  # noqa: ARG002
         if hook_context.flag_type != FlagType.STRING:
             raise TypeMismatchError("labels of arms are text: ask with get_string_details")
 
@@ -70,7 +70,9 @@ def test_a_hook_keeps_a_call_of_another_type_from_drawing(server, has_hook, draw
     http, sdk = server
     if has_hook:
         sdk.add_hooks([TextOnly()])
-    details = sdk.get_boolean_details("page", default_value=False, evaluation_context=EvaluationContext("ann"))
+    details = sdk.get_boolean_details(
+        "page", default_value=False, evaluation_context=EvaluationContext("ann")
+    )
     assert (details.value, details.error_code) == (False, ErrorCode.TYPE_MISMATCH)
     assert http.get("/v1/experiments/page").json()["proposals"] == drawn
 

@@ -1,5 +1,7 @@
 """Arguments of an experiment's methods, checked at the edge and put into one form."""
 
+import reprlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError, RewardError
+from orthobandit.errors import InputWarning, LabelError, ParameterError, RewardError
 from orthobandit.estimate import Bounded, Confidence
+from orthobandit.estimate.forecast.baselines import CompiledBaseline
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.draw.hashing import new_key
 from orthobandit.experiment.ledger.policy_feed import check_pairs_kept
@@ -27,12 +30,15 @@ from orthobandit.policy import AnytimeElimination, Policy
 from orthobandit.policy.contextual.personalised import Personalised
 
 LONGEST_UNIT = 1024  # characters: a name or a hash, not a document
+MOST_ASKED = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
 
 
 def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
     """Return the settings of an experiment that is begun with these arguments."""
     if not isinstance(arms, ArmSet):
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
+    if policy is not None:
+        _check_is_policy(policy)
     rewards = declared_range(options.rewards, policy)
     chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
     check_pairs_kept(chosen, arms)
@@ -52,11 +58,22 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         window=seconds(options.window),
         silence=options.silence,
         sticky=bool(options.sticky),
-        reference=arm_of(arms, options.reference),
+        reference=arm_of(arms, options.reference, "reference"),
         holdout=options.holdout,
         metrics=(objective, *options.metrics),
         guardrails=tuple(options.guardrails),
     )
+
+
+def _check_is_policy(policy: object) -> None:
+    """Raise `ParameterError` for a class or a name that stands where a policy should."""
+    if isinstance(policy, type):
+        raise ParameterError(
+            f"policy={policy.__name__} is a class; pass an object of it: {policy.__name__}()"
+        )
+    for method in ("start", "plan", "observe", "decide"):
+        if not callable(getattr(policy, method, None)):
+            raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
 
 
 def _check_personal(arms: ArmSet, options: Options) -> None:
@@ -114,13 +131,25 @@ def declared_range(
     return low, high
 
 
-def arm_of(arms: ArmSet, arm: int | str) -> int:
-    """Return the number of an arm that is given by number or label."""
+def arm_of(arms: ArmSet, arm: int | str, name: str = "arm") -> int:
+    """Return the number of an arm that is given by number or label; `name` is that of the argument."""
     if isinstance(arm, str):
-        return arms.index(arm)
+        try:
+            return arms.index(arm)
+        except LabelError as error:
+            raise LabelError(str(error).replace("label=", f"{name}=", 1)) from None
     if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
-        raise ParameterError(f"arm={arm!r} is not an arm; arms are 0 to {len(arms) - 1}, or their labels")
+        raise ParameterError(f"{name}={arm!r} is not an arm; arms are 0 to {len(arms) - 1}, or their labels")
     return int(arm)
+
+
+def arms_of(arms: ArmSet, available: Sequence[int | str] | None) -> list[int] | None:
+    """Return the numbers of the arms that can be shown; None for all."""
+    if available is None:
+        return None
+    if isinstance(available, str):  # otherwise each of its letters would be an arm
+        raise ParameterError(f"available={available!r} must be a list of arms: [{available!r}]")
+    return [arm_of(arms, arm, "available") for arm in available]
 
 
 def unit_of(unit: str | None) -> str | None:
@@ -155,6 +184,10 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
             raise ParameterError(
                 f"count={count!r} must be a whole number of at least 1; users are given as units=[…]"
             )
+        if count > MOST_ASKED:
+            raise ParameterError(
+                f"count={count:,} is more than one call can draw; ask for at most {MOST_ASKED:,} at a time"
+            )
         return [None] * int(count)
     if isinstance(units, str):  # otherwise each of its letters would be a unit
         raise ParameterError(f"units={units!r} must be a list of text; one unit is asked for with ask")
@@ -186,6 +219,19 @@ def with_context(
     return [{**other, **one} for other, one in zip(covariates, context, strict=True)]
 
 
+def warn_of_unused(settings: Settings, covariates: Covariates | Sequence[Covariates]) -> None:
+    """Warn of covariates that no forecast of the experiment takes; forecasters of others may take any."""
+    baselines = [settings.policy.baseline, *(metric.baseline for metric in settings.metrics)]
+    if all(one is None or isinstance(one, CompiledBaseline) for one in baselines):
+        some = covariates if isinstance(covariates, Mapping) else next(iter(covariates), {})
+        warnings.warn(
+            f"covariates {', '.join(map(repr, some))} change nothing: no forecast of this experiment takes"
+            " them; begin one with a policy that has baseline=CovariateRegression(names=[…])",
+            InputWarning,
+            stacklevel=4,
+        )
+
+
 def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -> list[Covariates] | None:
     """Return the covariates of each proposal that is asked for, if any are given."""
     if given is None:
@@ -212,8 +258,10 @@ def values_of(name: str, given: ArrayLike, count: int) -> Array:
         values = np.asarray(given)
         if values.dtype != np.float64 or values.ndim != 1:
             values = np.atleast_1d(values).astype(np.float64, casting="same_kind")
-    except (TypeError, ValueError):
-        raise RewardError(f"{name}={given!r} must be a number for each proposal") from None
+    except (TypeError, ValueError, OverflowError):
+        raise RewardError(f"{name}={reprlib.repr(given)} must be a number for each proposal") from None
+    if values.ndim > 1:
+        raise RewardError(f"{name}={reprlib.repr(given)} must be one number for each proposal, not a list")
     if values.shape != (count,):
         raise RewardError(f"{name} has {values.size} values for {count} proposals; give one each")
     return values

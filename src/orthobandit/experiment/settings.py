@@ -49,7 +49,8 @@ def seconds(window: str | float | None) -> float:
         if match is None:
             raise ParameterError(f"window={window!r} must be a number with one of {', '.join(UNITS)}: '7d'")
         window = float(match[1]) * UNITS[match[2]]
-    if isinstance(window, bool) or not 0 < window < np.inf:
+    is_number = isinstance(window, int | float | np.number) and not isinstance(window, bool)
+    if not is_number or not 0 < window < np.inf:
         raise ParameterError(f"window={window!r} must be seconds, more than 0, or text such as '7d'")
     return float(window)
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import InputError, ParameterError
+from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower, follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.logs.certificate import with_record
 from orthobandit.logs.checks.diagnostics import diagnose
 from orthobandit.logs.checks.drift import constant_lift, constant_ratios
+from orthobandit.logs.effects.effects import NOTHING
 from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, metric_result
 from orthobandit.logs.effects.noninferiority import judge_noninferiority
 from orthobandit.logs.effects.quantiles import quantile_result
@@ -31,6 +33,7 @@ from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, Metric
 from orthobandit.logs.showing.words import sentence_of
 
 ROUNDING = 1e-12  # of a sum of squares
+LIKELY_WAIT = 1.5  # times the events that intervals wait for: below, these are taken to be what is missing
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
@@ -86,7 +89,7 @@ def analyse(
     >>> log = pyarrow.table({"hour": hour, "page": np.array(["old", "new"])[arms], "reward": rewards})
     >>> found = analyse(log, arm="page", reward="reward", time="hour", split={"old": 0.5, "new": 0.5})
     >>> found.sentence
-    "'new' is the best arm by 'reward' (wrong in at most 5 % of logs). Its gap over 'old' is +0.2...."
+    "'new' is the best arm by 'reward' (wrong in at most 5 % of logs, once samples are large). Its..."
     """
     show = progress or (lambda *_: None)
     show(0, 2, "reading the log")
@@ -195,7 +198,12 @@ def analysis_of(
             question.noninferiority,
             [one.name for one in asked if one.denominator is None and gathered.is_binary[one.column]],
         ),
-        notes=(*gathered.notes, *unfinished, *_notes(question, gathered, asked, measures)),
+        notes=(
+            *gathered.notes,
+            *unfinished,
+            *_notes(question, gathered, asked, measures),
+            *_waiting(question, cells, asked, results, once=once),
+        ),
         is_clock=cells.is_clock,
         bucket_rule=gathered.bucket_rule,
     )
@@ -455,6 +463,44 @@ def _notes(
             " another, say reference= (--reference)"
         )
     return out
+
+
+def _waiting(
+    question: Question, cells: Cells, asked: Sequence[Asked], results: Sequence[MetricResult], *, once: bool
+) -> Iterator[str]:
+    """Say of metrics without intervals that a few large values are why, and what helps."""
+    arms = len(cells.arms)
+    for one, result in zip(asked, results, strict=False):  # quantiles, which come last, never wait
+        others = [effect for effect in result.effects if effect.verdict != "reference"]
+        is_silent = all(effect.interval == NOTHING for effect in others)
+        if one.denominator is not None or not is_silent or all(effect.estimate is None for effect in others):
+            continue
+        largest, events = _largest_and_events(cells, one.column)
+        needed = EVENTS if once else float(events_needed(result.delta / (arms * (arms - 1))))
+        # The gate looks at residuals, which are a little smaller than values around one mean.
+        if events >= LIKELY_WAIT * needed:
+            continue
+        name = one.name
+        cap = f"a cap fixed beforehand (caps={{{name!r}: LIMIT}}, --cap {name}=LIMIT)"
+        limits = f"a declared range (bounds={{{name!r}: (LOW, HIGH)}}, --range {name}=LOW:HIGH) or {cap}"
+        yield (
+            f"{name!r} has no intervals yet, because a few large values carry most of its spread: it is that"
+            f" of {events:.2g} values as large as {largest:,.4g}, and intervals wait for {needed:.0f}. More"
+            f" rows help, and so does {cap if question.covariates else limits}"
+        )
+
+
+def _largest_and_events(cells: Cells, column: int) -> tuple[float, float]:
+    """Return the value farthest from the mean, and how many such values would make the scatter."""
+    rows = float(cells.counts.sum())
+    some = cells.counts > 0
+    mean = float(cells.sums[:, column].sum()) / rows
+    scatter = float(cells.products[:, column, column].sum()) - rows * mean**2
+    high = float(cells.high[some, column].max())
+    low = float(cells.low[some, column].min())
+    farthest = high if high - mean >= mean - low else low
+    apart = (farthest - mean) ** 2
+    return farthest + float(cells.offset[column]), scatter / apart if apart else float(np.inf)
 
 
 def _varies(cells: Cells, column: int) -> bool:

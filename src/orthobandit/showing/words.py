@@ -36,14 +36,15 @@ MEANINGS = {
     " was declared.",
     "asymptotic": "Ranges hold for large numbers of visitors; they rest on no declared limits.",
     "sub-Gaussian noise": "Ranges hold at every number of visitors, for noise as small as was declared.",
-    "winner": "Proven to be the best arm.",
+    "winner": "Declared the best arm, or within the difference that matters; the advice says how often such a"
+    " winner is false.",
     "leads": "Looks best so far; nothing is proven.",
     "reference": "The arm that all others are compared with, often the present state (control).",
     "dropped": "Proven not to be the best arm: no more visitors are spent on it.",
     "retired": "Taken out by a person or by a guardrail.",
-    "better": "The whole range of its lift is above 0.",
-    "worse": "The whole range of its lift is below 0.",
-    "undecided": "The range of its lift holds 0.",
+    "better": "The whole range of its gap is above 0.",
+    "worse": "The whole range of its gap is below 0.",
+    "undecided": "Its gap may be 0, or nothing is known of it yet.",
 }
 
 

@@ -60,7 +60,7 @@ def test_the_log_misleads_plain_means_and_not_the_analysis(begun):
     )
     means = {one.arm: one.mean for one in found.metrics[0].summaries}
     assert max(means, key=means.get) == "discount"
-    assert found.sentence.startswith("'both' is the best arm by 'ordered' (wrong in at most 5 % of logs).")
+    assert found.sentence.startswith("'both' is the best arm by 'ordered' (wrong in at most 5 % of logs, ")
     truth = {"plain": 0.0, "video": -0.04, "discount": 0.1, "delivery": 0.08, "both": 0.18}
     for effect in found.metrics[0].effects:
         if effect.arm != effect.over:

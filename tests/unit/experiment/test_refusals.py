@@ -1,9 +1,19 @@
 """A request that is refused leaves no trace: the log can be replayed, and the next request goes as ever."""
 
+import warnings
+from datetime import timedelta
+
 import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
-from orthobandit.errors import ClosedError, ExperimentError, InputError, ParameterError, RewardError
+from orthobandit.errors import (
+    ClosedError,
+    ExperimentError,
+    InputError,
+    InputWarning,
+    ParameterError,
+    RewardError,
+)
 from orthobandit.estimate import CovariateRegression
 
 HOUR = CovariateRegression(names=("hour",))
@@ -108,3 +118,55 @@ def test_a_clock_of_whole_numbers_can_be_replayed():
     for _ in range(5):
         experiment.tell(experiment.ask().id, 1.0)
     assert experiment.replay().is_equal
+
+
+WRONG = {
+    "a policy's class": (
+        lambda arms: Experiment.memory(arms, AnytimeElimination, rewards=(0, 1)),
+        r"policy=AnytimeElimination is a class; pass an object of it: AnytimeElimination\(\)",
+    ),
+    "a policy's name": (
+        lambda arms: Experiment.memory(arms, "anytime", rewards=(0, 1)),
+        r"policy='anytime' has no method start\(\); it is not a Policy",
+    ),
+    "a window that is neither number nor text": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), window=timedelta(days=7)),
+        "must be seconds, more than 0, or text such as '7d'",
+    ),
+    "a reference that is no arm": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), reference="old"),
+        "reference='old' is not an arm; the arms are 0, 1, 2",
+    ),
+    "one label where a list is meant": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).ask(available="12"),
+        r"available='12' must be a list of arms: \['12'\]",
+    ),
+    "more proposals than one call can draw": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).ask_many(10**9),
+        "count=1,000,000,000 is more than one call can draw; ask for at most 1,000,000 at a time",
+    ),
+    "a list as the reward of one proposal": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, [1.0]),
+        "must be one number for each proposal, not a list",
+    ),
+    "a whole number that no float holds": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, 10**400),
+        r"reward=.{,60} must be a number for each proposal",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), WRONG.values(), ids=WRONG.keys())
+def test_what_a_newcomer_gets_wrong_is_named_with_its_remedy(call, words):
+    with pytest.raises(InputError, match=words):
+        call(ArmSet.one_hot(3))
+
+
+def test_covariates_that_no_forecast_takes_are_warned_of():
+    arms = ArmSet.one_hot(2)
+    with pytest.warns(InputWarning, match="covariates 'age' change nothing"):
+        Experiment.memory(arms, rewards=(0, 1)).ask(covariates={"age": 3.0})
+    used = AnytimeElimination(rewards=(0, 1), baseline=HOUR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Experiment.memory(arms, used).ask(covariates={"hour": 3.0})

@@ -48,7 +48,7 @@ def effects(found, metric=0):
 
 def test_the_best_arm_is_found_under_a_season():
     found = analyse(LOG, **ASKED)
-    assert found.sentence.startswith("'video' is the best arm by 'spent' (wrong in at most 5 % of logs).")
+    assert found.sentence.startswith("'video' is the best arm by 'spent' (wrong in at most 5 % of logs, ")
     assert effects(found)["video"].verdict == "better"
     assert effects(found)["new"].verdict == "undecided"
     assert effects(found)["old"].verdict == "reference"
@@ -359,3 +359,39 @@ def test_the_run_of_today_is_the_beginning_of_that_of_tomorrow(bounds):
         for part in ("estimates", "lows", "highs"):
             found = np.array([getattr(moment, part) for moment in (one, other)], dtype=float)
             np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-9)
+
+
+def spending(rows=6_000):
+    """Return a log in which one order dwarfs all others."""
+    rng = np.random.default_rng(3)
+    arm = rng.choice(3, rows, p=list(SPLIT.values()))
+    spent = np.where(rng.random(rows) < 0.05 + 0.1 * (arm == 2), rng.uniform(10.0, 20.0, rows), 0.0)
+    spent[3_007] = 300.0
+    return pyarrow.table({"at": np.arange(rows) // 50, "page": LABELS[arm], "spent": spent})
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_intervals_that_wait_for_large_values_say_so_and_how_long(once):
+    asked = {**ASKED, "time": None} if once else ASKED
+    found = analyse(spending(), **asked)
+    video = effects(found)["video"]
+    assert (video.interval, video.lift, video.verdict) == ((None, None), (None, None), "undecided")
+    assert video.more_rows[0] > 1_000  # the gap is clear: what is waited for are events
+    assert "0 to 0" not in found.sentence
+    (note,) = [note for note in found.notes if "has no intervals yet" in note]
+    assert "values as large as 300, and intervals wait for" in note
+    assert "--cap spent=LIMIT" in note
+    capped = analyse(spending(), **asked, caps={"spent": 50.0})
+    assert effects(capped)["video"].verdict == "better"
+    assert not any("has no intervals yet" in note for note in capped.notes)
+
+
+def test_of_further_metrics_nobody_has_said_which_side_is_good():
+    text = str(analyse(LOG, **ASKED, metrics=["bought"], ratios=[Ratio("clicks", "visits")]))
+    reward, _, rest = text.partition("bought: gaps to")
+    assert "better" in reward
+    assert "can be dropped, proven worse" in reward
+    assert "higher" in rest
+    assert "against 'video', which is highest" in rest
+    for word in ("better", "worse", "dropped"):
+        assert word not in rest

@@ -21,7 +21,15 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment.arguments import arm_of, covariates_of, numbers_of, values_of, with_context
+from orthobandit.experiment.arguments import (
+    arm_of,
+    arms_of,
+    covariates_of,
+    numbers_of,
+    values_of,
+    warn_of_unused,
+    with_context,
+)
 from orthobandit.experiment.certificate import certify_book, head_of
 from orthobandit.experiment.commit import transaction
 from orthobandit.experiment.commit.transaction import Request, Turn, drawn_before
@@ -163,6 +171,8 @@ class Methods:
         context: Covariates | Sequence[Covariates] | None = None,
     ) -> Asking:
         """Return the request that draws a proposal for each name."""
+        if covariates is not None:
+            warn_of_unused(self._settings, covariates)
         given = with_context(self._settings.policy, context, covariates)
         return Asking(self._ask, names, available, covariates_of(given, len(names)))
 
@@ -174,7 +184,7 @@ class Methods:
         covariates: Sequence[Covariates] | None,
     ) -> list[Proposal]:
         turn.ledger.settle(self._clock())
-        shown = None if available is None else [arm_of(turn.ledger.arms, arm) for arm in available]
+        shown = arms_of(turn.ledger.arms, available)
         return transaction.ask(turn, self._store, names, shown, covariates)
 
     def tell(self, number: int, reward: Rewards) -> Telling:

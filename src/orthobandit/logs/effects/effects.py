@@ -173,8 +173,25 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
         fixed=once,
         lift=NOTHING,
         verdict=verdict,
-        more_rows=more_rows(follower, place, gaps.share, fixed=fixed) if is_open else None,
+        more_rows=more_rows(follower, place, gaps.share, fixed=fixed, is_waiting=once == NOTHING)
+        if is_open
+        else None,
     )
+
+
+def with_lift(one: Effect, lift: Interval) -> Effect:
+    """Return an effect with its lift, widened to what does not contradict its gap.
+
+    Lifts have a δ of their own, so their intervals need not agree with those of gaps. Where nothing is said
+    of a gap, because too few events were seen, nothing is said of its lift either. Where a gap may be 0, so
+    may its lift. An interval that is widened holds as surely as before.
+    """
+    if one.interval == NOTHING or lift == NOTHING:
+        return replace(one, lift=NOTHING)
+    low, high = lift
+    if one.verdict == "undecided" and low is not None and high is not None:
+        return replace(one, lift=(min(low, 0.0), max(high, 0.0)))
+    return replace(one, lift=lift)
 
 
 def reference_effect(label: str) -> Effect:
@@ -211,12 +228,22 @@ def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
 
 
 def more_rows(
-    follower: Follower, place: int, share: float = 1.0, *, fixed: bool
+    follower: Follower, place: int, share: float = 1.0, *, fixed: bool, is_waiting: bool = False
 ) -> tuple[float, float, float]:
-    """Return further rows that would decide on a gap; see :func:`rows_to_go`."""
+    """Return further rows that would decide on a gap; see :func:`rows_to_go`.
+
+    An interval for one look may wait for events (`is_waiting`) although it would be narrow enough.
+    """
     if follower.sequence is None:
         raise AssertionError("only what was counted can be undecided")
-    return rows_to_go(follower.sequence, follower.rows, place, share, fixed=fixed)
+    found = rows_to_go(follower.sequence, follower.rows, place, share, fixed=fixed)
+    if not (fixed and is_waiting):
+        return found
+    # Events are taken to grow with rows, as for intervals at all times.
+    events = float(follower.sequence.seen.sizes.events)
+    wait = max(EVENTS / events - 1.0, 0.0) * follower.rows if events > 0 else float(np.inf)
+    as_estimated, least, most = (max(rows, wait) for rows in found)
+    return as_estimated, least, most
 
 
 def rows_to_go(

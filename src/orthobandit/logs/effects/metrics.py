@@ -22,6 +22,7 @@ from orthobandit.logs.effects.effects import (
     gaps_of,
     reference_effect,
     unknown_effect,
+    with_lift,
 )
 from orthobandit.logs.effects.lifts import lifts_of
 from orthobandit.logs.question import Question
@@ -158,7 +159,7 @@ def _effects(follower: Follower, gaps: Gaps | None, *, once: bool) -> tuple[tupl
         ), NOTHING
     lifts = lifts_of(follower, once=once)
     out = [
-        replace(effect(follower, gaps, place, 1.0, fixed=once), lift=lift) for place, lift in enumerate(lifts)
+        with_lift(effect(follower, gaps, place, 1.0, fixed=once), lift) for place, lift in enumerate(lifts)
     ]
     out.insert(reference, itself)
     low, high = follower.level_ends(once=once)

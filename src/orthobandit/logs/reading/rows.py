@@ -191,8 +191,8 @@ def repeating_unit(opened: Opened, question: Question, groups: Any, rows: Whole)
     about = "" if total <= MOST_EXACT else "about "
     return (
         f"{name!r} repeats ({about}{found[name].values:,} values in {found[name].rows:,} rows), and rows with"
-        f" the same value keep to one arm: if it names the unit that was randomised, say unit={name!r}, or"
-        " intervals are too narrow"
+        f" the same value keep to one arm: if it names the unit that was randomised, say unit={name!r}"
+        f" (--unit {name}), or intervals are too narrow"
     )
 
 

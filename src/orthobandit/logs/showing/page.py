@@ -17,8 +17,10 @@ from orthobandit.logs.showing.over_time import (
 )
 from orthobandit.logs.showing.words import (
     TONES,
+    best_words,
     certainty_words,
     diagnostic_words,
+    droppable_words,
     effect_words,
     heterogeneity_words,
     is_held_against_best,
@@ -27,6 +29,7 @@ from orthobandit.logs.showing.words import (
     saved_words,
     size_words,
     title_words,
+    verdict_words,
 )
 from orthobandit.showing.charts import Bar, Column, Forest, forest
 from orthobandit.showing.html import PageTable, render_page
@@ -41,7 +44,7 @@ from orthobandit.showing.numbers import (
     span_words,
     time_words,
 )
-from orthobandit.showing.words import MEANINGS, names_words
+from orthobandit.showing.words import MEANINGS
 
 STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
 LONG_TIME = 1e9  # seconds of an axis on which times are days with their year
@@ -90,8 +93,8 @@ def page_of(analysis: Analysis, title: str = "") -> str:
     )
 
 
-def effect_bar(effect: Effect, label: str = "") -> Bar:
-    """Return an effect as a bar, with its verdict as its tag."""
+def effect_bar(effect: Effect, label: str = "", verdict: str = "") -> Bar:
+    """Return an effect as a bar, with its verdict, or another word for it, as its tag."""
     # The reference arm is a point at 0: it has no interval to draw.
     is_reference = effect.arm == effect.over
     return Bar(
@@ -99,31 +102,31 @@ def effect_bar(effect: Effect, label: str = "") -> Bar:
         effect.estimate,
         (None, None) if is_reference else effect.interval,
         effect_words(effect),
-        tags=[effect.verdict],
-        tone=TONES.get(effect.verdict, "open"),
+        tags=[verdict or effect.verdict],
+        tone=TONES.get(verdict or effect.verdict, "open"),
     )
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> dict[str, Any]:
     has_best = is_held_against_best(analysis, metric)
-    dropped = names_words(metric.droppable)
-    droppable = f"Can be dropped, worse for sure: {dropped}" if dropped else "No arm can be dropped yet"
     return {
         "name": metric.name,
         "forest": _summary(analysis, metric),
         "certainty": certainty_words(metric),
         "claims": [one.words for one in analysis.noninferiority if one.metric == metric.name],
         "best": _against_best(metric) if has_best else None,
-        # A log that raised an alarm is no reason to drop anything.
-        "droppable": "" if analysis.alarms else droppable,
+        "droppable": droppable_words(analysis, metric),
         "arms": _arms(metric),
     }
 
 
 def _against_best(metric: MetricResult) -> Any:
-    rivals = [effect_bar(one) for one in metric.against_best if one.arm != one.over]
-    best = metric.against_best[0].over
-    return forest(f"{metric.name}, gap to {best}, which looks best (all pairs at once)", rivals)
+    rivals = [
+        effect_bar(one, verdict=verdict_words(metric, one))
+        for one in metric.against_best
+        if one.arm != one.over
+    ]
+    return forest(f"{metric.name}, gap to {best_words(metric, metric.against_best[0].over)}", rivals)
 
 
 def _last_time(analysis: Analysis) -> str:
@@ -144,7 +147,8 @@ def _summary(analysis: Analysis, metric: MetricResult) -> Forest:
         rows = "" if one is None else f"{one.rows:,}"
         mean = "" if one is None else number(one.mean, places)
         lift = "" if effect.arm == effect.over else lift_words(effect.lift)
-        bars.append(replace(effect_bar(effect), cells=(rows, mean, lift)))
+        bar = effect_bar(effect, verdict=verdict_words(metric, effect))
+        bars.append(replace(bar, cells=(rows, mean, lift)))
     names = ("Rows", "Quantile" if metric.kind == "quantile" else "Mean", f"Lift over {analysis.reference}")
     meanings = ("", MEANINGS["mean"], MEANINGS["lift"])
     # A column in which there is nothing is left out.

@@ -5,8 +5,10 @@ from textwrap import fill
 
 from orthobandit.logs.results import Analysis, ArmSummary, Effect, MetricResult
 from orthobandit.logs.showing.words import (
+    best_words,
     certainty_words,
     diagnostic_words,
+    droppable_words,
     gap_words,
     heterogeneity_words,
     interval_words,
@@ -16,6 +18,7 @@ from orthobandit.logs.showing.words import (
     saved_words,
     size_words,
     title_words,
+    verdict_words,
 )
 from orthobandit.showing.numbers import (
     estimate_words,
@@ -28,7 +31,7 @@ from orthobandit.showing.numbers import (
     span_words,
 )
 from orthobandit.showing.text import text_table
-from orthobandit.showing.words import NAMED, names_words, printable
+from orthobandit.showing.words import NAMED, printable
 
 WIDE = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]
@@ -87,7 +90,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     if counts:
         out += ["", counts]
     if is_held_against_best(analysis, metric):
-        out += ["", *_against_best(metric, bool(analysis.alarms))]
+        out += ["", *_against_best(analysis, metric)]
     out += [_wrapped(printable(one.words)) for one in analysis.noninferiority if one.metric == metric.name]
     out += [_wrapped(line) for line in (saved_words(metric), _unusual(metric)) if line]
     return "\n".join(out)
@@ -117,7 +120,7 @@ def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
         ("gap", gap_words),
         ("interval", interval_words),
         ("lift", lambda effect: lift_words(effect.lift)),
-        ("verdict", lambda effect: effect.verdict),
+        ("verdict", lambda effect: verdict_words(metric, effect)),
         ("more rows (80 %)", lambda effect: more_words(effect.more_rows)),
     ]
     alone = _table(metric.effects, [name, *found])
@@ -136,21 +139,18 @@ def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
     return text_table([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
 
 
-def _against_best(metric: MetricResult, is_doubtful: bool) -> list[str]:
+def _against_best(analysis: Analysis, metric: MetricResult) -> list[str]:
     best = next((effect.over for effect in metric.against_best), "")
     columns: list[Column] = [
         ("arm", lambda effect: printable(effect.arm)),
         ("gap", gap_words),
         ("interval", interval_words),
-        ("verdict", lambda effect: effect.verdict),
+        ("verdict", lambda effect: verdict_words(metric, effect)),
     ]
     rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
-    out = [f"against {printable(best)!r}, which looks best (all pairs at once)", _table(rivals, columns)]
-    if is_doubtful:
-        return out  # what an alarm says of the log comes first: nothing is to be dropped by it
-    if metric.droppable:
-        return [*out, _wrapped(f"can be dropped, worse for sure: {names_words(metric.droppable)}")]
-    return [*out, "no arm can be dropped yet"]
+    out = [f"against {best_words(metric, repr(printable(best)))}", _table(rivals, columns)]
+    dropped = droppable_words(analysis, metric)
+    return [*out, _wrapped(dropped)] if dropped else out
 
 
 def _unusual(metric: MetricResult) -> str:

@@ -11,10 +11,32 @@ from orthobandit.logs.results import (
     Rival,
 )
 from orthobandit.showing.numbers import about, estimate_words, is_known, number, places_of, span_words
-from orthobandit.showing.words import printable
+from orthobandit.showing.words import names_words, printable
 
 # Colours of verdicts; others are open.
 TONES = {"better": "good", "safe": "good", "worse": "bad", "harmed": "bad"}
+# Of the reward larger is better; of further metrics nobody has said which side is.
+SIDES = {"better": "higher", "worse": "lower"}
+UNDIRECTED = ("metric", "ratio")
+
+
+def verdict_words(metric: MetricResult, effect: Effect) -> str:
+    """Return a verdict; of metrics that have no good side, on which side of 0 the gap is."""
+    return SIDES.get(effect.verdict, effect.verdict) if metric.kind in UNDIRECTED else effect.verdict
+
+
+def best_words(metric: MetricResult, best: str) -> str:
+    """Return why all others are compared with one arm."""
+    return f"{best}, which {'is highest' if metric.kind in UNDIRECTED else 'looks best'} (all pairs at once)"
+
+
+def droppable_words(analysis: Analysis, metric: MetricResult) -> str:
+    """Return which arms can be dropped; nothing if the log raised an alarm or the metric has no good side."""
+    if analysis.alarms or metric.kind in UNDIRECTED:
+        return ""
+    if metric.droppable:
+        return f"can be dropped, proven worse: {names_words(metric.droppable)}"
+    return "no arm can be dropped yet"
 
 
 def mean_places(metric: MetricResult) -> int | None:
@@ -92,7 +114,7 @@ def heterogeneity_words(one: Heterogeneity) -> str:
     if one.apart:
         pairs = "; ".join(f"{printable(left)} and {printable(right)}" for left, right in one.apart)
         return f"segments differ in the {gap}{chance}: {pairs}"
-    return f"no segments are surely apart in the {gap}{chance}"
+    return f"no segments are proven to differ in the {gap}{chance}"
 
 
 def method_rows(analysis: Analysis) -> list[Rival]:
@@ -130,7 +152,9 @@ def sentence_of(
 def _recommend(reward: MetricResult) -> str:
     compared = [one for one in reward.effects if one.verdict != "reference"]
     left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
-    how_sure = f"(wrong in at most {100.0 * reward.delta:g} % of logs)"
+    # Only bounds that were declared make it so at every sample size.
+    when = "" if reward.mode.startswith("exact") else ", once samples are large"
+    how_sure = f"(wrong in at most {100.0 * reward.delta:g} % of logs{when})"
     if len(left) == 1:
         return f"{left[0]!r} is the best arm by {reward.name!r} {how_sure}.{_gain_words(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]
@@ -144,7 +168,7 @@ def _recommend(reward: MetricResult) -> str:
     nearest = min(open_ones, key=lambda one: abs(one.estimate or 0.0))
     if not reward.against_best:  # too many arms for all pairs: the one that looks best decides
         nearest = max(known, key=lambda one: one.estimate or 0.0)
-    return f"No arm is the best for sure yet:{dropped} {len(left)} are left.{_wait_words(nearest)}"
+    return f"No arm is proven best yet:{dropped} {len(left)} are left.{_wait_words(nearest)}"
 
 
 def _gain_words(reward: MetricResult, label: str) -> str:
@@ -160,6 +184,8 @@ def _wait_words(one: Effect) -> str:
         return " As things stand, more rows would not decide."
     as_is, soonest, latest = one.more_rows
     said = f" If the gap is as estimated ({one.estimate:+.3g}), about {about(as_is)} more rows would decide;"
+    if about(soonest) == about(latest):  # what is waited for are events, whose number is known
+        return f"{said[:-1]}."
     if math.isfinite(latest):
         return f"{said} in 8 of 10 logs it takes {about(soonest)} to {about(latest)}."
     return (

@@ -1,6 +1,7 @@
 """Intervals, lifts, verdicts and rows to go."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ from orthobandit.logs.effects.effects import (
     gaps_of,
     lift_of,
     more_rows,
+    unknown_effect,
     verdict_of,
+    with_lift,
 )
 
 
@@ -50,6 +53,21 @@ def test_verdicts(interval, verdict):
 )
 def test_a_lift_is_the_box_of_gap_and_level(gap, level, lift):
     assert lift_of(gap, level) == lift
+
+
+@pytest.mark.parametrize(
+    ("interval", "lift", "shown"),
+    [
+        ((0.1, 0.2), (0.01, 0.2), (0.01, 0.2)),
+        ((-0.1, 0.2), (0.01, 0.2), (0.0, 0.2)),
+        ((-0.1, 0.2), (-0.2, -0.1), (-0.2, 0.0)),
+        (NOTHING, (0.01, 0.2), NOTHING),
+        ((0.1, 0.2), NOTHING, NOTHING),
+    ],
+)
+def test_a_lift_never_says_more_than_its_gap(interval, lift, shown):
+    one = replace(unknown_effect("new", "old"), interval=interval, verdict=verdict_of(interval))
+    assert with_lift(one, lift).lift == shown
 
 
 def test_a_large_gap_is_decided_and_a_small_one_has_rows_to_go():

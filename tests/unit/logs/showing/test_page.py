@@ -78,7 +78,7 @@ def test_all_parts_are_on_the_page_in_their_order():
         assert said in words
     assert "Can be dropped" not in words  # there is an alarm
     calm = replace(everything(), diagnostics=everything().diagnostics[1:])
-    assert "Can be dropped, worse for sure: control, green." in read(calm).words
+    assert "Can be dropped, proven worse: control, green." in read(calm).words
 
 
 def test_parts_that_are_not_there_leave_no_heading():

@@ -52,7 +52,7 @@ def test_arms_are_held_against_the_best_where_there_are_more_than_two():
     assert "against 'blue'" in text
     assert "can be dropped" not in text  # there is an alarm
     calm = replace(everything(), diagnostics=everything().diagnostics[1:])
-    assert "can be dropped, worse for sure: control, green" in text_of(calm)
+    assert "can be dropped, proven worse: control, green" in text_of(calm)
     assert "against" not in text_of(found())
     none = found(("a", "b", "c"), metrics=(replace(metric(("a", "b", "c")), droppable=()),))
     assert "no arm can be dropped yet" in text_of(none)
@@ -79,7 +79,7 @@ def test_all_other_parts_are_there():
         "seasonal 41 % (used), covariates 12 %",
         "asymptotic intervals that hold at all times at once; in at least 95 % of logs",
         "segments differ in the gap of 'blue' to 'control' (p = 0.004 for one look): desktop and mobile",
-        "no segments are surely apart in the gap of 'green'",
+        "no segments are proven to differ in the gap of 'green'",
         "changed the mean reward of a row by +0.012 (+0.001 to +0.024); exact intervals",
         "note: 2 units were seen in several arms",
     ):
