@@ -69,7 +69,11 @@ def is_wrong(report, gaps):
     best = gaps.max()
     by_label = dict(zip((arm.label for arm in report.arms), gaps, strict=True))
     for arm in report.arms:
-        if arm.low is not None and not arm.low - 1e-12 <= by_label[arm.label] <= arm.high + 1e-12:
+        gap = by_label[arm.label]
+        # An end may be known without the other.
+        if arm.low is not None and gap < arm.low - 1e-12:
+            return True
+        if arm.high is not None and gap > arm.high + 1e-12:
             return True
     if report.declared is not None and by_label[report.declared] < best:
         return True
