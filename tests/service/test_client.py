@@ -222,6 +222,7 @@ def test_all_settings_reach_the_server(client):
         delta=0.1,
         epsilon=0.01,
         goal="earn",
+        expect=0.2,
         covariates=("hour",),
         window="1h",
         silence="missing",

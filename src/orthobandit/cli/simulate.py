@@ -49,7 +49,13 @@ from orthobandit.simulation import (
 )
 from orthobandit.simulation.runner import MAX_REPLICATIONS, seconds_a_round
 
-FLAGS = ("delta", "schedule", "scale", "design")  # settings that a flag gives to every policy that has them
+FLAGS = (
+    "delta",
+    "expect",
+    "schedule",
+    "scale",
+    "design",
+)  # settings that a flag gives to every policy that has them
 # Arguments of the library and the flags that give them.
 MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 CURVE_POINTS = 200
@@ -89,6 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     offer(policies, POLICIES)
     group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
+    group.add_argument("--expect", type=float, metavar="GAP", help="gap to the second-best arm to count on")
     group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
     group.add_argument("--scale", type=float, help="factor on the phase lengths of the experiments")
     group.add_argument("--design", help="how to explore: anchor, centred or contrast")

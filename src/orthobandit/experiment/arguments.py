@@ -15,7 +15,6 @@ from orthobandit.estimate import Bounded, Confidence
 from orthobandit.estimate.forecast.baselines import CompiledBaseline
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.draw.hashing import new_key
-from orthobandit.experiment.ledger.policy_feed import check_pairs_kept
 from orthobandit.experiment.settings import (
     REWARDS_REMEDY,
     UNKNOWN,
@@ -40,8 +39,12 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     if policy is not None:
         _check_is_policy(policy)
     rewards = declared_range(options.rewards, policy)
-    chosen = AnytimeElimination(rewards=rewards) if policy is None else policy
-    check_pairs_kept(chosen, arms)
+    if policy is not None and options.expect is not None:
+        raise ParameterError(
+            f"expect={options.expect!r} must be said to the policy: {type(policy).__name__}"
+            f"(expect={options.expect!r}) if it takes one; leave it out here"
+        )
+    chosen = AnytimeElimination(rewards=rewards, expect=options.expect) if policy is None else policy
     if isinstance(chosen, Personalised):
         chosen.start(arms)  # rules that name no arm must be refused before anything is stored
         _check_personal(arms, options)

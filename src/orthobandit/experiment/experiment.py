@@ -82,6 +82,7 @@ class Experiment:
         policy: Policy[PolicyState] | None = None,
         *,
         rewards: RewardRange | Unknown | None = Options.rewards,
+        expect: float | None = Options.expect,
         window: str | float | None = Options.window,
         silence: Silence = Options.silence,
         sticky: bool = Options.sticky,
@@ -103,11 +104,15 @@ class Experiment:
             A file (SQLite), or the URL of a database.
         arms : ArmSet
         policy : Policy, optional
-            By default :class:`AnytimeElimination` with the given `rewards`.
+            By default :class:`AnytimeElimination` with the given `rewards` and `expect`.
         rewards : (float, float) or "unknown"
             The lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims are
             then asymptotic. May be left out only if the policy's own confidence is exact: ``Bounded`` or
             ``SubGaussian``. A policy that makes no claims needs it too: the report's intervals rest on it.
+        expect : float, optional
+            The gap between the best arm and the second that you expect, in units of the reward. A hint about
+            its order of magnitude, which saves rounds if it is right; no claim depends on it. A policy that
+            is given has its own.
         window : str or float, optional
             How long rewards may take: seconds, or text such as '7d'; for ever by default.
         silence : {"zero", "missing"}
@@ -142,6 +147,7 @@ class Experiment:
         """
         options = Options(
             rewards=rewards,
+            expect=expect,
             window=window,
             silence=silence,
             sticky=sticky,
@@ -198,6 +204,7 @@ class Experiment:
         policy: Policy[PolicyState] | None = None,
         *,
         rewards: RewardRange | Unknown | None = Options.rewards,
+        expect: float | None = Options.expect,
         window: str | float | None = Options.window,
         silence: Silence = Options.silence,
         sticky: bool = Options.sticky,
@@ -213,6 +220,7 @@ class Experiment:
         """Begin an experiment that lasts as long as the process; arguments as in :meth:`create`."""
         options = Options(
             rewards=rewards,
+            expect=expect,
             window=window,
             silence=silence,
             sticky=sticky,

@@ -123,6 +123,14 @@ class Options:
             "Rewards lie",
         ),
     )
+    expect: float | None = field(
+        default=None,
+        metadata=_describe(
+            "the gap between the best arm and the second that you expect, in units of the reward. A hint"
+            " about its order of magnitude, which saves rounds if it is right; no claim depends on it",
+            "Gap that you expect",
+        ),
+    )
     window: str | float | None = field(
         default=None,
         metadata=_describe(

@@ -55,6 +55,8 @@ def test_a_form_becomes_the_request_that_the_api_takes():
     assert not notes
     assert (body.key, body.arms, body.rewards) == ("page", ["old", "new"], [0.0, 1.0])
     assert (body.epsilon, body.delta, body.window, body.holdout, body.goal) == (0.02, 0.1, "7d", 0.1, "earn")
+    assert body.expect is None
+    assert body_of(filled_in(expect="0.01"))[0].expect == 0.01
     assert body_of(filled_in(rewards="unknown"))[0].rewards == "unknown"
     assert body_of(filled_in(rewards="unknown", low="", high=""))[0].rewards == "unknown"
 
@@ -71,6 +73,8 @@ def test_a_form_becomes_the_request_that_the_api_takes():
         ({"delta": "many"}, "delta", "'many' is not a number"),
         ({"delta": "2"}, "delta", "delta=2"),
         ({"epsilon": "-1"}, "epsilon", "epsilon=-1"),
+        ({"expect": "0"}, "expect", "expect=0"),
+        ({"expect": "some"}, "expect", "'some' is not a number"),
         ({"high": ""}, "high", "a number is needed"),
         ({"low": "", "high": ""}, "rewards", "or choose that the range is unknown"),
         ({"rewards": "", "low": "", "high": ""}, "rewards", "give the lowest and the highest reward"),

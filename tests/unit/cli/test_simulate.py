@@ -38,6 +38,8 @@ def test_flags_reach_every_policy_that_has_them_and_its_own_settings_win(capsys)
         (False, False),
     ]
     assert "delta=0.3" in rows["policies"][1]["settings"]
+    hinted = report(capsys, "--policy", "anytime", "sbe", "--expect", "0.4", "--horizon", "30")
+    assert ["expect=0.4" in row["settings"] for row in hinted["policies"]] == [True, False]
 
 
 def test_json_depends_on_the_seed_alone(capsys):

@@ -176,3 +176,14 @@ def test_what_is_kept_is_what_0_2_kept_and_opens_without_a_question(tmp_path):
     assert kept["metrics"][0]["settings"]["rewards"] is None
     with Experiment.open(tmp_path / "log.db") as again:
         assert again.settings.to_json() == kept
+
+
+def test_a_gap_that_is_expected_reaches_the_policy_and_its_certificate():
+    experiment = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1), expect=0.05)
+    assert experiment.settings.policy == AnytimeElimination(rewards=(0, 1), expect=0.05)
+    assert experiment.certificate().document["settings"]["expect"] == 0.05
+
+
+def test_a_policy_that_is_given_has_its_own_hint():
+    with pytest.raises(ParameterError, match=r"expect=0.05 must be said to the policy: AnytimeElimination"):
+        Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)), expect=0.05)

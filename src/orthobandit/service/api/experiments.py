@@ -146,6 +146,7 @@ class CreateBody(Body):
         AnytimeElimination.epsilon
     )
     goal: Literal["identify", "earn"] = "identify"
+    expect: Annotated[float | None, _setting("expect")] = Options.expect
     covariates: Annotated[
         list[Name] | None, Field(min_length=1, max_length=100, description="Names that forecasts use")
     ] = None
@@ -291,7 +292,12 @@ def policy_of(body: CreateBody) -> Policy[Any]:
         return _personalised(body, body.context)
     if body.rules:
         raise ParameterError("rules are judged in personalised experiments: give `context` as well")
-    chosen: dict[str, Any] = {"delta": body.delta, "epsilon": body.epsilon, "goal": body.goal}
+    chosen: dict[str, Any] = {
+        "delta": body.delta,
+        "epsilon": body.epsilon,
+        "goal": body.goal,
+        "expect": body.expect,
+    }
     if body.covariates is not None:
         chosen["baseline"] = CovariateRegression(names=tuple(body.covariates))
     return AnytimeElimination(rewards=range_of(body.rewards), **chosen)
@@ -299,8 +305,8 @@ def policy_of(body: CreateBody) -> Policy[Any]:
 
 def _personalised(body: CreateBody, context: list[str]) -> Personalised:
     """Return the policy of an experiment in which every visitor gets what serves them."""
-    if body.epsilon != AnytimeElimination.epsilon or body.goal != "identify":
-        raise ParameterError("epsilon and goal are for experiments without `context`; leave them out")
+    if body.epsilon != AnytimeElimination.epsilon or body.goal != "identify" or body.expect is not None:
+        raise ParameterError("epsilon, goal and expect are for experiments without `context`; leave them out")
     inner = InformationDirected()
     if body.covariates is not None:
         inner = InformationDirected(baseline=CovariateRegression(names=tuple(body.covariates)))

@@ -178,6 +178,7 @@ class Client(_Base):
         delta: float | None = None,
         epsilon: float | None = None,
         goal: Literal["identify", "earn"] | None = None,
+        expect: float | None = None,
         covariates: Sequence[str] | None = None,
         context: Sequence[str] | None = None,
         rules: Mapping[str, str] | None = None,
@@ -206,7 +207,7 @@ class Client(_Base):
         rewards : (float, float) or "unknown"
             The lowest and the highest reward that can occur: claims are then exact. Or 'unknown': claims are
             then asymptotic.
-        delta, epsilon, goal
+        delta, epsilon, goal, expect
             As those of :class:`AnytimeElimination`.
         covariates : sequence of str, optional
             Names that forecasts use.
@@ -224,6 +225,7 @@ class Client(_Base):
             delta=delta,
             epsilon=epsilon,
             goal=goal,
+            expect=expect,
             covariates=covariates,
             context=context,
             rules=rules,
@@ -383,6 +385,7 @@ class AsyncClient(_Base):
         delta: float | None = None,
         epsilon: float | None = None,
         goal: Literal["identify", "earn"] | None = None,
+        expect: float | None = None,
         covariates: Sequence[str] | None = None,
         context: Sequence[str] | None = None,
         rules: Mapping[str, str] | None = None,
@@ -405,6 +408,7 @@ class AsyncClient(_Base):
             delta=delta,
             epsilon=epsilon,
             goal=goal,
+            expect=expect,
             covariates=covariates,
             context=context,
             rules=rules,

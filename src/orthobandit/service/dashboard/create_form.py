@@ -51,6 +51,7 @@ FIELDS = {
     "epsilon": ("", "Difference that matters"),
     "delta": (f"{AnytimeElimination.delta:g}", "Chance of a wrong claim"),
     "goal": (AnytimeElimination.goal, "Until then"),
+    "expect": ("", Options.label_of("expect")),
     "holdout": ("", Options.label_of("holdout")),
     "daily": ("", "Visitors a day"),
     "spread": ("", "Spread of one reward"),
@@ -258,7 +259,7 @@ def body_of(fields: dict[str, str]) -> tuple[CreateBody, list[str]]:
         data["arms"], notes = arms_in(fields["arms"])
     except InputError as error:
         wrong["arms"] = str(error)
-    for name in ("delta", "epsilon"):
+    for name in ("delta", "epsilon", "expect"):
         if fields[name].strip():
             data[name] = read_number(fields, name, wrong)
     if fields["holdout"].strip():
@@ -411,6 +412,7 @@ def _rounds(arms: ArmSet, body: CreateBody, sigma: float, daily: float) -> Round
             epsilon=body.epsilon,
             delta=body.delta,
             goal=body.goal,
+            expect=body.expect,
             sigma=sigma,
             runs=RUNS,
             limit=LIMIT,
