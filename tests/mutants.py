@@ -33,6 +33,9 @@ KINDS = {
         fed("asymptotic", means=(0.2, 0.3, 1.2), late=3, rounds=400).certificate().to_json()
     ),
     "asymptotic, arms come and go": lambda: _dropped_and_retired("asymptotic", epsilon=0.5),
+    # Replayed by the rules of very many arms, which a few show as well.
+    "bounded, very many arms": lambda: _dropped_and_retired("bounded", pairs="leader"),
+    "asymptotic, very many arms": lambda: _dropped_and_retired("asymptotic", epsilon=0.5, pairs="leader"),
     "held back by a guardrail": lambda: held_back().certificate().to_json(),
     "exact log": lambda: saved(
         found_in(

@@ -18,7 +18,8 @@ minus a forecast of the level minus the value of its arm, both fixed before the 
 
 has mean (x_i − x_j)ᵀθ, the gap of the two arms, whatever the level does. Sums of ψ, weighted by 1/E g²,
 stray from the truth by more than a boundary with probability at most α, at all times at once. The sections
-below are: hashes; boundaries; modes; tallies; geometry; experiments; logs; the verdict.
+below are: hashes; boundaries; modes; tallies; geometry; experiments; experiments with very many arms; logs;
+the verdict.
 """
 
 import argparse
@@ -480,6 +481,39 @@ class PairGeometry:
         self.reach = np.abs(self.g[:, :, p > 0]).max(axis=-1)
 
 
+class RivalGeometry:
+    """What a distribution p over arms can say of arms against one rival, for very many arms.
+
+    As in a PairGeometry, but g(a) of one rival at a time, over the arms that can be drawn.
+    """
+
+    def __init__(self, x: Any, p: Any) -> None:
+        self.x = x
+        self.drawn = np.flatnonzero(p > 0)
+        around = x[self.drawn] - x[np.argmax(p)]
+        p = p[self.drawn]
+        centred = around - p @ around
+        values, vectors = np.linalg.eigh((centred * p[:, np.newaxis]).T @ centred)
+        inside = values > 1e-15 * len(values) * values.max(initial=0.0)
+        self.inside = vectors[:, inside] / np.sqrt(values[inside])
+        self.outside = vectors[:, ~inside]
+        self.white = centred @ self.inside  # (m, r)
+        self.size = (self.white**2).sum(axis=-1)
+
+    def against(self, arms: Any, rival: int) -> tuple[Any, Any, Any]:
+        """Return g(a) (n, m), v (n,) and reach (n,) of some arms (n,) against a rival."""
+        y = self.x[arms] - self.x[rival]
+        white = y @ self.inside
+        v = (white**2).sum(axis=-1)
+        is_outside = np.linalg.norm(y @ self.outside, axis=1) > 1e-10 * np.linalg.norm(y, axis=1)
+        least = 1e-20 * self.size[self.drawn == rival].sum()
+        v = np.where(is_outside | (v <= least), np.inf, v)
+        g = np.where(np.isfinite(v)[:, np.newaxis], white, 0.0) @ self.white.T
+        # Experiments look for the farthest arm in single precision, and add what rounding can hide.
+        rounding = SINGLE * np.sqrt(self.size.max(initial=0.0) * np.where(np.isfinite(v), v, 0.0))
+        return g, v, np.abs(g).max(axis=-1, initial=0.0) + rounding
+
+
 def with_rivals(pairs: Any, rivals: Any) -> Any:
     """Return entries (K, K) of pairs with those of each arm and its rival on the diagonal."""
     out = np.array(pairs, dtype=float)
@@ -499,7 +533,10 @@ def with_rivals(pairs: Any, rivals: Any) -> Any:
 # `drawn` of a plan's entry has these probabilities. Such rounds count like late ones, for what they were
 # drawn from. A declared arm is held back until "clear" says that guardrails have nothing against it.
 
-RULES = 1  # number of the rules and constants below, which an experiment keeps to from its first plan on
+# Numbers of the rules and constants below, which an experiment keeps to from its first plan on: with evidence
+# on all pairs, and with very many arms.
+RULES = 1
+LEADER_RULES = 2
 STAGES = ("warm-up", "pilot", "evidence")
 PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
 INFORMED = 8.0  # events that end the pilot
@@ -525,6 +562,9 @@ SURE = 3.0  # the same where a gap is expected, which only clearly larger ones r
 EARLY = 0.3
 LEAST = {"identify": 24.0, "earn": 6.0}
 MOST = 600.0
+RARER = 6.0  # times more that a batch adds with very many arms, up to CALM
+REMEMBERED = 4  # arms that have led, against which bounds are kept with very many arms
+SINGLE = 1e-5  # rounding in single precision of g(a), in units of the two lengths that it is a product of
 FEWEST_DRAWS = 1e-9  # stands in for no draws, so that g(a) = 0 up to rounding raises no doubt
 DRAWN = 10.0  # draws of one arm that the variance of a pair must be known as well as from, to count
 # Effective draws of a pair, in units of log(1/α), before the asymptotic mode claims anything on it: WAIT
@@ -579,8 +619,22 @@ def ridge_solution(gram: Any, moment: Any, rounds: float) -> Any:
     return np.linalg.solve(shifted / scale[:, np.newaxis] / scale, moment / scale) / scale
 
 
+def waited_draws(e: Any, is_quiet: Any) -> Any:
+    """Return how far contrasts have waited: they may speak at a level α once this is log(1/α).
+
+    c·log(1/α) draws hide an event that comes once in c draws with probability at most α, whatever its
+    size. c is larger where spread tells little of that: of quiet arms, and where gaps dwarf the spread.
+    """
+    spread = e[VARIANCE] * e[WEIGHT]
+    squared_gap = np.where(spread > 0, e[TOTAL] ** 2 / np.where(spread > 0, spread, 1.0), np.inf)
+    draws = np.where(is_quiet, QUIET_WAIT, np.clip(PER_SQUARED_GAP * squared_gap, WAIT, QUIET_WAIT))
+    return e[WEIGHT] / draws
+
+
 class Run:
     """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
+
+    rules = RULES
 
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
@@ -591,7 +645,9 @@ class Run:
         self.growth = float(settings["growth"])
         self.pilot = settings["pilot"]
         rules = settings.get("rules")
-        verdict.need(rules == RULES, f"it was planned by rules {rules}, and these are rules {RULES}")
+        verdict.need(
+            rules == self.rules, f"it was planned by rules {rules}, and these are rules {self.rules}"
+        )
         expect = settings["expect"]
         self.expect = None if expect is None else float(expect)
         self.grid = WIDE if self.expect is None else EXPECTED
@@ -620,13 +676,7 @@ class Run:
         self.sizes = Sizes(k)
         self.informed = 0.0
         self.magnitude = 0.0  # of the largest residual so far
-        self.evidence = np.zeros((6, k, k))
-        self.tuning = np.ones((3, k, k))
-        self.tuning[ALPHA] = 0.5
         self.own_delta = (1 - SHOWN) * self.delta  # what the row of each arm may spend of δ in all
-        self.left = np.full(k, self.own_delta)  # what it has left
-        self.met = np.zeros((k, k), dtype=bool)  # which rivals each arm was tested against
-        self.first_plan = np.zeros((k, k), dtype=int)  # number of the first plan that each entry counts
         self.batch = Tally.zeros(k)  # rounds of the plan in force, if it is drawn from as it was made
         self.is_mixed = False  # whether it is drawn from with a share of another arm
         self.plan = 0
@@ -636,8 +686,18 @@ class Run:
         self.in_force = 0  # number of the plan's own distribution
         self.probabilities = np.zeros(k)  # of the plan in force, as it was made
         self.distributions: dict[int, dict[str, Any]] = {}
-        self.geometries: dict[bytes, PairGeometry] = {}
+        self.geometries: dict[bytes, Any] = {}
         self.changed: tuple[str, int] | None = ("start", 0)  # what the next plan answers to
+        self.begin_evidence(k)
+
+    def begin_evidence(self, k: int) -> None:
+        """Make room for evidence on all pairs of so many arms."""
+        self.evidence = np.zeros((6, k, k))
+        self.tuning = np.ones((3, k, k))
+        self.tuning[ALPHA] = 0.5
+        self.left = np.full(k, self.own_delta)  # what the row of each arm has left of δ
+        self.met = np.zeros((k, k), dtype=bool)  # which rivals each arm was tested against
+        self.first_plan = np.zeros((k, k), dtype=int)  # number of the first plan that each entry counts
 
     # The entries
 
@@ -725,12 +785,16 @@ class Run:
 
     # What rounds teach
 
-    def geometry(self, p: Any) -> PairGeometry:
+    def geometry(self, p: Any) -> Any:
         """Return the geometry of a distribution, which often stays for many plans."""
         key = p.tobytes()
         if key not in self.geometries:
-            self.geometries = {key: PairGeometry(self.hull, p)}
+            self.geometries = {key: self.geometry_of(p)}
         return self.geometries[key]
+
+    def geometry_of(self, p: Any) -> Any:
+        """Return what a distribution can say of all pairs."""
+        return PairGeometry(self.hull, p)
 
     def absorb(self, given: dict[str, Any], tally: Tally, length: float) -> None:
         """Take in a batch: sizes of residuals, evidence after the pilot, and the regression."""
@@ -871,7 +935,7 @@ class Run:
         self.changed = None
         self.plan += 1
         self.verdict.need(entry["plan"] == self.plan, f"{self.where}: plan {entry['plan']}, not {self.plan}")
-        fresh = np.ones(self.met.shape, dtype=bool)  # which boundaries are to be tuned, if gaps are given
+        fresh: Any = True  # which boundaries are to be tuned, if gaps are given
         gaps = None
         if change == "start":
             self.level = p
@@ -883,11 +947,19 @@ class Run:
             fresh = self.retire(about) if change == "retire" else self.extend(about)
             self.reopen(entry, change)
             if self.stage == 2 and self.declared < 0:
-                rounds = max(self.length, 1)
-                gaps = cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, rounds, self.expect)
+                gaps = self.gaps_under(p)
         self.check_plan(entry, p)
         if gaps is not None:
             self.tune(p, gaps, fresh)
+        self.follow_leader(p)
+
+    def gaps_under(self, p: Any) -> Any:
+        """Return what boundaries that begin after a change of arms are tuned by, given the plan p to come."""
+        rounds = max(self.length, 1)
+        return cautious_gaps(self.estimates(), self.geometry(p).v, self.noise, rounds, self.expect)
+
+    def follow_leader(self, p: Any) -> None:
+        """Begin evidence against the leader under the plan p, where there is none on all pairs."""
 
     def end_batch(self, entry: dict[str, Any]) -> Any:
         """Absorb a complete batch and move on; return the gaps to tune by if the pilot ends here."""
@@ -971,20 +1043,16 @@ class Run:
         return may_speak(self.evidence, self.sizes.events, waited, self.tuning[ALPHA], factor)
 
     def waited(self, factor: float = 1.0) -> Any:
-        """Return how far entries (K, K) have waited: they may speak at a level α once this is log(1/α).
-
-        c·log(1/α) draws hide an event that comes once in c draws with probability at most α, whatever its
-        size. c is larger where spread tells little of that: of quiet arms, and where gaps dwarf the spread.
-        """
-        e = self.evidence
-        quiet = (self.sizes.drawn > 0) & (self.sizes.relative * factor < QUIET * self.sizes.drawn)
+        """Return how far entries (K, K) have waited; see waited_draws."""
+        quiet = self.quiet(factor)
         is_quiet = quiet[:, np.newaxis] | quiet
         # A test rests on the arm and on all rivals that it has met.
         np.fill_diagonal(is_quiet, quiet | np.any(self.met & quiet, axis=1))
-        spread = e[VARIANCE] * e[WEIGHT]
-        squared_gap = np.where(spread > 0, e[TOTAL] ** 2 / np.where(spread > 0, spread, 1.0), np.inf)
-        draws = np.where(is_quiet, QUIET_WAIT, np.clip(PER_SQUARED_GAP * squared_gap, WAIT, QUIET_WAIT))
-        return e[WEIGHT] / draws
+        return waited_draws(self.evidence, is_quiet)
+
+    def quiet(self, factor: float = 1.0) -> Any:
+        """Tell which arms (K,) have scattered much less than others: their events may be still to come."""
+        return (self.sizes.drawn > 0) & (self.sizes.relative * factor < QUIET * self.sizes.drawn)
 
     def eliminate(self, entry: dict[str, Any]) -> None:
         """Drop every arm that fails its test, or that some survivor is proven better than."""
@@ -992,16 +1060,22 @@ class Run:
         self.take_active(entry, self.active, pairs)
 
     def take_active(self, entry: dict[str, Any], candidates: Any, pairs: Any) -> None:
-        """Take the survivors from an entry, if these are the candidates that no proof is against.
+        """Take the survivors from an entry: the candidates that no proof of the given pairs is against."""
+        possible, certain = (np.any(self.proven(factor) & pairs, axis=1) for factor in (1 + CLOSE, 1 - CLOSE))
+        self.take_survivors(entry, candidates, candidates & possible, candidates & certain)
 
-        Proofs are those of the given pairs. If there is one against each candidate, proofs contradict each
-        other, and nothing follows.
-        """
-        possible, certain = (
-            candidates & np.any(self.proven(factor) & pairs, axis=1) for factor in (1 + CLOSE, 1 - CLOSE)
-        )
-        claimed = np.zeros_like(candidates)
+    def claimed_survivors(self, entry: dict[str, Any]) -> Any:
+        """Return the survivors (K,) as an entry has them: those of the plan before, if it has none."""
+        claimed = np.zeros_like(self.active)
         claimed[entry["active"] if entry["active"] is not None else np.flatnonzero(self.active)] = True
+        return claimed
+
+    def take_survivors(self, entry: dict[str, Any], candidates: Any, possible: Any, certain: Any) -> None:
+        """Take the survivors from an entry, given against which candidates there may be and must be a proof.
+
+        If there is one against each candidate, proofs contradict each other, and nothing follows.
+        """
+        claimed = self.claimed_survivors(entry)
         gone = candidates & ~claimed
         is_proven = (
             not np.any(claimed & ~candidates) and np.all(possible[gone]) and not np.any(claimed & certain)
@@ -1025,19 +1099,29 @@ class Run:
         if not others.any():
             self.leader = self.declared = int(np.argmax(self.active))
             return
-        column = (slice(None), others, self.leader)
-        e = self.evidence[column]
-        tuning = self.tuning[column]
-        total = self.epsilon * e[WEIGHT] - e[TOTAL]
-
-        def is_settled(factor: float) -> bool:
-            speaks = self.speaks(factor)[column[1:]]
-            is_near = is_reached(total * factor, e, speaks, tuning, self.mode.is_exact, self.grid)
-            return bool(np.all((e[WEIGHT] > 0) & is_near))
-
         # Rounding may decide: then the entry does.
-        if is_settled(1 - CLOSE) or (is_settled(1 + CLOSE) and entry["declared"] is not None):
+        if self.is_near(others, 1 - CLOSE) or (
+            entry["declared"] is not None and self.is_near(others, 1 + CLOSE)
+        ):
             self.declared = self.leader
+
+    def is_near(self, others: Any, factor: float) -> bool:
+        """Tell whether all others are proven to be at most ε better than the leader."""
+        found = self.evidence_over_leader(factor)
+        if found is None:
+            return False
+        e, tuning, speaks = (part[..., others] for part in found)
+        total = self.epsilon * e[WEIGHT] - e[TOTAL]
+        is_within = is_reached(total * factor, e, speaks, tuning, self.mode.is_exact, self.grid)
+        return bool(np.all((e[WEIGHT] > 0) & is_within))
+
+    def evidence_over_leader(self, factor: float = 1.0) -> tuple[Any, Any, Any] | None:
+        """Return evidence and tuning of all arms over the leader, and which may speak, if any.
+
+        All have a last axis (K,).
+        """
+        at = self.leader
+        return self.evidence[:, :, at], self.tuning[:, :, at], self.speaks(factor)[:, at]
 
     def take_best(self, claimed: Any, among: Any, values: Any, what: str) -> int:
         """Take an arm from an entry if no other among some is better by more than rounding."""
@@ -1066,16 +1150,10 @@ class Run:
         """Set the length of the next batch: longer while no arm is near its end."""
         if self.declared >= 0:
             return
-        against = np.where(self.active, -np.diagonal(self.evidence[TOTAL]), 0.0)
-        variances = np.diagonal(self.evidence[VARIANCE])
-        goal = np.sqrt(np.maximum(1 - np.log(np.diagonal(self.tuning[ALPHA])), 1.0))
-        reached = np.maximum(against, 0.0) / np.sqrt(2 * np.where(variances > 0, variances, np.inf))
-        away = float(np.min(np.maximum(goal - reached, 0.0)))
-        most = self.growth if self.epsilon > 0 else max(self.growth, CALM)
-        least = self.growth if self.expect is None else self.growth / FINER
-        wanted = min(max(away**2, least), most) * self.rounds
+        share, least, most, is_noiseless = self.paces()
+        wanted = share * self.rounds
         claimed = entry["length"]
-        if np.any(self.active & self.is_noiseless()) and isinstance(claimed, int):
+        if is_noiseless and isinstance(claimed, int):
             # Rewards without noise: sums and their variances are rounding, and so is their ratio. Any length
             # that a ratio could give is taken as it is; when to look at the evidence changes no claim.
             shortest = max(ceil(least * self.rounds * (1 - 1e-9)), SHORTEST)
@@ -1086,6 +1164,18 @@ class Run:
         # The next whole number above may be a matter of rounding.
         near = {max(ceil(wanted * factor), SHORTEST) for factor in (1 - 1e-9, 1, 1 + 1e-9)}
         self.length = claimed if claimed in near else max(ceil(wanted), SHORTEST)
+
+    def paces(self) -> tuple[float, float, float, bool]:
+        """Return the share of the rounds so far that a batch adds, its limits, and if it may be rounding."""
+        against = np.where(self.active, -np.diagonal(self.evidence[TOTAL]), 0.0)
+        variances = np.diagonal(self.evidence[VARIANCE])
+        goal = np.sqrt(np.maximum(1 - np.log(np.diagonal(self.tuning[ALPHA])), 1.0))
+        reached = np.maximum(against, 0.0) / np.sqrt(2 * np.where(variances > 0, variances, np.inf))
+        away = float(np.min(np.maximum(goal - reached, 0.0)))
+        most = self.growth if self.epsilon > 0 else max(self.growth, CALM)
+        least = self.growth if self.expect is None else self.growth / FINER
+        share = min(max(away**2, least), most)
+        return share, least, most, bool(np.any(self.active & self.is_noiseless()))
 
     def is_noiseless(self) -> Any:
         """Tell which arms (K,) have a gap whose standard deviation is no more than rounding."""
@@ -1139,6 +1229,7 @@ class Run:
         drawn = np.array(entry["drawn"], dtype=float) if self.is_mixed else p
         need(not drawn[self.retired].any(), f"{where}: an arm is drawn that was retired")
         given = {"p": drawn, "values": values, "rivals": rivals, "played": drawn > 0, "plan": self.plan}
+        given["leader"] = self.leader
         self.add_distribution(entry, given)
         self.in_force = self.current
 
@@ -1165,10 +1256,14 @@ class Run:
         self.first_plan[each, each] = self.plan
         return np.diag(again)
 
+    def check_return(self, entry: dict[str, Any]) -> None:
+        """Take the arms that are left after one was retired, those included that have come back."""
+        self.take_active(entry, ~self.retired, np.broadcast_to(~self.retired, self.met.shape))
+
     def reopen(self, entry: dict[str, Any], change: str) -> None:
         """Go on under a new plan after a change of arms."""
         if change == "retire":
-            self.take_active(entry, ~self.retired, np.broadcast_to(~self.retired, self.met.shape))
+            self.check_return(entry)
         self.lead(entry)
         if self.declared < 0:
             left = self.length - int(self.late)
@@ -1200,18 +1295,8 @@ class Run:
         self.moment = np.pad(self.moment, (0, wider))
         self.sizes.drawn = np.pad(self.sizes.drawn, (0, more))
         self.sizes.relative = np.pad(self.sizes.relative, (0, more))
-        self.evidence = np.pad(self.evidence, ((0, 0), (0, more), (0, more)))
-        self.met = np.pad(self.met, (0, more))
-        tuning = np.ones((3, len(features), len(features)))
-        tuning[ALPHA] = 0.5
-        tuning[:, :before, :before] = self.tuning
-        self.tuning = tuning
-        self.left = np.append(self.left, np.full(more, self.own_delta))
         self.batch = Tally.zeros(len(features))
-        # The new arms are played by the plan that is due, and evidence on them counts from that one on.
-        first_plan = np.full((len(features), len(features)), self.plan + 1)
-        first_plan[:before, :before] = self.first_plan
-        self.first_plan = first_plan
+        self.add_evidence(before, len(features))
         self.probabilities = np.pad(self.probabilities, (0, more))
         # Earlier plans never play new arms; values of these follow from the features that they share.
         x = features - features[0]
@@ -1223,6 +1308,20 @@ class Run:
             given["played"] = np.pad(given["played"], (0, more))
             given["rivals"] = None if given["rivals"] is None else np.pad(given["rivals"], (0, more))
         return int(before)
+
+    def add_evidence(self, before: int, count: int) -> None:
+        """Make room for evidence on new arms, which counts from the plan on that is due and plays them."""
+        more = count - before
+        self.evidence = np.pad(self.evidence, ((0, 0), (0, more), (0, more)))
+        self.met = np.pad(self.met, (0, more))
+        tuning = np.ones((3, count, count))
+        tuning[ALPHA] = 0.5
+        tuning[:, :before, :before] = self.tuning
+        self.tuning = tuning
+        self.left = np.append(self.left, np.full(more, self.own_delta))
+        first_plan = np.full((count, count), self.plan + 1)
+        first_plan[:before, :before] = self.first_plan
+        self.first_plan = first_plan
 
     def extend(self, before: int) -> Any:
         """Share δ out to new entries, and return which they are.
@@ -1247,26 +1346,328 @@ class Run:
 
     def bounds(self) -> tuple[Any, Any]:
         """Return how much better than the leader each arm (K,) may be at most, and the widths of that."""
-        e = self.evidence[:, :, self.leader]
-        tuning = self.tuning[:, :, self.leader]
-        speaks = self.speaks()[:, self.leader]
-        width = (boundary(e, speaks, tuning, self.mode.is_exact, self.grid) + e[SLACK]) / e[WEIGHT]
+        found = self.evidence_over_leader()
+        if found is None:
+            nothing = np.full(len(self.labels), np.inf)
+            return nothing, nothing
+        e, tuning, speaks = found
+        weight = np.where(e[WEIGHT] > 0, e[WEIGHT], 1.0)
+        width = (boundary(e, speaks, tuning, self.mode.is_exact, self.grid) + e[SLACK]) / weight
         width = np.where((e[WEIGHT] > 0) & self.mode.takes_values, width, np.inf)
-        return np.where(e[WEIGHT] > 0, e[TOTAL] / e[WEIGHT] + width, np.inf), width
+        return np.where(e[WEIGHT] > 0, e[TOTAL] / weight + width, np.inf), width
+
+    def check_spending(self) -> None:
+        """Check that no row spends more than its δ."""
+        need = self.verdict.need
+        spent = (self.own_delta - self.left) * (1 + 1e-9)
+        alpha = self.tuning[ALPHA]
+        need(self.stage < 2 or np.all(alpha.sum(axis=1) <= spent), "a row spends more than its share of δ")
+        need(np.all(self.left >= -1e-9 * self.delta), "a row spends more than δ")
+
+
+# Experiments with very many arms ----------------------------------------------------------------------------
+# There is no evidence on pairs of arms neither of which has led. Each arm has its test, against the leader of
+# the moment, and bounds over arms that have led: the m-th of these at 1/(m(m + 1)) of what bounds have of δ,
+# so that all of them spend no more than that. What was known of an arm is forgotten when it is dropped. But
+# for each arm it is noted which rivals its test, or the proof that dropped it, rests on: if one of them is
+# retired, the test begins again, at half, a quarter, … of what is kept of δ for arms that come and go.
+
+
+class Sums:
+    """Evidence of all arms (K,) over one arm that has led, or in their tests, and how it is tuned."""
+
+    def __init__(self, arm: int, alpha: Any, count: int, since: int) -> None:
+        self.arm = arm
+        self.evidence = np.zeros((6, count))
+        self.tuning = np.ones((3, count))
+        self.tuning[ALPHA] = alpha
+        self.since = np.full(count, since)  # number of the first plan that each entry counts
+
+    def restart(self, arms: Any, alpha: Any, since: int) -> None:
+        """Begin entries (K,) again."""
+        self.evidence[:, arms] = 0.0
+        self.tuning[:, arms] = 1.0
+        self.tuning[ALPHA, arms] = alpha
+        self.since[arms] = since
+
+    def add_arms(self, count: int, alpha: float, since: int) -> None:
+        """Make room for so many arms in all."""
+        more = Sums(self.arm, alpha, count - len(self.since), since)
+        self.evidence = np.concatenate([self.evidence, more.evidence], axis=1)
+        self.tuning = np.concatenate([self.tuning, more.tuning], axis=1)
+        self.since = np.append(self.since, more.since)
+
+
+class LeaderRun(Run):
+    """An experiment with very many arms, replayed entry by entry."""
+
+    rules = LEADER_RULES
+
+    def begin_evidence(self, k: int) -> None:
+        """Begin without evidence: there is none before the pilot ends."""
+        self.tests: Sums | None = None
+        self.led: list[Sums] = []
+        self.leaders = 0  # arms that have been given bounds over them so far
+        self.restarts = np.zeros(k)  # of each test
+        self.listed: list[int] = []  # survivors before an arm was retired
+        self.rests_on: dict[int, Any] = {}  # for each rival, the arms (K,) that have been compared with it
+
+    def geometry_of(self, p: Any) -> Any:
+        """Return what a distribution can say of arms against any rival."""
+        return RivalGeometry(self.hull, p)
+
+    # What rounds teach
+
+    def count(self, given: dict[str, Any], tally: Tally, length: float) -> None:
+        """Add a batch to the tests, and to the bounds over arms that have led."""
+        if self.tests is None:
+            return
+        leader = given["leader"]
+        second = int(given["rivals"][leader])
+        counted = self.active & (self.tests.since <= given["plan"]) & (not self.retired[leader])
+        counted[leader] &= not self.retired[second]
+        others = counted & (np.arange(len(counted)) != leader)
+        self.add_batch(self.tests, leader, others, given, tally, length)
+        self.note(leader, others)
+        if counted[leader]:
+            own = np.arange(len(counted)) == leader
+            self.add_batch(self.tests, second, own, given, tally, length)
+            self.note(second, own)
+        for one in self.led:
+            self.add_batch(one, one.arm, self.active & (one.since <= given["plan"]), given, tally, length)
+
+    def note(self, rival: int, arms: Any) -> None:
+        """Note that what is known of some arms (K,) rests on comparisons with a rival."""
+        if arms.any():
+            self.rests_on[rival] = self.rests_on.get(rival, np.zeros_like(arms)) | arms
+
+    def add_batch(
+        self, one: Sums, rival: int, arms: Any, given: dict[str, Any], tally: Tally, length: float
+    ) -> None:
+        """Add a batch to the evidence of some arms (K,) over a rival, as Run.count does for all pairs."""
+        rows = np.flatnonzero(arms)
+        if not len(rows):
+            return
+        mode = self.mode
+        sizes = self.sizes
+        values = self.taken_values(given)
+        at = self.geometry(given["p"])
+        s = at.drawn
+        p = given["p"][s]
+        g, v, reach = at.against(rows, rival)
+        n = tally.rounds
+        totals = n * (values[rows] - values[rival]) + g @ tally.sums[s]
+        squares = g**2 @ tally.squares[s]
+        pooled = np.zeros_like(v)
+        if not mode.is_exact:
+            known = np.where(np.isfinite(v), v, 0.0)
+            pooled = tally.squares.sum() * np.maximum(known, g**2 @ (p * sizes.loudness[s]))
+            draws = np.maximum(sizes.drawn[s] - tally.counts[s] + length * p, FEWEST_DRAWS)
+            doubt = g**2 @ (p * np.minimum(p * at.size, 1.0) / draws)
+            v = np.where(DRAWN * doubt > v, np.inf, v)
+        w = np.where(np.isfinite(v), 1 / v, 0.0)
+        if mode.is_exact:
+            w = np.minimum(w, one.tuning[SCALE, rows] / (mode.limit * np.maximum(reach, 1e-300)))
+        peak = w * reach * (min(tally.largest.max(), mode.limit) if mode.is_exact else sizes.excess)
+        e = one.evidence
+        e[TOTAL, rows] += w * totals
+        e[WEIGHT, rows] += w * n
+        e[VARIANCE, rows] += w**2 * squares
+        e[SLACK, rows] += mode.bias * n * w * np.sqrt(np.where(np.isfinite(v), v, 1.0))
+        e[POOLED, rows] += peak * w**2 * squares if mode.is_exact else w**2 * pooled
+        e[PEAK, rows] = np.maximum(e[PEAK, rows], peak)
+
+    # Plans
+
+    def end_pilot(self, entry: dict[str, Any], p: Any) -> Any:
+        """Begin to count; return the distribution that gaps were seen under."""
+        self.stage = 2
+        self.sizes.scattered = 0.0  # whether the asymptotic mode may speak is for rounds that count to say
+        self.lead(entry)
+        self.pace(entry)
+        return p if self.declared < 0 else None
+
+    def gaps_under(self, p: Any) -> Any:
+        """Return the distribution that gaps were seen under: the plan to come."""
+        return p
+
+    def tune(self, p: Any, gaps: Any, fresh: Any) -> None:  # noqa: ARG002 - what is fresh shows by itself
+        """Fix ρ and scale of entries that have counted nothing, and count the plan p that begins."""
+        seen = gaps
+        if self.tests is None:
+            for_arms, for_bounds = shares_of_delta(self.delta, self.epsilon)
+            self.tests = Sums(-1, for_arms, len(self.labels), self.plan)
+            self.tune_against(self.tests, self.leader, self.second, p, seen)
+            first = Sums(self.leader, for_bounds / 2, len(self.labels), self.plan)
+            first.tuning[[RHO, SCALE]] = self.tests.tuning[[RHO, SCALE]]
+            self.led = [first]
+            self.leaders = 1
+            return
+        self.tune_against(self.tests, self.leader, self.second, p, seen)
+        for one in self.led:
+            self.tune_against(one, one.arm, None, p, seen)
+
+    def tune_against(self, one: Sums, rival: int, second: int | None, p: Any, seen: Any) -> None:
+        """Tune entries that have counted nothing; `second` is the rival of the rival itself, if any."""
+        fresh = self.active & (one.evidence[WEIGHT] == 0)
+        own = np.arange(len(fresh)) == rival
+        self.tune_rows(one, np.flatnonzero(fresh & ~own if second is not None else fresh), rival, p, seen)
+        if second is not None and fresh[rival]:
+            self.tune_rows(one, np.array([rival]), second, p, seen)
+
+    def tune_rows(self, one: Sums, rows: Any, rival: int, p: Any, seen: Any) -> None:
+        """Tune the entries of some arms (n,) over a rival for the plan p; gaps were seen under another."""
+        if not len(rows):
+            return
+        v_seen = RivalGeometry(self.hull, seen).against(rows, rival)[1]
+        _, v, reach = self.geometry(p).against(rows, rival)
+        error = np.sqrt(np.where(np.isfinite(v_seen), v_seen, 0.0) * self.noise / self.sizes.rounds)
+        gap = np.abs(self.values[rows] - self.values[rival])
+        gaps = np.maximum(gap - CAUTION * error, np.maximum(0.1 * error, TINY))
+        v = np.where(np.isfinite(v), v, 1.0)
+        alpha = one.tuning[ALPHA, rows]
+        batch = self.rounds * self.noise / v
+        decision = -2 * np.log(alpha) * (self.noise / gaps) ** 2
+        rho = tightest_rho(np.clip(EARLY * decision, LEAST[self.goal] * batch, MOST * batch), alpha)
+        if self.expect is not None:
+            rho = np.maximum(self.noise / np.maximum(gap - SURE * error, self.expect), TINY) ** 2
+        one.tuning[RHO, rows] = rho
+        one.tuning[SCALE, rows] = (
+            self.mode.limit * np.maximum(reach, 1e-12) / v if self.mode.is_exact else 1.0
+        )
+        one.since[rows] = self.plan
+
+    def follow_leader(self, p: Any) -> None:
+        """Begin bounds over the leader if there are none; the oldest are forgotten if there are many."""
+        is_followed = any(one.arm == self.leader for one in self.led)
+        if self.tests is None or self.stage < 2 or self.declared >= 0 or is_followed:
+            return
+        self.leaders += 1
+        for_bounds = shares_of_delta(self.delta, self.epsilon)[1]
+        alpha = for_bounds / (self.leaders * (self.leaders + 1))
+        mine = Sums(self.leader, alpha, len(self.labels), self.plan)
+        self.tune_against(mine, self.leader, None, p, p)
+        self.led = [*self.led, mine][-REMEMBERED:]
+
+    def speaks_of(self, one: Sums, factor: float = 1.0) -> Any:
+        """Tell which entries (K,) may say anything; in exact modes, all."""
+        if self.mode.is_exact:
+            return np.ones(len(self.labels), dtype=bool)
+        quiet = self.quiet(factor)
+        waited = waited_draws(one.evidence, quiet | quiet[one.arm if one.arm >= 0 else self.leader])
+        return may_speak(one.evidence, self.sizes.events, waited, one.tuning[ALPHA], factor)
+
+    def lost(self, one: Sums, factor: float) -> Any:
+        """Tell which survivors (K,) are proven worse than the arm, or fail their tests."""
+        e = one.evidence
+        speaks = self.speaks_of(one, factor) & self.active
+        found = is_reached(-e[TOTAL] * factor, e, speaks, one.tuning, self.mode.is_exact, self.grid)
+        return found & (np.arange(len(found)) != one.arm)
+
+    def eliminate(self, entry: dict[str, Any]) -> None:
+        """Drop every arm that fails its test, or that a survivor which has led is proven better than."""
+        if self.tests is None:
+            return
+        before = self.active
+        every = [self.tests, *self.led]
+        possible, certain = (
+            np.any([self.lost(one, factor) for one in every], axis=0) for factor in (1 + CLOSE, 1 - CLOSE)
+        )
+        by_pairs = [(one.arm, self.lost(one, 1 + CLOSE)) for one in self.led]
+        self.take_survivors(entry, before, possible, certain)
+        for arm, worse in by_pairs:
+            out = worse & before & ~self.active
+            if out.any():
+                self.forget(out)
+                self.note(arm, out)
+        self.led = [one for one in self.led if self.active[one.arm]]
+
+    def forget(self, arms: Any) -> None:
+        """Note that what is known of some arms (K,) rests on nothing any more."""
+        left = {rival: noted & ~arms for rival, noted in self.rests_on.items()}
+        self.rests_on = {rival: noted for rival, noted in left.items() if noted.any()}
+
+    def paces(self) -> tuple[float, float, float, bool]:
+        """Return the share of the rounds so far that a batch adds, which is always the same."""
+        share = max(self.growth, min(RARER * self.growth, CALM))
+        return share, share, share, False
+
+    # Arms that come and go
+
+    def retire(self, arm: int) -> Any:
+        """Take an arm out; tests that rest on it begin again, and arms that it helped to drop come back.
+
+        If any come back, all bounds begin again.
+        """
+        before = self.active
+        self.listed = np.flatnonzero(before).tolist()
+        self.retired[arm] = True
+        again = self.rests_on.get(arm, np.zeros_like(before)) & ~self.retired
+        self.active = (before | again) & ~self.retired
+        if not self.active.any():
+            again = ~self.retired
+            self.active = ~self.retired
+        if self.tests is not None:
+            self.restarts = self.restarts + again
+            kept = RESERVE * self.delta * 2.0**-self.restarts
+            self.tests.restart(again, kept[again], self.plan)
+            self.forget(again | self.retired)
+            is_back = np.any(self.active & ~before)
+            self.led = [] if is_back else [one for one in self.led if one.arm != arm]
+        return True
+
+    def check_return(self, entry: dict[str, Any]) -> None:
+        """Check that the entry has the arms that are left, those included that have come back."""
+        left = np.flatnonzero(self.active).tolist()
+        claimed = self.listed if entry["active"] is None else entry["active"]
+        self.verdict.need(
+            claimed == left, f"{self.where}: {claimed} are said to be left; it should be {left}"
+        )
+
+    def add_evidence(self, before: int, count: int) -> None:
+        """Make room for evidence on new arms, which counts from the plan on that is due and plays them."""
+        self.restarts = np.pad(self.restarts, (0, count - before))
+        self.rests_on = {rival: np.pad(arms, (0, count - before)) for rival, arms in self.rests_on.items()}
+        if self.tests is not None:
+            self.tests.add_arms(count, shares_of_delta(self.delta, self.epsilon)[0], self.plan + 1)
+            for one in self.led:
+                one.add_arms(count, one.tuning[ALPHA, 0], self.plan + 1)
+
+    def extend(self, before: int) -> Any:
+        """Share out no δ: the row of a new arm has all of its own, and leaders come in line."""
+        return before
+
+    # The claim
+
+    def evidence_over_leader(self, factor: float = 1.0) -> tuple[Any, Any, Any] | None:
+        """Return evidence and tuning of all arms over the leader, and which may speak, if any.
+
+        All have a last axis (K,).
+        """
+        for one in self.led:
+            if one.arm == self.leader:
+                # Of an arm that is out, nothing is known any more.
+                e = np.where(self.active, one.evidence, 0.0)
+                return e, one.tuning, self.speaks_of(one, factor)
+        return None
+
+    def check_spending(self) -> None:
+        """Check that no row spends more than its δ."""
+        for_arms, for_bounds = shares_of_delta(self.delta, self.epsilon)
+        spent = for_arms + for_bounds + RESERVE * self.delta * (1 - 2.0**-self.restarts)
+        self.verdict.need(spent <= self.own_delta * (1 + 1e-9), "a row spends more than δ")
 
 
 def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     """Replay an experiment, and compare what follows with what is claimed."""
     claim = document["claim"]
-    run = Run(document["settings"], verdict)
+    has_many = document["settings"].get("rules") == LEADER_RULES
+    run = LeaderRun(document["settings"], verdict) if has_many else Run(document["settings"], verdict)
     for number, entry in enumerate(document["entries"], start=1):
         run.follow(number, entry)
     is_over = run.declared < 0 and run.batch.rounds + run.late >= run.length
     verdict.need(run.changed is None and not is_over, "the log ends where the next plan is due")
-    alpha = run.tuning[ALPHA]
-    spent = (run.own_delta - run.left) * (1 + 1e-9)
-    verdict.need(run.stage < 2 or np.all(alpha.sum(axis=1) <= spent), "a row spends more than its share of δ")
-    verdict.need(np.all(run.left >= -1e-9 * run.delta), "a row spends more than δ")
+    run.check_spending()
 
     def named(arms: Any) -> list[str]:
         return [run.labels[i] for i in np.flatnonzero(arms)]

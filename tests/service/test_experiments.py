@@ -93,6 +93,31 @@ def test_settings_are_those_of_the_library(http):
     assert http.post(f"{path}/tell", json=told).status_code == 200
 
 
+def test_a_gap_that_is_expected_reaches_the_policy(tmp_path):
+    where = f"sqlite:///{tmp_path / 'one.db'}"
+    with served(tmp_path / "one.db") as client:
+        begun(client, "hinted", expect=0.05)
+        refused = client.post("/v1/experiments", json={**TWO, "key": "other", "expect": 0})
+        assert refused.status_code == 422
+        assert "expect=0" in refused.text
+    assert Experiment.open(where, name="hinted").settings.policy.expect == 0.05
+
+
+def test_more_than_a_thousand_arms_are_begun_asked_told_changed_and_certified(http):
+    arms = [{"label": f"arm {i}", "features": [i % 7, i % 11, i / 1000]} for i in range(1100)]
+    path = begun(http, "many", arms=arms)
+    for _ in range(6):
+        asked = http.post(f"{path}/ask-many", json={"count": 100}).json()["proposals"]
+        rewards = [float(one["arm"] % 7 > 3) for one in asked]
+        told = http.post(f"{path}/tell-many", json={"ids": [one["id"] for one in asked], "rewards": rewards})
+        assert told.json() == {"told": 100}
+    new = [{"label": "late", "features": [3.0, 3.0, 0.5]}]
+    assert len(http.post(f"{path}/arms", json={"arms": new}).json()["arms"]) == 1101
+    leader = http.get(f"{path}/report").json()["leader"]
+    assert http.post(f"{path}/arms/{leader}/retire", json={}).json()["retired"] == [leader]
+    assert verify(http.get(f"{path}/certificate").json()).problems == []
+
+
 def test_experiments_are_listed_page_by_page(tmp_path):
     with served(tmp_path / "all.db") as http:
         assert http.get("/v1/experiments").json() == {"keys": [], "next": None}

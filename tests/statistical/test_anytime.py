@@ -143,11 +143,12 @@ def test_a_hostile_forecast_profits_only_if_made_after_the_draw(peeks):
     assert wrong == 20 if peeks else wrong <= binom.isf(FALSE_ALARM, 20, DELTA)
 
 
+@pytest.mark.parametrize("pairs", ["all", "leader"])
 @pytest.mark.parametrize("confidence", [Asymptotic(), SubGaussian(-1.0, 1.6, 0.5)])
-def test_wrong_declarations_stay_rare_when_arms_come_and_go(confidence):
+def test_wrong_declarations_stay_rare_when_arms_come_and_go(confidence, pairs):
     # Arm 0 is retired after 100 rounds, arm 3 added after 200: whoever is declared is rarely not the best.
     means, features = np.array([0.6, 0.4, 0.2, 0.5]), np.eye(4)
-    rule = AnytimeElimination(DELTA, confidence=confidence, baseline=NoBaseline(), growth=0.4)
+    rule = AnytimeElimination(DELTA, confidence=confidence, baseline=NoBaseline(), growth=0.4, pairs=pairs)
     wrong = 0
     for seed in range(40):
         rng, clock = np.random.default_rng(seed), 0

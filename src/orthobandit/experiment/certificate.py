@@ -8,19 +8,19 @@ from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.record import Record
-from orthobandit.policy.anytime import AllPairs, AnytimeElimination
-from orthobandit.verify import RULES
+from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
+from orthobandit.verify import LEADER_RULES, RULES
 
 
 def certify(
-    policy: AnytimeElimination, state: AllPairs, record: Record, *, is_held: bool = False
+    policy: AnytimeElimination, state: AnytimeState, record: Record, *, is_held: bool = False
 ) -> Certificate:
     """Write down what is claimed now.
 
     Parameters
     ----------
     policy : AnytimeElimination
-    state : AllPairs
+    state : AnytimeState
         Of one replication.
     record : Record
         All plans and rounds that led to it.
@@ -55,7 +55,7 @@ def certify(
         ) from None
 
 
-def _claim(policy: AnytimeElimination, state: AllPairs, *, is_held: bool) -> dict[str, Any]:
+def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) -> dict[str, Any]:
     """Return the claim as the policy makes it, arms by their labels; infinite numbers as null."""
     labels = state.arms.labels
     leader = int(state.leader)
@@ -87,7 +87,7 @@ def certify_book(book: Book) -> Certificate:
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
     record = _record_of(book)
-    if record.chain.settings.get("rules") != RULES:
+    if record.chain.settings.get("rules") not in (RULES, LEADER_RULES):
         raise ParameterError(
             "the experiment was begun by an earlier release, whose rules this one does not recompute; its"
             " decision holds all the same, and experiments that this release begins can be certified"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._foundation.checks import check_fits
 from orthobandit._foundation.random import cumulative_probabilities
 from orthobandit._foundation.release import UNSTAMPED_RELEASE, __version__, release_of, stamp
 from orthobandit._foundation.types import Array, Mask, Whole
@@ -87,7 +86,6 @@ class Book:
     """
 
     def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
-        check_pairs_kept(policy, arms)
         self.policy = policy
         self.arms = arms
         self.state = policy.start(arms)
@@ -596,20 +594,6 @@ class Book:
         if out._is_foreign and not out.differences.count:
             out._note_difference()
         return out
-
-
-def check_pairs_kept(policy: Policy[Any], arms: ArmSet) -> None:
-    """Refuse more arms than there can be pairs kept of, as certificates and arms that come and go need."""
-    check_fits(
-        f"a live experiment with {len(arms):,} arms",
-        8.0 * float(len(arms)) ** 2,
-        "simulate() and a loop of your own around AnytimeElimination can run it",
-    )
-    if isinstance(policy, AnytimeElimination) and not policy.follows_all_pairs(arms):
-        raise ParameterError(
-            f"a live experiment needs evidence on all pairs, and pairs={policy.pairs!r} keeps it on pairs"
-            f" with leaders for {len(arms):,} arms; give AnytimeElimination(pairs='all')"
-        )
 
 
 def _cleared_at_first(count: int, reference: int | None) -> Mask:

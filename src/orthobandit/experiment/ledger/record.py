@@ -13,7 +13,7 @@ from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.certificate import Chain, describe_mode
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.anytime.plans import wide_plan
-from orthobandit.verify import RULES, STAGES
+from orthobandit.verify import LEADER_RULES, RULES, STAGES
 
 
 def commitment_of(
@@ -32,7 +32,7 @@ def commitment_of(
     """
     return {
         "kind": "decision",
-        "rules": RULES,
+        "rules": rules_of(policy, arms),
         "labels": list(arms.labels),
         "features": arms.features.tolist(),
         "confidence": describe_mode(policy.confidence),
@@ -45,6 +45,11 @@ def commitment_of(
         "key": _hashed(f"key of draws\n{key}") if key else None,
         "experiment": None if settings is None else _hashed(_canonical(settings)),
     }
+
+
+def rules_of(policy: AnytimeElimination, arms: ArmSet) -> int:
+    """Return the number of the rules by which a verifier replays an experiment."""
+    return RULES if policy.follows_all_pairs(arms) else LEADER_RULES
 
 
 def _canonical(settings: Any) -> str:

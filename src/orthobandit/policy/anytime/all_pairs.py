@@ -43,8 +43,6 @@ class AllPairs(AnytimeState):
 
     Attributes
     ----------
-    retired : (..., K) array of bool
-        Arms that the user has taken out.
     totals, weights, variances, slack, pooled, peaks : (..., K, K) arrays
         See :class:`~orthobandit.estimate.confidence.evidence.Evidence`.
     alpha, rho, scale : (..., K, K) arrays
@@ -58,7 +56,6 @@ class AllPairs(AnytimeState):
         arm was retired or added, the next after that.
     """
 
-    retired: Mask = field(metadata=holds(np.bool_, "K", start=False))
     totals: Array = field(metadata=holds(np.float64, "KK"))
     weights: Array = field(metadata=holds(np.float64, "KK"))
     variances: Array = field(metadata=holds(np.float64, "KK"))
@@ -204,6 +201,65 @@ class AllPairs(AnytimeState):
         if policy.expect is not None:
             gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched, policy.expect)
         return run.tune(policy, gaps)
+
+    def without_arm(self, policy: "AnytimeElimination", arm: int) -> "AllPairs":
+        """Return one run without an arm; arms that only it, or tests against it, had dropped come back."""
+        run = self
+        retired = self.retired | (np.arange(len(self.arms)) == arm)
+        active = ~retired
+        if self.stage == 2:
+            run = self._test_again(self.met[:, arm])
+            active = active & ~np.any(run.proven(policy.confidence) & ~retired, axis=1)
+        # Proofs in a circle contradict each other: nothing follows.
+        return replace(run, retired=retired, active=active if active.any() else ~retired)
+
+    def _test_again(self, again: Mask) -> "AllPairs":
+        """Start the tests of arms that have lost a rival again, at half of what is left of δ.
+
+        They count rounds of plans to come. Had they counted rounds that are drawn and not settled, somebody
+        who knows such rewards could begin a test just before a run of bad luck. Given all that was drawn
+        before its start, a test that begins with the next draw fails wrongly with probability α, whoever
+        chose the moment.
+        """
+        diagonal = np.diag(again)
+        spent = np.where(again, self.left / 2.0, 0.0)
+        return replace(
+            self.with_evidence(lambda pairs: np.where(diagonal, 0.0, pairs)),
+            alpha=np.where(diagonal, np.diag(spent), self.alpha),
+            left=self.left - spent,
+            met=self.met & ~again[:, np.newaxis],
+            first_plan=np.where(diagonal, self.plans + 1, self.first_plan),
+        )
+
+    def with_arms(self, policy: "AnytimeElimination", arms: ArmSet) -> "AllPairs":
+        """Return one run with more arms; entries on them count the rounds of plans to come."""
+        run = self.grow(arms, left=own_delta(policy), first_plan=self.plans + 1)
+        return run._share_delta(len(self.arms), shares(policy)) if self.stage == 2 else run
+
+    def _share_delta(self, before: int, own: tuple[float, float]) -> "AllPairs":
+        """Give new pairs of old arms half of what each row has left, and new arms what all had at first."""
+        count = len(self.left)
+        for_arms, for_pairs = own
+        alpha = self.alpha.copy()
+        spent = np.full(count, for_arms + for_pairs)
+        spent[:before] = self.left[:before] / 2.0
+        alpha[:before, before:] = (spent[:before] / (count - before))[:, np.newaxis]
+        alpha[before:] = for_pairs / (count - 1)
+        new = np.arange(before, count)
+        alpha[new, new] = for_arms
+        return replace(self, alpha=alpha, left=self.left - spent)
+
+    def tune_new(self, policy: "AnytimeElimination") -> "AllPairs":
+        """Tune the boundaries of entries whose counted rounds begin with the plan in force."""
+        fresh = self.first_plan == self.plans
+        if self.stage < 2 or self.declared >= 0 or not fresh.any():
+            return self
+        variance = self.geometry().variance
+        rounds = np.maximum(self.length, 1)
+        gaps = cautious_gaps(self.estimates(), variance, self.noise, rounds, policy.expect)
+        anew = self.tune(policy, gaps)
+        rho = np.where(fresh, anew.rho, self.rho)
+        return replace(self, rho=rho, scale=np.where(fresh, anew.scale, self.scale))
 
     def tune(self, policy: "AnytimeElimination", gaps: Array) -> "AllPairs":
         """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""

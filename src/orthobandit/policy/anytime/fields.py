@@ -116,6 +116,8 @@ class Fields:
         The leader is within this of the best arm.
     is_expected : (...) array of bool
         Whether boundaries are tuned for a gap that was expected before the first round.
+    retired : (..., K) array of bool
+        Arms that the user has taken out.
     """
 
     arms: ArmSet
@@ -144,6 +146,7 @@ class Fields:
     declared: Whole = field(metadata=holds(np.int64, start=-1))
     epsilon: Array = field(metadata=holds(np.float64, start=np.inf))
     is_expected: Mask = field(metadata=holds(np.bool_, start=False, missing=0))
+    retired: Mask = field(metadata=holds(np.bool_, "K", start=False, missing=0))
 
     @classmethod
     @cache
@@ -202,12 +205,13 @@ class Fields:
     def stack(cls, runs: list[Self], batch: tuple[int, ...]) -> Self:
         """Return one state of replications with the same arms, in the order of the batch, with no tally."""
         arms = runs[0].arms
-        arrays: dict[str, Any] = {
-            name: np.array([getattr(run, name) for run in runs], dtype=one.dtype).reshape(
-                (*batch, *one.shape(arms))
-            )
-            for name, one in cls.descriptions().items()
-        }
+        arrays = dict[str, Any]()
+        for name, one in cls.descriptions().items():
+            arrays[name] = np.empty((len(runs), *one.shape(arms)), dtype=one.dtype)
+            for place, run in enumerate(runs):
+                # The ellipsis makes numpy assign what an array of objects holds, and not the array itself.
+                arrays[name][place, ...] = getattr(run, name)
+            arrays[name] = arrays[name].reshape((*batch, *one.shape(arms)))
         return cls(arms=arms, tally=Tally.zeros(len(arms), batch), **arrays).frozen()
 
     def grow(self, arms: ArmSet, **fills: Any) -> Self:

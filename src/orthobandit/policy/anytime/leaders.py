@@ -1,4 +1,9 @@
-"""Evidence of survivors against arms that have led: memory and time in K, for very many arms."""
+"""Evidence of survivors against arms that have led: memory and time in K, for very many arms.
+
+Sums of arms that are dropped are forgotten. What is remembered of every arm is which rivals its test, or the
+proof that dropped it, rests on: if such a rival is retired, the test begins again with a share of δ of its
+own, and an arm that was dropped comes back.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +32,7 @@ from orthobandit.estimate.confidence.evidence import (
 )
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import few_centred_sums
-from orthobandit.policy.anytime.delta import cautious, grid_of, shares, tuned
+from orthobandit.policy.anytime.delta import RESERVE, cautious, grid_of, shares, tuned
 from orthobandit.policy.anytime.fields import EVIDENCE, Description, holds
 from orthobandit.policy.anytime.plans import (
     Race,
@@ -50,8 +55,15 @@ AT_A_TIME = 1 << 16  # arms whose boundaries are computed together, so that what
 # Arms whose upper bounds are solved for one by one; the others need only be shown to be no higher.
 SOLVED = 64
 MARK = "against leaders"  # in a dump, tells it from one of all pairs
-VERSION = 2  # of the dump; in 1, evidence of exact modes did not say how large rounds were
+# Of the dump. In 1, evidence of exact modes did not say how large rounds were; in 2, it did not say which
+# rivals it rests on.
+VERSION = 3
+READ = (2, 3)
+# Arms up to which all have estimates, those included that were dropped and that no plan plays: a live
+# experiment may show them again beside others, as the arm that guardrails compare with.
+ESTIMATED = 100_000
 ARRAYS = (*EVIDENCE, "rho", "scale")  # of evidence against an arm, one entry a survivor
+Bits = NDArray[np.uint8]  # one bit an arm
 TALLIED = {"counts": np.int64, "sums": np.float64, "squares": np.float64, "largest": np.float64}
 
 
@@ -83,10 +95,11 @@ class Against:
     ----------
     arm : int
         The other arm; −1 for tests, whose rival is the leader of the moment.
-    alpha : float
-        Probability that the bound of any one survivor is ever wrong.
-    since : int
-        Number of the first plan whose rounds count: the arm was chosen before.
+    alpha : float, or (n,) array
+        Probability that the bound of any one survivor is ever wrong; an array once tests have begun again.
+    since : int, or (n,) array of int
+        Number of the first plan whose rounds count: the arm was chosen before. An array once some entries
+        have begun later than others.
     totals, weights, variances, slack, pooled, peaks : (n,) arrays
         See :class:`~orthobandit.estimate.confidence.evidence.Evidence`; one entry a survivor, in ascending
         order.
@@ -97,8 +110,8 @@ class Against:
     """
 
     arm: int
-    alpha: float
-    since: int
+    alpha: float | Array
+    since: int | Whole
     totals: Array
     weights: Array
     variances: Array
@@ -110,7 +123,7 @@ class Against:
     is_expected: bool = False
 
     @classmethod
-    def fresh(cls, arm: int, alpha: float, since: int, tuning: Tuning) -> "Against":
+    def fresh(cls, arm: int, alpha: float | Array, since: int, tuning: Tuning) -> "Against":
         """Return the sums before the first round; one array of zeros serves all of them."""
         nothing = np.zeros(len(tuning.rho))
         nothing.flags.writeable = False
@@ -118,7 +131,7 @@ class Against:
         is_expected = isinstance(tuning.grid, LogBets)
         return cls(arm, alpha, since, **sums, rho=tuning.rho, scale=tuning.scale, is_expected=is_expected)
 
-    def copied(self, arm: int, alpha: float) -> "Against":
+    def copied(self, arm: int, alpha: float | Array) -> "Against":
         """Return evidence against another arm, at a level of its own, that shares these sums."""
         return replace(self, arm=arm, alpha=alpha)
 
@@ -138,7 +151,34 @@ class Against:
 
     def only(self, left: Mask | Whole) -> "Against":
         """Return the entries of the survivors (n,) that are left."""
-        return replace(self, **{name: getattr(self, name)[left] for name in ARRAYS})
+        parts: dict[str, Any] = {name: getattr(self, name)[left] for name in ARRAYS}
+        for name in ("alpha", "since"):
+            if np.ndim(getattr(self, name)):
+                parts[name] = getattr(self, name)[left]
+        return replace(self, **parts)
+
+    def rearranged(self, places: Whole, since: int, alpha: float | Array | None = None) -> "Against":
+        """Return the entries at these places (n,); at −1, entries that begin with a plan.
+
+        These have the level `alpha`; by default that of all others.
+        """
+        is_old = places >= 0
+        if is_old.all():
+            return self.only(places)
+        parts = dict[str, Any]()
+        for name in ARRAYS:
+            parts[name] = np.full(len(places), 1.0 if name in ("rho", "scale") else 0.0)
+            parts[name][is_old] = getattr(self, name)[places[is_old]]
+        begun = np.broadcast_to(self.since, self.totals.shape)
+        parts["since"] = np.where(is_old, begun[places], since)
+        if alpha is not None:
+            levels = np.broadcast_to(self.alpha, self.totals.shape)
+            parts["alpha"] = np.where(is_old, levels[places], alpha)
+        return replace(self, **parts)
+
+    def has_begun(self, number: int) -> Mask:
+        """Tell which entries (n,) count rounds of the plan with this number."""
+        return np.broadcast_to(np.asarray(self.since) <= number, self.totals.shape)
 
     def lost(self, confidence: Confidence, shown: Shown) -> Mask:
         """Tell which survivors (n,) are proven worse than the other arm."""
@@ -155,7 +195,7 @@ class Against:
         λS − λ²V/2 at most.
         """
         if not confidence.is_exact:
-            least = 2.0 * max(np.log(0.5 / self.alpha), 0.0) * self.variances
+            least = 2.0 * np.maximum(np.log(0.5 / self.alpha), 0.0) * self.variances
             return np.asarray(self.totals**2 > least)
         total = np.abs(self.totals)
         cap = BOLDEST / self.scale
@@ -183,7 +223,8 @@ class Against:
         while rest.size:
             # What promises to be highest first: the estimate, some standard errors and, where one round can
             # be felt, some of its largest steps.
-            far = 4.0 * np.sqrt(self.variances[rest]) + (
+            # A form that should be 0 may be below it by rounding.
+            far = 4.0 * np.sqrt(np.maximum(self.variances[rest], 0.0)) + (
                 5.0 * self.scale[rest] if confidence.is_exact else 0.0
             )
             promise = (self.totals[rest] + far) / self.weights[rest]
@@ -219,7 +260,9 @@ class Against:
         return Evidence(**parts, events=np.asarray(shown.events), waited=waited)
 
     def _tuning(self, some: Any) -> Tuning:
-        return Tuning(np.asarray(self.alpha), self.rho[some], self.scale[some], grid_of(self.is_expected))
+        alpha = np.asarray(self.alpha)
+        alpha = alpha[some] if alpha.ndim else alpha
+        return Tuning(alpha, self.rho[some], self.scale[some], grid_of(self.is_expected))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,14 +319,18 @@ class Seen:
             wants_reach=confidence.is_exact or float(run.excess) > 0,
         )
 
-    def against(self, rival: int, own: tuple[int, int] | None) -> Batch:
-        """Return the batch against an arm; its own entry, at a place, is against a rival of its own."""
+    def against(self, rival: int, own: tuple[int, int] | None, counts: Mask) -> Batch:
+        """Return the batch against an arm for the survivors (n,) that it counts for.
+
+        The arm's own entry, at a place, is against a rival of its own.
+        """
         parts = self._parts(self.kept, rival)
         if own is not None:
             place, second = own
             for part, mine in zip(parts, self._parts(self.kept[[place]], second), strict=True):
                 part[place] = mine[0]
         factor, reach, estimates, squares, pooled = parts
+        factor = factor if counts.all() else np.where(counts, factor, np.inf)
         return Batch(
             rounds=self.rounds,
             largest=self.largest,
@@ -320,28 +367,80 @@ class Sequences:
         Of each survivor against arms that have led, the newest last.
     leaders : int
         How many arms have been given such evidence so far: the m-th at δ/m(m + 1) of what bounds have.
+    rests_on : mapping of bits, or None
+        For each rival, the arms whose tests, or proofs that dropped them, rest on comparisons with it. None
+        if an earlier release did not note it: then every arm may rest on any.
     """
 
     tests: Against | None = None
     led: tuple[Against, ...] = ()
     leaders: int = 0
+    rests_on: Mapping[int, Bits] | None = field(default_factory=dict)
+
+    def resting_on(self, rival: int, count: int) -> Mask:
+        """Tell which of all arms (K,) have been compared with a rival for what is known of them."""
+        if self.rests_on is None:
+            return np.ones(count, dtype=np.bool_)
+        if rival not in self.rests_on:
+            return np.zeros(count, dtype=np.bool_)
+        return _arms_of(self.rests_on[rival], count)
+
+    def also_resting_on(self, rival: int, arms: Mask) -> "Sequences":
+        """Return the evidence with a note that these arms (K,) were compared with a rival."""
+        if self.rests_on is None:
+            return self
+        bits = np.packbits(arms)
+        if rival in self.rests_on:
+            bits |= self.rests_on[rival]
+        return replace(self, rests_on={**self.rests_on, rival: bits})
+
+    def resting_on_none(self, arms: Mask) -> "Sequences":
+        """Return the evidence with a note that nothing is known of these arms (K,) any more."""
+        if self.rests_on is None:
+            return self
+        others = ~np.packbits(arms)
+        noted = {rival: bits & others for rival, bits in self.rests_on.items()}
+        return replace(self, rests_on={rival: bits for rival, bits in noted.items() if bits.any()})
+
+    def with_room_for(self, before: int, count: int) -> "Sequences":
+        """Return the notes on arms with room for more of them."""
+        if self.rests_on is None:
+            return self
+        noted = {
+            rival: np.packbits(np.pad(_arms_of(bits, before), (0, count - before)))
+            for rival, bits in self.rests_on.items()
+        }
+        return replace(self, rests_on=noted)
 
     def dump(self) -> dict[str, Any]:
         """Return the evidence as plain values; arrays that two of its parts share are written once."""
         every = list(self.led) if self.tests is None else [self.tests, *self.led]
         written = list[dict[str, Any]]()
         for place, one in enumerate(every):
-            head = {"arm": one.arm, "alpha": one.alpha, "since": one.since, "is_expected": one.is_expected}
+            head = {
+                "arm": one.arm,
+                "alpha": packed(one.alpha) if isinstance(one.alpha, np.ndarray) else one.alpha,
+                "since": packed(one.since) if isinstance(one.since, np.ndarray) else one.since,
+                "is_expected": one.is_expected,
+            }
             same = [number for number, other in enumerate(every[:place]) if one.is_same_as(other)]
             if same:
                 written.append({**head, "same": same[0]})
             else:
                 written.append({**head, **{name: packed(getattr(one, name)) for name in ARRAYS}})
-        return {"leaders": self.leaders, "counts": self.tests is not None, "sequences": written}
+        noted = None
+        if self.rests_on is not None:
+            noted = {str(rival): packed(bits, compressed=True) for rival, bits in self.rests_on.items()}
+        return {
+            "leaders": self.leaders,
+            "counts": self.tests is not None,
+            "sequences": written,
+            "rests_on": noted,
+        }
 
     @classmethod
-    def load(cls, data: Mapping[str, Any], survivors: int) -> "Sequences":
-        """Invert :meth:`dump`, given how many arms have survived."""
+    def load(cls, data: Mapping[str, Any], survivors: int, count: int) -> "Sequences":
+        """Invert :meth:`dump`, given how many arms there are, and how many have survived."""
         every = list[Against]()
         for one in data["sequences"]:
             if "same" in one:
@@ -349,18 +448,27 @@ class Sequences:
             else:
                 arrays = {name: unpacked(name, one[name], np.float64, (survivors,)) for name in ARRAYS}
             is_expected = bool(one.get("is_expected", False))
+            alpha = one["alpha"]
+            since = one["since"]
             every.append(
                 Against(
                     int(one["arm"]),
-                    float(one["alpha"]),
-                    int(one["since"]),
+                    alpha if isinstance(alpha, float) else unpacked("alpha", alpha, np.float64, (survivors,)),
+                    since if isinstance(since, int) else unpacked("since", since, np.int64, (survivors,)),
                     **arrays,
                     is_expected=is_expected,
                 )
             )
+        kept = data.get("rests_on")
+        noted = None
+        if kept is not None:
+            size = (count + 7) // 8
+            noted = {
+                int(rival): unpacked("rests_on", bits, np.uint8, (size,)) for rival, bits in kept.items()
+            }
         if not data["counts"]:
             return cls(leaders=int(data["leaders"]))
-        return cls(every[0], tuple(every[1:]), int(data["leaders"]))
+        return cls(every[0], tuple(every[1:]), int(data["leaders"]), noted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,9 +479,13 @@ class Leaders(AnytimeState):
 
     Attributes
     ----------
+    restarts : (..., K) array of int
+        How often the test of each arm has begun again. The first time takes half of what is kept in reserve
+        of δ, the second a quarter, and so on.
     sequences : (...) array of Sequences
     """
 
+    restarts: Whole = field(metadata=holds(np.int64, "K", missing=0, is_sparse=True))
     sequences: NDArray[np.object_] = field(metadata=holds(np.object_, start=Sequences()))
 
     @classmethod
@@ -416,24 +528,44 @@ class Leaders(AnytimeState):
         """Add a batch to the evidence that was begun before its plan."""
         tests = self.tests
         number = int(self.plans)
-        leader = rival_of_most(rivals)
-        if tests is None or number < tests.since:
+        if tests is None or not any(one.has_begun(number).any() for one in (tests, *self.led)):
             return self
+        leader = rival_of_most(rivals)
         seen = Seen.of(self, confidence, RivalGeometry.of(self.arms, self.probabilities), tally)
         place = int(np.searchsorted(self.kept, leader))
-        own = self.active[leader]
-        batch = seen.against(leader, (place, int(rivals[leader])) if own else None)
-        now = tests.and_of(batch, confidence)
+        own = (place, int(rivals[leader])) if self.active[leader] else None
+        counts = self._tests_counted(tests.has_begun(number), leader, own)
+        now = tests.and_of(seen.against(leader, own, counts), confidence)
         led = list[Against]()
         for one in self.led:
-            if number < one.since:
+            has_begun = one.has_begun(number)
+            if not has_begun.any():
                 led.append(one)
             elif one.is_same_as(tests) and one.arm == leader:
                 # While the first leader leads, its evidence and the tests are the same sums.
                 led.append(one.with_sums_of(now))
             else:
-                led.append(one.and_of(seen.against(one.arm, None), confidence))
-        return self._with_evidence(tests=now, led=tuple(led))
+                led.append(one.and_of(seen.against(one.arm, None, has_begun), confidence))
+        run = self._with_evidence(tests=now, led=tuple(led))
+        return run._note_rivals(leader, own, counts)
+
+    def _tests_counted(self, has_begun: Mask, leader: int, own: tuple[int, int] | None) -> Mask:
+        """Tell which tests (n,) rounds count for: not those against an arm that has been retired since."""
+        if self.retired[leader]:
+            return np.zeros_like(has_begun)
+        if own is not None and self.retired[own[1]]:
+            return np.asarray(has_begun & (np.arange(len(has_begun)) != own[0]))
+        return has_begun
+
+    def _note_rivals(self, leader: int, own: tuple[int, int] | None, counts: Mask) -> "Leaders":
+        """Note which rivals the tests (n,) that rounds were counted for rest on."""
+        tested = np.zeros(len(self.arms), dtype=np.bool_)
+        tested[self.kept[counts]] = True
+        evidence = self._evidence
+        if own is not None and tested[leader]:
+            tested[leader] = False
+            evidence = evidence.also_resting_on(own[1], np.arange(len(tested)) == leader)
+        return replace(self, sequences=np.asarray(evidence.also_resting_on(leader, tested)))
 
     def eliminate(self, confidence: Confidence) -> "Leaders":
         """Drop every arm that fails its test, or that a survivor which has led is proven better than."""
@@ -442,9 +574,12 @@ class Leaders(AnytimeState):
         if tests is None:
             return self
         lost = tests.lost(confidence, self.shown(tests))
+        beaten = dict[int, Mask]()
         for one in self.led:
-            if self.active[one.arm] and not (one.is_same_as(tests) and one.alpha <= tests.alpha):
-                lost |= one.lost(confidence, self.shown(one)) & (kept != one.arm)
+            if self.active[one.arm] and not (one.is_same_as(tests) and np.all(one.alpha <= tests.alpha)):
+                worse = one.lost(confidence, self.shown(one)) & (kept != one.arm)
+                lost |= worse
+                beaten[one.arm] = worse
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         if not lost.any() or lost.all():
             return self
@@ -456,7 +591,14 @@ class Leaders(AnytimeState):
             for one in self.led
             if active[one.arm]
         )
-        return replace(self, active=active)._with_evidence(tests=fewer, led=led)
+        evidence = replace(self._evidence, tests=fewer, led=led)
+        for arm, worse in beaten.items():
+            if worse.any():
+                # Whatever its test says, an arm that a pair has dropped is out as long as the other is in.
+                out = np.zeros_like(self.active)
+                out[kept[worse]] = True
+                evidence = evidence.resting_on_none(out).also_resting_on(arm, out)
+        return replace(self, active=active, sequences=np.asarray(evidence))
 
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
         """Return the largest upper bound of the others (K,) over the leader; +inf where it has not led."""
@@ -491,8 +633,108 @@ class Leaders(AnytimeState):
         mine = self._begin_against(policy, int(self.leader), None, self.probabilities, alpha)
         return self._with_evidence(led=(*self.led, mine)[-REMEMBERED:], leaders=count)
 
+    def without_arm(self, policy: "AnytimeElimination", arm: int) -> "Leaders":
+        """Return one run without an arm; what rested on it begins again with the plan to come.
+
+        Tests of arms that have met it begin again, and arms that were dropped by such a test, or by a pair
+        with it, come back. Sums of arms that come back were forgotten, so all bounds begin again with theirs.
+        """
+        retired = self.retired | (np.arange(len(self.arms)) == arm)
+        again = self._evidence.resting_on(arm, len(retired)) & ~retired
+        active = (self.active | again) & ~retired
+        if not active.any():
+            # All others were dropped for the sake of arms that are gone: nothing is known of them.
+            active = ~retired
+            again = ~retired
+        return replace(self, retired=retired)._with_survivors(policy, active, again)
+
+    def _with_survivors(self, policy: "AnytimeElimination", active: Mask, again: Mask) -> "Leaders":
+        """Return one run in which these arms (K,) survive, and tests of some begin again.
+
+        Tests of survivors that were out so far must be among those that begin again.
+        """
+        tests = self.tests
+        if tests is None:
+            return replace(self, active=active)
+        restarts = self.restarts + again
+        before = self.kept
+        kept = np.flatnonzero(active)
+        at = np.searchsorted(before, kept)
+        next_plan = int(self.plans) + 1
+        alpha = RESERVE * policy.delta * 2.0 ** -restarts[kept].astype(np.float64)
+        # With arms that come back, bounds begin anew for all, at the level of the next leader in line.
+        is_back = bool(np.any(active & ~self.active))
+        led = () if is_back else tuple(one.only(at) for one in self.led if active[one.arm])
+        evidence = replace(
+            self._evidence.resting_on_none(again | self.retired),
+            tests=tests.rearranged(np.where(again[kept], -1, at), next_plan, alpha),
+            led=led,
+        )
+        return replace(self, active=active, restarts=restarts, sequences=np.asarray(evidence))
+
+    def conclude(self, policy: "AnytimeElimination", arm: int, active: Mask) -> "Leaders":
+        """Return one run in which somebody else has declared an arm, and these arms (K,) survive."""
+        again = np.asarray(active & ~self.active)
+        out = np.asarray(self.active & ~active)
+        run = self._with_survivors(policy, active, again)
+        # Arms that are out by that claim alone come back should the arm be retired.
+        return replace(run, sequences=np.asarray(run._evidence.also_resting_on(arm, out)))
+
+    def with_arms(self, policy: "AnytimeElimination", arms: ArmSet) -> "Leaders":
+        """Return one run with more arms, whose tests and bounds begin with the plan to come.
+
+        The row of a new arm has all of its δ before it, and those of the others spend nothing: they are
+        compared with new arms as soon as these lead, as with any leader.
+        """
+        before = len(self.arms)
+        run = self.grow(arms)
+        tests = self.tests
+        if tests is None:
+            return run
+        new = len(arms) - before
+        places = np.append(np.arange(len(tests.totals)), np.full(new, -1))
+        next_plan = int(self.plans) + 1
+        evidence = replace(
+            self._evidence.with_room_for(before, len(arms)),
+            tests=tests.rearranged(places, next_plan, shares(policy)[0]),
+            led=tuple(one.rearranged(places, next_plan) for one in self.led),
+        )
+        return replace(run, sequences=np.asarray(evidence))
+
+    def tune_new(self, policy: "AnytimeElimination") -> "Leaders":
+        """Tune the boundaries of entries that have counted nothing yet, and begin with the plan in force."""
+        if self.stage < 2 or self.declared >= 0:
+            return self
+        tests = self.tests
+        if tests is None:
+            return self.begin_evidence(policy, self.probabilities)
+        leader = int(self.leader)
+        second = int(rivals_of(self.active, leader, self.values)[leader])
+        tests = self._tuned_anew(policy, tests, leader, second)
+        led = tuple(self._tuned_anew(policy, one, one.arm, None) for one in self.led)
+        return self._with_evidence(tests=tests, led=led).follow_leader(policy)
+
+    def _tuned_anew(
+        self, policy: "AnytimeElimination", one: Against, rival: int, second: int | None
+    ) -> Against:
+        fresh = one.weights == 0
+        if not fresh.any():
+            return one
+        anew = self._begin_against(policy, rival, second, self.probabilities, one.alpha)
+        return replace(
+            one,
+            rho=np.where(fresh, anew.rho, one.rho),
+            scale=np.where(fresh, anew.scale, one.scale),
+            since=np.where(fresh, int(self.plans), one.since),
+        )
+
     def _begin_against(
-        self, policy: "AnytimeElimination", rival: int, second: int | None, seen: Array, alpha: float
+        self,
+        policy: "AnytimeElimination",
+        rival: int,
+        second: int | None,
+        seen: Array,
+        alpha: float | Array,
     ) -> Against:
         """Return evidence against an arm that begins with the plan in force, tuned by what was `seen` (K,).
 
@@ -521,12 +763,19 @@ class Leaders(AnytimeState):
         return Against.fresh(rival, alpha, int(self.plans), tuning)
 
     def estimates(self) -> Array:
-        """Return estimated rewards (K,), up to a common level; 0 for arms that are out and not played."""
+        """Return estimated rewards (K,), up to a common level.
+
+        Of very many arms, 0 for those that are out and not played.
+        """
         wanted = self.active.copy()
         wanted[playable(self.arms)] = True
         some = np.flatnonzero(wanted)
         values = np.zeros(len(self.arms))
-        values[some] = linear_values(self.arms, some, self.coefficients)
+        coefficients = self.coefficients
+        values[some] = linear_values(self.arms, some, coefficients)
+        if len(some) < len(values) <= ESTIMATED:
+            rest = np.flatnonzero(~wanted)
+            values[rest] = linear_values(self.arms, rest, coefficients)
         return values
 
     def centred_sums(self, counts: Whole, sums: Array) -> tuple[Array, Array]:
@@ -556,9 +805,17 @@ class Leaders(AnytimeState):
         gaps = np.maximum(self.values[leader] - self.values[others], 0.0)
         information = self.gram + self.ridge * np.eye(len(self.gram))
         race = Race.of(self.arms, leader, others, gaps, information)
+        if not self.retired.any():
+            return self._plan_for(policy, race, self.probabilities)
+        left = ~self.retired
+        p = np.zeros(len(self.arms))
+        p[left] = self._plan_for(policy, race.without(self.retired), self.probabilities[left])
+        return p
+
+    def _plan_for(self, policy: "AnytimeElimination", race: Race, now: Array) -> Array:
         if policy.goal == "earn":
             return earning_plan_of_many(race)
-        return identifying_plan_of_many(race, policy.mixing, self.probabilities)
+        return identifying_plan_of_many(race, policy.mixing, now)
 
     def upper_bounds(self, confidence: Confidence, of: int | None, over: int | None) -> Array:
         """Return bounds (..., K, K) on what arms can be better by, or one row or column (..., K)."""
@@ -601,17 +858,21 @@ class Leaders(AnytimeState):
     @classmethod
     def load(cls, arms: ArmSet, data: Mapping[str, Any]) -> "Leaders":
         """Invert :meth:`dump`."""
-        if data[MARK] != VERSION:
+        if data[MARK] not in READ:
             raise ParameterError(f"data[{MARK!r}] is {data[MARK]!r}; this version reads {VERSION}")
         batch = tuple(int(size) for size in data["batch"])
         arrays = dict[str, Any]()
         for name, one in cls._plain_fields():
-            values = [one.unpack(name, run.get(name, one.missing), arms) for run in data["runs"]]
+            if one.missing is not None and one.axes:
+                none: NDArray[Any] = np.full(one.shape(arms), one.missing, dtype=one.dtype)
+                values = [one.unpack(name, run[name], arms) if name in run else none for run in data["runs"]]
+            else:
+                values = [one.unpack(name, run.get(name, one.missing), arms) for run in data["runs"]]
             arrays[name] = np.array(values, dtype=one.dtype).reshape((*batch, *one.shape(arms)))
         active = arrays["active"].reshape((-1, len(arms)))
         sequences = np.empty(len(active), dtype=np.object_)
         for place, run in enumerate(data["runs"]):
-            sequences[place] = Sequences.load(run, int(np.count_nonzero(active[place])))
+            sequences[place] = Sequences.load(run, int(np.count_nonzero(active[place])), len(arms))
         tallied = [
             np.array([unsparse(name, one[name], dtype, len(arms)) for one in data["tallies"]])
             for name, dtype in TALLIED.items()
@@ -623,6 +884,11 @@ class Leaders(AnytimeState):
     def _plain_fields(cls) -> list[tuple[str, Description]]:
         """Return names and descriptions of the fields that hold numbers."""
         return [pair for pair in cls.descriptions().items() if pair[1].dtype is not np.object_]
+
+
+def _arms_of(bits: Bits, count: int) -> Mask:
+    """Return a mask (K,) of the arms whose bits are set."""
+    return np.unpackbits(bits, count=count).astype(np.bool_)
 
 
 def rival_of_most(rivals: Whole) -> int:

@@ -4,7 +4,7 @@
 ``identifying_plan_of_many`` and ``earning_plan_of_many``, play few of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ GAP = 0.01  # tolerance of designs: a plan that is 1 % off optimal costs about 1
 LEADER_COST = 0.2
 FAINT = 1e-5  # plans that earn leave out arms below this share of the largest probability
 # With very many arms:
+GENERAL = 1000  # arms in general position, above which the wide plan of some of them is not solved for
 ROWS = 4096  # arms that are looked at at a time
 ERRORS = 3.0  # standard errors of the regression that an arm may lead the leader by, as far as plans care
 FEW = 100  # survivors up to which plans that earn are made for all of them at once
@@ -78,7 +79,11 @@ def _wide(arms: ArmSet, mask: bytes) -> Array:
         return centred_design(arms, GAP).probabilities
     p = np.zeros(len(arms))
     left = ~np.frombuffer(mask, dtype=np.bool_)
-    p[left] = centred_design(arms.subset(left), GAP).probabilities
+    if len(arms) > GENERAL and arms.dimension == len(arms) - 1:
+        # Arms in general position are drawn alike by the optimum, which a solver would take long to find.
+        p[left] = 1.0 / np.count_nonzero(left)
+    else:
+        p[left] = centred_design(arms.subset(left), GAP).probabilities
     p.flags.writeable = False
     return p
 
@@ -146,6 +151,12 @@ def least_cost(gaps: Array, errors: Array) -> float:
 
 
 @lru_cache(maxsize=2)
+def _arms_left(arms: ArmSet, mask: bytes) -> ArmSet:
+    # Kept, because every batch asks for it again.
+    return arms.subset(~np.frombuffer(mask, dtype=np.bool_))
+
+
+@lru_cache(maxsize=4)
 def playable(arms: ArmSet) -> Whole:
     """Return the arms (m,) that plans which identify are made of, out of very many."""
     # Kept, because every batch asks for it again.
@@ -198,6 +209,13 @@ class Race:
             seen = y @ root
             errors[start : start + len(rows)] = np.sqrt(np.einsum("ij,ij->i", seen, seen))
         return cls(arms, leader, others, gaps, errors)
+
+    def without(self, retired: Mask) -> "Race":
+        """Return the same comparison among the arms that are not retired (K,), by their places there."""
+        left = np.flatnonzero(~retired)
+        leader = int(np.searchsorted(left, self.leader))
+        few = _arms_left(self.arms, retired.tobytes())
+        return replace(self, arms=few, leader=leader, others=np.searchsorted(left, self.others))
 
     @property
     def weights(self) -> Array:

@@ -96,7 +96,7 @@ class AnytimeElimination:
     pairs : {"auto", "all", "leader"}
         On which pairs evidence is kept: on all, which takes memory and time in K², or on those with arms that
         have led, which takes them in K; by default on all up to 1000 arms. Tests of arms are the same.
-        ε and `upper_bounds` rest on these pairs, and arms can be retired and added where it is on all.
+        ε and `upper_bounds` rest on these pairs.
     expect : float, optional
         The gap between the best arm and the second that you expect, in units of the reward. A hint about the
         order of magnitude: boundaries are then tightest around it, and looked at more often near the end.
@@ -253,7 +253,7 @@ class AnytimeElimination:
         # Sums that have no more than the sign of a gap bound none.
         return bounds if self.confidence.takes_values else np.where(bounds == 0, bounds, np.inf)
 
-    def retire(self, state: AnytimeState, arm: int) -> AllPairs:
+    def retire(self, state: AnytimeState, arm: int) -> AnytimeState:
         """Take an arm out of the race and out of all further plans, whatever is known about it.
 
         Rounds of the plan in force that were observed count; later ones under it are refused. Tests that the
@@ -269,16 +269,15 @@ class AnytimeElimination:
         arm : int
             In every replication.
         """
-        state = _all_pairs_of(state, "retire")
         if not 0 <= arm < len(state.arms):
             raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
         last = state.retired.sum(axis=-1) >= len(state.arms) - 1
         if np.any(last & ~state.retired[..., arm]):
             raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
         runs = [retire_arm(state[place], self, arm) for place in np.ndindex(state.batch)]
-        return AllPairs.stack(runs, state.batch)
+        return type(state).stack(runs, state.batch)
 
-    def extend(self, state: AnytimeState, arms: ArmSet) -> AllPairs:
+    def extend(self, state: AnytimeState, arms: ArmSet) -> AnytimeState:
         """Add arms to the race; all that is known about the others stays.
 
         Tests of new arms and evidence on new pairs start now, with boundaries tuned by the data so far.
@@ -293,7 +292,6 @@ class AnytimeElimination:
             The arms so far, in the same order, followed by the new ones. They may have more features than
             before, which are 0 for the arms so far: ``ArmSet.one_hot(4)`` extends ``ArmSet.one_hot(3)``.
         """
-        state = _all_pairs_of(state, "extend")
         self._check_shape(arms)
         old = state.arms.features
         new = arms.features[: len(state.arms)]
@@ -301,25 +299,23 @@ class AnytimeElimination:
         if len(arms) <= len(old) or not np.array_equal(new[:, :width], old) or new[:, width:].any():
             raise ParameterError(f"arms must begin with the {len(old)} arms so far, and add at least one")
         runs = [add_arms(state[place], self, arms) for place in np.ndindex(state.batch)]
-        return AllPairs.stack(runs, state.batch)
+        return type(state).stack(runs, state.batch)
 
-    def renumber(self, state: AnytimeState, number: int | None = None) -> AllPairs:
+    def renumber(self, state: AnytimeState, number: int | None = None) -> AnytimeState:
         """Return the state with the plan in force under another number, the next by default.
 
         For those who draw from it by number, and have drawn from it together with something else so far, or
         whose plans somebody else has made meanwhile.
         """
-        state = _all_pairs_of(state, "renumber")
         plans = state.plans + 1 if number is None else np.full_like(state.plans, number)
         return replace(state, plans=np.asarray(plans)).frozen()
 
-    def conclude(self, state: AnytimeState, arm: int) -> AllPairs:
+    def conclude(self, state: AnytimeState, arm: int) -> AnytimeState:
         """Return the state in which somebody else has declared an arm, whose claim stands.
 
         For experiments that another release has decided: its claim held with probability 1 − δ when it was
         made, whatever this release would make of the same rounds.
         """
-        state = _all_pairs_of(state, "conclude")
         check_whole("arm", arm, least=0, most=len(state.arms) - 1)
         is_settled = np.ones(state.batch, dtype=np.bool_)
         out = state.declare(np.full(state.batch, arm), is_settled)
@@ -327,7 +323,9 @@ class AnytimeElimination:
         if not self.epsilon:
             active = np.broadcast_to(np.arange(len(state.arms)) == arm, active.shape)
         epsilon = np.minimum(out.epsilon, self.epsilon)
-        return replace(out, active=np.array(active), epsilon=np.asarray(epsilon)).frozen()
+        out = replace(out, epsilon=np.asarray(epsilon))
+        runs = [(at, out[at].conclude(self, arm, np.array(active[at]))) for at in np.ndindex(state.batch)]
+        return out.with_runs(runs, out.tally)
 
     def dump(self, state: AnytimeState) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
@@ -339,16 +337,6 @@ class AnytimeElimination:
         if MARK in data:
             return Leaders.load(arms, data)
         return AllPairs.load(arms, data, is_exact=self.confidence.is_exact)
-
-
-def _all_pairs_of(state: AnytimeState, method: str) -> AllPairs:
-    """Return the state if it has evidence on all pairs; raise an error that names the method otherwise."""
-    if not isinstance(state, AllPairs):
-        raise ParameterError(
-            f"{method} needs evidence on all pairs, and that of {len(state.arms):,} arms is on pairs with"
-            " leaders alone; start with pairs='all'"
-        )
-    return state
 
 
 def anytime_elimination(

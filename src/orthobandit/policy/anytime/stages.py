@@ -108,6 +108,22 @@ class AnytimeState(Fields, ABC):
         """Return the distribution (K,) to play next in a single replication."""
 
     @abstractmethod
+    def without_arm(self, policy: "AnytimeElimination", arm: int) -> Self:
+        """Return one run in which an arm is retired, and all that rested on it is to be proven again."""
+
+    def conclude(self, policy: "AnytimeElimination", arm: int, active: Mask) -> Self:  # noqa: ARG002
+        """Return one run in which somebody else has declared an arm, and these arms (K,) survive."""
+        return replace(self, active=active)
+
+    @abstractmethod
+    def with_arms(self, policy: "AnytimeElimination", arms: ArmSet) -> Self:
+        """Return one run with more arms after those so far, and evidence on them that begins next."""
+
+    @abstractmethod
+    def tune_new(self, policy: "AnytimeElimination") -> Self:
+        """Tune the boundaries of evidence that begins with the plan in force; the others keep theirs."""
+
+    @abstractmethod
     def upper_bounds(self, confidence: Confidence, of: int | None, over: int | None) -> Array:
         """Return bounds (..., K, K) on what arms can be better by, or one row or column (..., K)."""
 

@@ -18,7 +18,7 @@ from orthobandit.service.registry import Registry
 Key = Annotated[str, Path(max_length=200, description="The experiment's key", examples=["signup-page"])]
 # Responses may be kept by whoever asked, by nobody on the way, and are checked again each time.
 CACHING = "private, no-cache"
-MOST_ARMS = 1_000
+MOST_ARMS = 10_000
 MOST_FEATURES = 1_000
 MOST_ASKED = 10_000
 MOST_TOLD = 100_000
