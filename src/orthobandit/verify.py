@@ -560,8 +560,8 @@ CAUTION = 0.5  # standard errors that gaps of the pilot are shrunk by
 SURE = 3.0  # the same where a gap is expected, which only clearly larger ones replace
 # boundaries are tightest at EARLY of the expected decision, in these limits
 EARLY = 0.3
-LEAST = {"identify": 24.0, "earn": 6.0}
-MOST = 600.0
+LEAST_BATCHES = {"identify": 24.0, "earn": 6.0}
+MOST_BATCHES = 600.0
 RARER = 6.0  # times more that a batch adds with very many arms, up to CALM
 REMEMBERED = 4  # arms that have led, against which bounds are kept with very many arms
 SINGLE = 1e-5  # rounding in single precision of g(a), in units of the two lengths that it is a product of
@@ -1018,7 +1018,8 @@ class Run:
         v = np.where(np.isfinite(v), v, 1.0)
         batch = self.rounds * self.noise / v
         decision = -2 * np.log(alpha) * (self.noise / gaps) ** 2
-        rho = tightest_rho(np.clip(EARLY * decision, LEAST[self.goal] * batch, MOST * batch), alpha)
+        least = LEAST_BATCHES[self.goal] * batch
+        rho = tightest_rho(np.clip(EARLY * decision, least, MOST_BATCHES * batch), alpha)
         if self.expect is not None:
             rho = np.maximum(self.noise / gaps, TINY) ** 2  # the bet that suits a gap is gap/noise
         scale = self.mode.limit * np.maximum(reach, 1e-12) / v if self.mode.is_exact else np.ones_like(v)
@@ -1528,7 +1529,8 @@ class LeaderRun(Run):
         alpha = one.tuning[ALPHA, rows]
         batch = self.rounds * self.noise / v
         decision = -2 * np.log(alpha) * (self.noise / gaps) ** 2
-        rho = tightest_rho(np.clip(EARLY * decision, LEAST[self.goal] * batch, MOST * batch), alpha)
+        least = LEAST_BATCHES[self.goal] * batch
+        rho = tightest_rho(np.clip(EARLY * decision, least, MOST_BATCHES * batch), alpha)
         if self.expect is not None:
             rho = np.maximum(self.noise / np.maximum(gap - SURE * error, self.expect), TINY) ** 2
         one.tuning[RHO, rows] = rho

@@ -11,9 +11,10 @@ from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.evidence import Seen, weights_of
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.sequence import Path
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS, guess_noise, pairs_of, start_gaps
+from orthobandit.estimate.follow.gaps import guess_noise, pairs_of, start_gaps
 from orthobandit.estimate.follow.timeline import Block, Counted, Feeds, Timeline
 from orthobandit.estimate.follow.walk import ArmValues, Pilot, Walk, Walked
 

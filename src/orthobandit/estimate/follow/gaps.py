@@ -5,8 +5,8 @@ import numpy as np
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, ContrastSequence
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 
-GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they are valid at any number
 MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
 
 

@@ -29,9 +29,9 @@ from orthobandit.estimate import Tally
 from orthobandit.estimate.confidence.boundaries import Grid, normal_exponent, tightest_rho
 from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws, step_numbers
 from orthobandit.estimate.confidence.modes import EVENTS
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Series, totals_at
-from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS
 from orthobandit.estimate.follow.timeline import coefficients_of
 
 FEWEST = 5  # rows of an arm, below which an interval for one look says nothing

@@ -9,9 +9,9 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.evidence import Seen, Steps
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.gaps import GUESSED_ROUNDS
 from orthobandit.estimate.follow.timeline import Counted
 from orthobandit.logs.effects.effects import NOTHING, gaps_of, lift_of
 from orthobandit.logs.effects.joint import (

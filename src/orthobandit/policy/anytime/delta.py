@@ -9,6 +9,7 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate.augmented import with_diagonal
 from orthobandit.estimate.confidence.boundaries import EXPECTED, WIDE, Grid, LogBets, tightest_rho
 from orthobandit.estimate.confidence.evidence import Tuning
+from orthobandit.estimate.confidence.tightness import EARLY, LEAST_BATCHES, MOST_BATCHES
 
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
@@ -31,11 +32,6 @@ CAUTION = 0.5
 # Standard errors by which a gap of the pilot must exceed the gap that somebody expects, to be believed
 # instead: arms that are clearly far apart need no fine bets.
 SURE = 3.0
-# Boundaries are made tightest at this part of the variance at which the pilot expects the decision, within
-# these multiples of the variance of a batch as long as the pilot: too small costs little, too large much.
-EARLY = 0.3
-LEAST = {"identify": 24.0, "earn": 6.0}
-MOST = 600.0
 
 
 def own_delta(policy: "AnytimeElimination") -> float:
@@ -148,7 +144,8 @@ def tuned(
     else:
         batch = rounds * noise / variance
         decision = -2.0 * np.log(alpha) * (noise / gaps) ** 2
-        rho = tightest_rho(np.clip(EARLY * decision, LEAST[policy.goal] * batch, MOST * batch), alpha)
+        least = LEAST_BATCHES[policy.goal] * batch
+        rho = tightest_rho(np.clip(EARLY * decision, least, MOST_BATCHES * batch), alpha)
     scale = np.ones_like(rho)
     if confidence.is_exact:
         # The largest step of a sum: what bets may stake depends on it.
