@@ -157,10 +157,10 @@ MUTANTS = (
         ("tests/faults",),
     ),
     Mutant(
-        "service/background/webhook_messages.py",
-        "abs(now - at) > TOLERANCE",
-        "now - at > TOLERANCE",
-        ("tests/service/test_webhooks.py", "src/orthobandit/service/background/webhook_messages.py"),
+        "service/background/webhook_signatures.py",
+        "abs(now - at) > TOLERANCE_SECONDS",
+        "now - at > TOLERANCE_SECONDS",
+        ("tests/service/test_webhooks.py", "src/orthobandit/service/background/webhook_signatures.py"),
         ("tests/faults",),
     ),
     Mutant(

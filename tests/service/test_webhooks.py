@@ -13,17 +13,11 @@ import pytest
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
 from orthobandit.experiment.settings import Options
-from orthobandit.service.background import webhook_messages
+from orthobandit.service.background import webhook_delivery
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Look, Looks
-from orthobandit.service.background.webhook_messages import (
-    check_address,
-    check_url,
-    is_genuine,
-    new_secret,
-    post,
-    sign,
-)
+from orthobandit.service.background.webhook_delivery import check_address, check_url, post
+from orthobandit.service.background.webhook_signatures import is_genuine, new_secret, sign
 from orthobandit.service.background.webhooks import (
     GUARDRAIL,
     NO_DATA,
@@ -326,9 +320,9 @@ def test_addresses_that_are_refused(url, message):
 def test_private_networks_are_not_called(address, monkeypatch):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     found = [(family, socket.SOCK_STREAM, 6, "", (address, 443))]
-    monkeypatch.setattr(webhook_messages.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(webhook_delivery.socket, "getaddrinfo", lambda *_, **__: found)
     monkeypatch.setattr(
-        webhook_messages.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
+        webhook_delivery.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
     )
     answer = post("https://innocent.example/", {}, b"{}")
     assert answer.status is None
@@ -366,7 +360,7 @@ def dribbler():
 
 
 def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
-    monkeypatch.setattr(webhook_messages, "TIMEOUT", 0.3)
+    monkeypatch.setattr(webhook_delivery, "TIMEOUT", 0.3)
     with dribbler() as url:
         answer = post(url, {}, b"{}")
     assert answer.status is None
@@ -375,8 +369,8 @@ def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
 
 def test_a_name_that_is_never_found_has_the_same_deadline(monkeypatch):
     is_over = Event()
-    monkeypatch.setattr(webhook_messages, "TIMEOUT", 0.1)
-    monkeypatch.setattr(webhook_messages.socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
+    monkeypatch.setattr(webhook_delivery, "TIMEOUT", 0.1)
+    monkeypatch.setattr(webhook_delivery.socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
     assert "could not be looked up within 0.1 s" in post("https://innocent.example/", {}, b"{}").words
     is_over.set()
 
@@ -408,7 +402,7 @@ def until_sent(came, count):
 
 def test_a_name_that_points_here_is_not_called_over_http(monkeypatch):
     monkeypatch.setattr(
-        webhook_messages.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
+        webhook_delivery.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
     )
     assert "must begin with https://" in post("http://innocent.example/", {}, b"{}").words
 

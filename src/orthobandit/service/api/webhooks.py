@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from orthobandit.service.api.shared import Body, EmptyBody, document_problems
-from orthobandit.service.background.webhook_messages import send_signed
+from orthobandit.service.background.webhook_delivery import send_signed
 from orthobandit.service.background.webhooks import KINDS, Outbox, write_message
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.problems import Problem

@@ -21,7 +21,8 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.store.sql.connections import lock_tables
 from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhook_messages import Answer, check_url, new_secret, send_signed
+from orthobandit.service.background.webhook_delivery import Answer, check_url, send_signed
+from orthobandit.service.background.webhook_signatures import new_secret
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import DELIVERIES, NEWS, WEBHOOKS
 

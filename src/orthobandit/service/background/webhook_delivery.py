@@ -1,102 +1,22 @@
-"""Webhook messages: signed as Standard Webhooks 1 says, and never sent where a server should not call.
+"""Sending of webhook messages: signed, within a time limit, and never to where a server should not call."""
 
-A signature is HMAC-SHA256 over the message's id, the time and the body.
-"""
-
-import base64
-import binascii
-import hmac
 import io
 import socket
 import ssl
 import time
-from hashlib import sha256
 from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from secrets import token_bytes
 from threading import Thread
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from orthobandit.errors import ParameterError
+from orthobandit.service.background.webhook_signatures import sign_headers
 
-PREFIX = "whsec_"
-SIZE = 32  # bytes of a secret
-TOLERANCE = 300.0  # seconds that a message may be old
 TIMEOUT = 10.0  # seconds for all of a delivery: looking up the name, connecting, sending, and the answer
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 COMPATIBLE = ip_network("::/96")  # IPv4 addresses in an old way of writing
 NAT64 = ip_network("64:ff9b::/96")  # IPv4 addresses behind a translator
-
-
-def new_secret() -> str:
-    """Return a secret that messages are signed with."""
-    return PREFIX + base64.b64encode(token_bytes(SIZE)).decode()
-
-
-def sign(secret: str, name: str, at: int, body: bytes) -> str:
-    """Return the signature of a message.
-
-    Parameters
-    ----------
-    secret : str
-        ``whsec_`` and base64.
-    name : str
-        The message's id.
-    at : int
-        When it is sent, in seconds since the epoch.
-    body : bytes
-
-    Examples
-    --------
-    >>> sign("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "msg_1", 1700000000, b"{}")
-    'v1,LzeNxZHo3O8fwpFJpLh/0B99ugILNFJw+/9lTgx0APs='
-    """
-    key = _key(secret)
-    mac = hmac.new(key, b".".join((name.encode(), str(at).encode(), body)), sha256)
-    return f"v1,{base64.b64encode(mac.digest()).decode()}"
-
-
-def sign_headers(secret: str, name: str, at: int, body: bytes) -> dict[str, str]:
-    """Return the headers that a message is sent with."""
-    return {
-        "Content-Type": "application/json",
-        "webhook-id": name,
-        "webhook-timestamp": str(at),
-        "webhook-signature": sign(secret, name, at, body),
-    }
-
-
-def is_genuine(secret: str, given: dict[str, str], body: bytes, now: float) -> bool:
-    """Tell whether a received message was signed with the secret, within five minutes of now.
-
-    Parameters
-    ----------
-    secret : str
-    given : dict
-        Its headers, with names in small letters.
-    body : bytes
-        As it came, before anything was made of it.
-    now : float
-        Seconds since the epoch.
-    """
-    try:
-        name = given["webhook-id"]
-        at = int(given["webhook-timestamp"])
-        signed = given["webhook-signature"].split(" ")
-    except (KeyError, ValueError):
-        return False
-    if abs(now - at) > TOLERANCE:
-        return False
-    wanted = sign(secret, name, at, body)
-    return any(hmac.compare_digest(one.encode(), wanted.encode()) for one in signed)
-
-
-def _key(secret: str) -> bytes:
-    try:
-        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        raise ParameterError("secret must be `whsec_` and base64, as the service gave it") from None
 
 
 class Answer(NamedTuple):
