@@ -10,7 +10,8 @@ import pytest
 import uvicorn
 
 from orthobandit.service import create_app
-from orthobandit.service.http.connections import MOST_HEADERS, MOST_PIPELINED, ConnectionLimits, Guard
+from orthobandit.service.http.connections import Guard
+from orthobandit.service.http.limits import MOST_HEADERS, MOST_PIPELINED, ConnectionLimits
 from orthobandit.service.warm_up import prepare
 from service_samples import token_of
 

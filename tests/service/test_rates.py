@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.service.http.admission import FIRST_GUESSES, STRANGERS, Admission
-from orthobandit.service.http.limits import Pace
+from orthobandit.service.http.admission import Admission
+from orthobandit.service.http.limits import FIRST_GUESSES, STRANGERS, Pace
 from service_samples import TWO, is_problem, served
 
 

@@ -16,9 +16,7 @@ import pytest
 from orthobandit.cli import main
 from orthobandit.cli.service import configure_serve
 from orthobandit.errors import ParameterError
-from orthobandit.service.http.admission import MOST_REQUESTS, RATE
-from orthobandit.service.http.connections import ConnectionLimits
-from orthobandit.service.http.limits import BODY_LIMIT
+from orthobandit.service.http.limits import BODY_LIMIT, MOST_REQUESTS, RATE, ConnectionLimits
 from orthobandit.service.serving import serve
 from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table
 from service_samples import ended, ready, started

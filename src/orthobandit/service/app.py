@@ -30,10 +30,10 @@ from orthobandit.service.api.shared import ProblemAnswer, document_problems
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
 from orthobandit.service.background.webhooks import Outbox
-from orthobandit.service.http.admission import MOST_REQUESTS, RATE, Admission
+from orthobandit.service.http.admission import Admission
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.fast_path import FastPath
-from orthobandit.service.http.limits import BODY_LIMIT, Limits
+from orthobandit.service.http.limits import BODY_LIMIT, MOST_REQUESTS, RATE, Limits
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
 from orthobandit.service.registry import Registry

@@ -19,10 +19,15 @@ from orthobandit.errors import ParameterError
 from orthobandit.experiment.store.sql.connections import address, file_of
 from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
-from orthobandit.service.http.admission import MOST_REQUESTS, RATE
 from orthobandit.service.http.auth import Tokens
-from orthobandit.service.http.connections import SPARE, ConnectionLimits, Guard
-from orthobandit.service.http.limits import BODY_LIMIT
+from orthobandit.service.http.connections import Guard
+from orthobandit.service.http.limits import (
+    BODY_LIMIT,
+    MOST_REQUESTS,
+    RATE,
+    SPARE_CONNECTIONS,
+    ConnectionLimits,
+)
 from orthobandit.service.http.observability import check_packages, configure_logging, send_telemetry
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
@@ -220,13 +225,13 @@ def _fit_files(most: int) -> int:
     except ImportError:  # Windows has no such limit
         return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = most + SPARE + OTHER_FILES
+    wanted = most + SPARE_CONNECTIONS + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return most
-    return max(1, min(most, soft - SPARE - OTHER_FILES))
+    return max(1, min(most, soft - SPARE_CONNECTIONS - OTHER_FILES))
 
 
 def _say_all(say: Callable[[str], None], lines: list[str]) -> None:

@@ -18,20 +18,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.errors import OrthobanditError
 from orthobandit.service.http.auth import MISSING, SESSION_COOKIE, TOKEN, UNKNOWN, Tokens
-from orthobandit.service.http.limits import HEADERS, MOST_KEPT, OWN_LIMIT, WITH_BODY, Pace
+from orthobandit.service.http.limits import (
+    BURST,
+    FIRST_GUESSES,
+    GUESSES,
+    HEADERS,
+    MOST_KEPT,
+    MOST_REQUESTS,
+    OWN_LIMIT,
+    RATE,
+    STRANGERS,
+    STRANGERS_BODY,
+    WITH_BODY,
+    Pace,
+)
 from orthobandit.service.http.problems import problem, problem_of
 
 HEALTH = ("/healthz", "/readyz")  # answered at once, whatever else waits
 PAGES = "/dashboard/"
 BEARER = b"bearer "
-RATE = 10_000.0  # requests a second for each token, or for each address without tokens
-STRANGERS = 100.0  # requests a second for each address that sends no known token
-GUESSES = 1 / 6  # wrong tokens a second that an address may send
-BURST = 2.0  # seconds' worth of requests that may come at once
-FIRST_GUESSES = 20  # wrong tokens that may come at once
-PROVEN = 60.0  # seconds for which a token that was accepted is not counted as a guess
-MOST_REQUESTS = 1_000  # that are in progress at the same time
-STRANGERS_BODY = 2**14  # bytes: a form with a token in it
+PROVEN_SECONDS = 60.0  # for which a token that was accepted is not counted as a guess
 
 
 class Admission:
@@ -148,7 +154,7 @@ class Admission:
     def _prove(self, text: str) -> None:
         if len(self._proven) >= MOST_KEPT:
             self._proven.clear()
-        self._proven[text] = self._clock() + PROVEN
+        self._proven[text] = self._clock() + PROVEN_SECONDS
 
     def _read_token(self, scope: Scope) -> str | None:
         """Return the token that a request has, good or not."""

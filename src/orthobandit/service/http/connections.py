@@ -16,49 +16,28 @@ import asyncio
 from collections.abc import Iterable
 from http import HTTPStatus
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from orthobandit.service.http.limits import (
+    BODY_BYTES_PER_SECOND,
+    MOST_HEADERS,
+    MOST_PIPELINED,
+    SPARE_CONNECTIONS,
+    ConnectionLimits,
+)
 from orthobandit.service.http.problems import problem
 
-SLOWEST = 2**16  # bytes a second of a body; one that comes faster is never too slow
-MOST_HEADERS = 200
-MOST_PIPELINED = 16  # requests that a connection may send before the answer to the first
-LINGER = (
-    3.0  # seconds for which what a refused caller still sends is thrown away, so that it reads the answer
-)
-SPARE = 256  # connections beyond the limit that may wait for their refusal; more are just closed
+LINGER_SECONDS = 3.0  # for which what a refused caller still sends is thrown away, so that it reads the answer
 MOST_SECONDS = 0.5  # between two looks at deadlines
 # Stages of a connection.
 HEAD = 0  # waits for headers, or for its answer
 BODY = 1
 REFUSED = 2
-
-
-class ConnectionLimits(NamedTuple):
-    """Limits of connections.
-
-    Parameters
-    ----------
-    most : int
-        Connections at the same time.
-    head_bytes : int
-        Longest request line and headers together.
-    head_seconds, body_seconds : float
-        Longest time for headers, and for a body. A body has a second more for every 64 KiB that have come.
-    stall_seconds : float
-        Longest time in which a caller takes nothing of its answer.
-    """
-
-    most: int = 2_000
-    head_bytes: int = 32 * 2**10
-    head_seconds: float = 10.0
-    body_seconds: float = 15.0
-    stall_seconds: float = 15.0
 
 
 class Guard:
@@ -168,7 +147,7 @@ class GuardedProtocol(HttpToolsProtocol):
             guard.count("busy")
             idle.transport.abort()
             self.connections.discard(idle)
-        elif excess > SPARE:
+        elif excess > SPARE_CONNECTIONS:
             guard.count("busy")
             transport.abort()
         else:
@@ -182,7 +161,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._head += len(data)
         else:
             self._body += len(data)
-            self.due = self._body_due + self._body / SLOWEST
+            self.due = self._body_due + self._body / BODY_BYTES_PER_SECOND
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
@@ -311,7 +290,7 @@ class GuardedProtocol(HttpToolsProtocol):
         Closing at once would make the system reset the connection, and the caller lose the answer.
         """
         self._stage = REFUSED
-        self.due = self._guard.now + LINGER
+        self.due = self._guard.now + LINGER_SECONDS
         self._unset_keepalive_if_required()
         self.pipeline.clear()
         if self.cycle is not None:

@@ -1,6 +1,12 @@
-"""Requests that are refused before a route sees them: too large, not JSON, or for another host."""
+"""Every limit of the service, and the refusal of requests beyond some of them.
+
+Limits of connections and headers are enforced by :mod:`orthobandit.service.http.connections`, rates by
+:mod:`orthobandit.service.http.admission`. Those of bodies are enforced here: a request that is too large, not
+JSON or for another host is refused before a route sees it.
+"""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -9,14 +15,51 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit.service.http.problems import problem
 
-BODY_LIMIT = 8 * 2**20  # bytes
+# Connections and headers. See also ConnectionLimits.
+MOST_HEADERS = 200
+MOST_PIPELINED = 16  # requests that a connection may send before the answer to the first
+SPARE_CONNECTIONS = 256  # beyond the limit, that may wait for their refusal; more are just closed
+BODY_BYTES_PER_SECOND = 2**16  # a body that comes faster is never too slow
+# Rates.
+RATE = 10_000.0  # requests a second for each token, or for each address without tokens
+STRANGERS = 100.0  # requests a second for each address that sends no known token
+GUESSES = 1 / 6  # wrong tokens a second that an address may send
+BURST = 2.0  # seconds' worth of requests that may come at once
+FIRST_GUESSES = 20  # wrong tokens that may come at once
+MOST_REQUESTS = 1_000  # that are in progress at the same time
+MOST_KEPT = 10_000  # tokens and addresses that are remembered
+# Bodies, in bytes.
+BODY_LIMIT = 8 * 2**20
+STRANGERS_BODY = 2**14  # of a caller without a known token: a form with a token in it
+SMALL = 2**16  # a body that needs no room of its own
+ROOM = 4 * BODY_LIMIT  # larger bodies that are kept at the same time
+
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
-SMALL = 2**16  # bytes of a body that needs no room of its own
-ROOM = 4 * BODY_LIMIT  # bytes of larger bodies that are kept at the same time
 OWN_LIMIT = "orthobandit.body_limit"  # in a scope: the largest body of this request
-MOST_KEPT = 10_000  # tokens and addresses that are remembered
+
+
+class ConnectionLimits(NamedTuple):
+    """Limits of connections.
+
+    Parameters
+    ----------
+    most : int
+        Connections at the same time.
+    head_bytes : int
+        Longest request line and headers together.
+    head_seconds, body_seconds : float
+        Longest time for headers, and for a body. A body has a second more for every 64 KiB that have come.
+    stall_seconds : float
+        Longest time in which a caller takes nothing of its answer.
+    """
+
+    most: int = 2_000
+    head_bytes: int = 32 * 2**10
+    head_seconds: float = 10.0
+    body_seconds: float = 15.0
+    stall_seconds: float = 15.0
 
 
 class Limits:
