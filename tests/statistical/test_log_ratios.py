@@ -9,8 +9,8 @@ from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
 from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs.checks.drift import constant_ratios
+from orthobandit.logs.effects.effects import gap_and_level, lift_at_all_times, lifts_of
 from orthobandit.logs.effects.joint import Joint, series_of
-from orthobandit.logs.effects.lifts import gap_and_level, lift_at_all_times, lifts_of
 from orthobandit.logs.effects.metrics import Asked
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios, ratio_result
 from ratio_worlds import RATIO_WORLDS, even, lifted, measure, ramped

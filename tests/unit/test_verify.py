@@ -19,9 +19,8 @@ from mutants import reseal
 from orthobandit.estimate import Evidence, PairGeometry, Tuning, augmented
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
-from orthobandit.estimate.confidence import evidence, modes, tightness
+from orthobandit.estimate.confidence import evidence, modes, sequence, tightness
 from orthobandit.estimate.confidence.boundaries import EXPECTED, NEAR, WIDE
-from orthobandit.estimate.follow import gaps as followed_gaps
 from orthobandit.policy.anytime import all_pairs, delta, stages
 
 SOURCE = Path(alone.__file__)
@@ -217,7 +216,7 @@ def test_constants_are_those_of_the_policy():
     }
     assert compared >= {"WAIT", "QUIET_WAIT", "PER_SQUARED_GAP", "QUIET", "DRAWN", "HIDDEN", "PER_LEVEL"}
     assert compared >= {"EARLY", "LEAST_BATCHES", "MOST_BATCHES", "GUESSED_ROUNDS"}
-    assert alone.MOST_PAIRED == followed_gaps.MOST_PAIRED == 40
+    assert alone.MOST_PAIRED == sequence.MOST_PAIRED == 40
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])

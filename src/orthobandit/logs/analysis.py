@@ -23,10 +23,9 @@ from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import compare as compared_with
 from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary
-from orthobandit.logs.reading.engine import Opened
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
-from orthobandit.logs.reading.source import open_source
+from orthobandit.logs.reading.source import Opened, open_source
 from orthobandit.logs.reading.summary import cells_of_summary
 from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
 from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value

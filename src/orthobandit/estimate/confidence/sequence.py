@@ -26,12 +26,14 @@ from orthobandit.estimate.confidence.evidence import (
     least_draws,
 )
 from orthobandit.estimate.confidence.modes import Asymptotic, Confidence
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
 
 SIDES = (1, 2)
 LINEAR = 1e-8  # part of their spread that values may be off a linear function of the features by
 ROUNDING = 1e-15  # part of their size that rounding may take them off by
+MOST_PAIRED = 40  # arms; with more, only gaps to the reference arm are followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,3 +399,40 @@ def _checked_rows(arms: ArmSet, coefficients: ArrayLike | None) -> Array:
     if not np.all(np.isfinite(rows)) or np.any(np.abs(rows.sum(axis=1)) > 1e-12 * sizes):
         raise ParameterError("coefficients must be finite and each row sum to 0: the shift is in all rewards")
     return rows
+
+
+def pairs_of(count: int, reference: int) -> Whole:
+    """Return the gaps (m, 2) that are followed: to the reference arm first, then all others if few."""
+    others = [arm for arm in range(count) if arm != reference]
+    rows = [(arm, reference) for arm in others]
+    if count <= MOST_PAIRED:
+        rows += [(i, j) for place, i in enumerate(others) for j in others[:place]]
+    return np.array(rows, dtype=np.int64)
+
+
+def start_gaps(
+    arms: ArmSet, pairs: Whole, confidence: Confidence, level: float, noise: float
+) -> ContrastSequence:
+    """Return the evidence on gaps before the first round.
+
+    Parameters
+    ----------
+    arms : ArmSet
+    pairs : (m, 2) array of int
+        Arms (i, j), for the gap of i over j.
+    confidence : Confidence
+    level : float
+        Probability that the interval of one gap is ever wrong; see the caller for how δ is shared out.
+    noise : float
+        Guess of the standard deviation of a residual.
+    """
+    return ContrastSequence.start(arms, pairs, confidence, level, noise=noise, rounds=GUESSED_ROUNDS)
+
+
+def guess_noise(confidence: Confidence) -> float:
+    """Return a guess of a residual's standard deviation, before any was seen.
+
+    Only the shape of a boundary depends on it, by a logarithm; its validity does not.
+    """
+    # A quarter of the largest residual: half of what it can be at most, for values at both ends of the range.
+    return confidence.limit / 4.0 if np.isfinite(confidence.limit) else 1.0

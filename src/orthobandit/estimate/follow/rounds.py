@@ -15,8 +15,8 @@ import numpy as np
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
+from orthobandit.estimate.confidence.sequence import guess_noise, start_gaps
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
-from orthobandit.estimate.follow.gaps import guess_noise, start_gaps
 from orthobandit.estimate.follow.rates import AverageReward, average_reward
 from orthobandit.estimate.plan import Centre
 

@@ -14,12 +14,12 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.confidence.evidence import SUMMED, Evidence, events
+from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower, Snapshot
 from orthobandit.estimate.follow.cells import Cells
-from orthobandit.estimate.follow.gaps import MOST_PAIRED
 from orthobandit.estimate.health.constancy import FIRST, Drift, ends_of, evidence_since, level_of
+from orthobandit.logs.effects.effects import gap_and_level, lift_at_all_times
 from orthobandit.logs.effects.joint import Joint, JointSums, PairPath, series_of
-from orthobandit.logs.effects.lifts import gap_and_level, lift_at_all_times
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.results import Diagnostic, Interval
 

@@ -8,9 +8,9 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
+from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells
-from orthobandit.estimate.follow.gaps import MOST_PAIRED
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.logs.effects.effects import (
     NOTHING,
@@ -20,11 +20,11 @@ from orthobandit.logs.effects.effects import (
     effect,
     finite,
     gaps_of,
+    lifts_of,
     reference_effect,
     unknown_effect,
     with_lift,
 )
-from orthobandit.logs.effects.lifts import lifts_of
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment
 

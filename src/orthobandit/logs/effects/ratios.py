@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from orthobandit._foundation.types import Array
+from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower, follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.gaps import MOST_PAIRED
 from orthobandit.logs.effects.effects import (
     NOTHING,
     below_another,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, nearest
-from orthobandit.errors import FileFormatError, InputError, ParameterError, RewardError
+from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
 from orthobandit.logs.reading.clock import is_there
-from orthobandit.logs.reading.engine import Opened, encode_keys, first_row
+from orthobandit.logs.reading.files import check_separator
 from orthobandit.logs.reading.rows import to_float
+from orthobandit.logs.reading.source import Opened, encode_keys, first_row
 
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
 STATE = (
@@ -24,7 +25,7 @@ def check_question(opened: Opened, question: Question) -> None:
     """Refuse a question that cannot be asked of this log; the message names the column and the remedy."""
     # What needs no look at the log comes first: a slip should not wait for a large file to be opened.
     check_options(question)
-    _check_separator(opened)
+    check_separator(opened.name, list(opened.schema))
     for role, name in _roles(question):
         if name not in opened.schema:
             raise InputError(
@@ -167,18 +168,6 @@ def _check_combinations(question: Question) -> None:
             raise ParameterError(f"window={window!r} needs a time column; name it with time")
     if question.bucket is not None and question.time is None:
         raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time")
-
-
-def _check_separator(opened: Opened) -> None:
-    names = list(opened.schema)
-    if len(names) != 1:
-        return
-    for sign, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "commas")):
-        if sign in names[0]:
-            raise FileFormatError(
-                f"{opened.name} was read as the single column {names[0]!r}: it seems to be separated by"
-                f" {word}, but not in all its lines; mend these or save it with commas"
-            )
 
 
 def _check_repeats(question: Question) -> None:

@@ -16,7 +16,7 @@ from orthobandit._foundation.checks import check_choice, check_positive
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.engine import Opened, ibis
+from orthobandit.logs.reading.source import Opened, ibis
 
 HOUR = 3600.0
 DAY = 86400.0

@@ -19,8 +19,7 @@ from orthobandit._foundation.files import pyarrow
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
 from orthobandit.logs.reading.clock import seconds_of, when_of
-from orthobandit.logs.reading.engine import Opened, ibis
-from orthobandit.logs.reading.source import of_export, open_source
+from orthobandit.logs.reading.source import Opened, ibis, of_export, open_source
 
 Fields = dict[str, Any]
 PHASE = "phase"  # the column of plans that exposure tables get

@@ -11,7 +11,6 @@ from orthobandit.estimate.follow.cells import Cells
 from orthobandit.logs.question import Quantile, Question
 from orthobandit.logs.reading.arguments import check_question, refuse_missing
 from orthobandit.logs.reading.clock import Clock, clock_of, when_of
-from orthobandit.logs.reading.engine import SAMPLE, Opened, encode_keys, first_row, ibis
 from orthobandit.logs.reading.plans import Drawn, read_draws
 from orthobandit.logs.reading.rows import (
     Rows,
@@ -21,6 +20,7 @@ from orthobandit.logs.reading.rows import (
     rows_of,
     units_of,
 )
+from orthobandit.logs.reading.source import SAMPLE, Opened, encode_keys, first_row, ibis
 
 MOST_SEGMENTS = 200
 MOST_SQUARED = 1e200  # of the squares of a cell: products of three such values must stay finite

@@ -13,8 +13,8 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, LabelError, ProbabilityError
 from orthobandit.logs.question import OBSERVED, Question
-from orthobandit.logs.reading.engine import Coded, Opened, encode_keys, first_row, how_many, text_of
 from orthobandit.logs.reading.rows import key_of
+from orthobandit.logs.reading.source import Coded, Opened, encode_keys, first_row, how_many, text_of
 
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
 ROUNDING = 1e-9  # from how far on it is worth a note

@@ -11,7 +11,7 @@ import numpy as np
 from orthobandit._foundation.types import Whole
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import Clock, is_there, seconds_of, when_of
-from orthobandit.logs.reading.engine import Opened, ibis
+from orthobandit.logs.reading.source import Opened, ibis
 
 FEWEST_UNITS = 20  # distinct values, below which a column is a segment
 MOST_EXACT = 1_000_000  # rows, above which an engine may count distinct values approximately

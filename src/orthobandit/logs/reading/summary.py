@@ -20,9 +20,9 @@ from orthobandit.estimate.follow.cells import time_words
 from orthobandit.logs.question import Question, Summary
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
-from orthobandit.logs.reading.engine import Opened, encode_keys, ibis
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
 from orthobandit.logs.reading.rows import key_of, to_float
+from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 
 MOST_ROWS = 5_000_000  # of a summary, which is held in memory
 FEWEST_TO_TELL = 3  # periods of a series, from which on counts that only grow look cumulative

@@ -17,8 +17,8 @@ from orthobandit.errors import FileFormatError, InputError, ParameterError
 from orthobandit.logs.question import DIALECTS, TYPES, Question
 from orthobandit.logs.reading.arguments import check_options
 from orthobandit.logs.reading.clock import Clock, clock_of
-from orthobandit.logs.reading.engine import Opened, engine, ibis
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, group_rows, product_pairs
+from orthobandit.logs.reading.source import Opened, engine, ibis
 
 MARK = "question"  # the column that says which question the cells answer
 # Standard deviations from 0 at which squares of doubles have lost half of their digits.

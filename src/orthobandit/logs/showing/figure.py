@@ -4,8 +4,7 @@ from typing import Any
 
 from orthobandit._foundation.files import optional_package
 from orthobandit.logs.results import Analysis, MetricResult
-from orthobandit.logs.showing.over_time import FEW, thinned, value_scale
-from orthobandit.logs.showing.page import effect_bar
+from orthobandit.logs.showing.page import FEW, effect_bar, thinned, value_scale
 from orthobandit.showing.figure import COLOURS, draw_intervals, intervals_height
 from orthobandit.showing.numbers import DAY, is_known
 from orthobandit.showing.words import printable

@@ -32,7 +32,8 @@ from orthobandit.service.http.limits import (
 )
 from orthobandit.service.http.problems import problem
 
-LINGER_SECONDS = 3.0  # for which what a refused caller still sends is thrown away, so that it reads the answer
+# What a refused caller still sends is thrown away for so long, so that it reads the answer.
+LINGER_SECONDS = 3.0
 MOST_SECONDS = 0.5  # between two looks at deadlines
 # Stages of a connection.
 HEAD = 0  # waits for headers, or for its answer

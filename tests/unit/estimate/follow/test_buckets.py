@@ -7,10 +7,9 @@ import pytest
 
 from cells_by_hand import cells_of, drawn
 from orthobandit import ArmSet, Asymptotic, Bounded, ContrastSequence, Plan, Tally
-from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.confidence.sequence import MOST_PAIRED, pairs_of
+from orthobandit.estimate.follow.buckets import ArmValues, Follower
 from orthobandit.estimate.follow.cells import Measure
-from orthobandit.estimate.follow.gaps import MOST_PAIRED, pairs_of
-from orthobandit.estimate.follow.walk import ArmValues
 from orthobandit.logs.effects.effects import gaps_of
 
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])

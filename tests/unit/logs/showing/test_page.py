@@ -8,7 +8,7 @@ import pytest
 from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric, unknown
 
 from orthobandit.logs.results import Value
-from orthobandit.logs.showing.over_time import MARKS, thinned
+from orthobandit.logs.showing.page import MARKS, thinned
 
 EMPTY = {"meta", "br"}  # tags that are never closed
 MARKUP = '<script>alert("1")</script> & \'"'
