@@ -42,7 +42,7 @@ class Answer:
 
 
 def decisions(path: Path = DATA) -> pyarrow.Table:
-    """Return the decision points at which somebody was available, one row a draw, in the order of time."""
+    """Return the decision points at which somebody was available, one row per draw, in the order of time."""
     rows = csv.read_csv(path)
     rows = rows.filter(rows["avail"]).sort_by("sugg.select.utime")
     sent = rows["send"].to_numpy(zero_copy_only=False)

@@ -69,7 +69,7 @@ def outcome(policy: Policy[Any], environment: Environment) -> tuple[float, float
 
 
 def main() -> None:
-    """Print one line a policy."""
+    """Print one line per policy."""
     still = exact_gap(dimension=3, count=6, gap=0.5, seed=1)
     moving = still.moved(CancelBest(limit=1.0))
     print("| policy | regret, ν = 0 | best arm leads | regret, best arm hidden | best arm leads |")

@@ -25,7 +25,7 @@ class ArmSet:
     Parameters
     ----------
     features : array-like (K, d)
-        One row an arm, of magnitude at most 1e150; a column that varies by less than 1e-150 counts as
+        One row per arm, of magnitude at most 1e150; a column that varies by less than 1e-150 counts as
         constant. Copied (unless it is already a read-only float64 array) and made read-only. A frame of
         pandas, polars or pyarrow is taken as by :meth:`from_frame`.
     labels : sequence of str, optional
@@ -63,7 +63,7 @@ class ArmSet:
         check_whole("count", count)
         if count > MOST_ONE_HOT:
             raise ParameterError(
-                f"count={count!r} is too much: one-hot features of K arms are K × K numbers, here"
+                f"count={count!r} is too many: one-hot features of K arms are K × K numbers, here"
                 f" {8 * count**2 / 2**30:,.0f} GiB; describe the arms by shared features, or use at most"
                 f" {MOST_ONE_HOT:,}"
             )
@@ -79,7 +79,7 @@ class ArmSet:
         label: str | None = None,
         features: Sequence[str] | None = None,
     ) -> "ArmSet":
-        """Read arms from a CSV, TSV or Parquet file, one row an arm.
+        """Read arms from a CSV, TSV or Parquet file, one row per arm.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class ArmSet:
     def from_frame(
         cls, frame: object, *, label: str | None = None, features: Sequence[str] | None = None
     ) -> "ArmSet":
-        """Take arms from a frame of pandas, polars or pyarrow, one row an arm; ``ArmSet(frame)`` does too.
+        """Take arms from a frame of pandas, polars or pyarrow, one row per arm; ``ArmSet(frame)`` does too.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Arra
             raise
         raise FeatureError(_not_a_table(features, labels)) from None
     if array.ndim != 2 or given.ndim != 2:
-        raise FeatureError(f"features have shape {given.shape}; a table (K, d) is needed, one row an arm")
+        raise FeatureError(f"features have shape {given.shape}; a table (K, d) is needed, one row per arm")
     if not array.size:
         raise FeatureError(f"features have shape {array.shape}; at least one arm and one feature are needed")
     if not (array.max() <= MAX_MAGNITUDE and array.min() >= -MAX_MAGNITUDE):
@@ -265,7 +265,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
 
 def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
     if isinstance(labels, str):
-        raise LabelError(f"labels={labels!r} is one string; give a list with one label an arm")
+        raise LabelError(f"labels={labels!r} is one string; give a list with one label per arm")
     given: tuple[Any, ...] = tuple(labels)
     if None in given:
         raise LabelError(f"labels row {given.index(None)} is None; every arm needs a name of its own")
@@ -274,7 +274,7 @@ def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
         if not name.strip():
             raise LabelError(f"labels row {row} is empty; every arm needs a name of its own")
     if len(names) != count:
-        raise LabelError(f"labels has {len(names)} entries for {count} arms; give one label an arm")
+        raise LabelError(f"labels has {len(names)} entries for {count} arms; give one label per arm")
     if len(set(names)) < count:
         first: dict[str, int] = {}
         for row, name in enumerate(names):

@@ -159,7 +159,7 @@ def test_copies_are_whole_while_a_server_writes(tmp_path, name):
 @EITHER
 def test_nothing_is_overwritten(filled, empty, tmp_path):
     back_up(filled, tmp_path / "copy.gz")
-    with pytest.raises(ParameterError, match="is there already"):
+    with pytest.raises(ParameterError, match="exists already"):
         back_up(filled, tmp_path / "copy.gz")
     restore(tmp_path / "copy.gz", empty)
     with pytest.raises(StorageError, match="has rows in 'events', and nothing is overwritten"):
@@ -185,7 +185,7 @@ def rewritten(path, change):
         (lambda text: text.pop(5), FileFormatError, "not as it was written"),
         (lambda text: text.pop(), FileFormatError, "not as it was written"),
         (lambda text: text.insert(3, text[2].replace("sales", "sale")), FileFormatError, "not as it was"),
-        (lambda text: text.__setitem__(0, "{}\n"), FileFormatError, "is no backup"),
+        (lambda text: text.__setitem__(0, "{}\n"), FileFormatError, "is not a backup"),
         (
             lambda text: text.__setitem__(0, text[0].replace('"version":"0', '"version":"9')),
             VersionError,
@@ -206,10 +206,10 @@ def test_half_a_copy_is_refused(filled, tmp_path):
     path = tmp_path / "copy.gz"
     back_up(filled, path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(FileFormatError, match="no backup, or not whole"):
+    with pytest.raises(FileFormatError, match="not a backup, or is incomplete"):
         restore(path, tmp_path / "new.db")
     path.write_text("no gzip")
-    with pytest.raises(FileFormatError, match="no backup, or not whole"):
+    with pytest.raises(FileFormatError, match="not a backup, or is incomplete"):
         restore(path, tmp_path / "new.db")
 
 
@@ -227,7 +227,7 @@ def tampered(filled, tmp_path, statement):
         ("UPDATE rewards SET value = 0.5 WHERE proposal = 7 AND experiment = 1", "not as it was written"),
         ("DELETE FROM proposals WHERE number = 3 AND experiment = 1", "not as it was written"),
         ("INSERT INTO plans VALUES (1, 'plan', 1, 3)", "distribution 1 was noted more than once"),
-        ("UPDATE experiments SET settings = '{}' WHERE id = 2", "settings are not as written"),
+        ("UPDATE experiments SET settings = '{}' WHERE id = 2", "settings have changed since"),
     ],
 )
 def test_check_finds_what_was_changed(filled, tmp_path, statement, message, capsys):
@@ -258,7 +258,7 @@ def test_commands_say_what_they_did(filled, tmp_path, capsys):
         (["check", "--db", "nowhere.db"], "nowhere.db has no experiments; check the place"),
         (["upgrade", "--db", "nowhere.db"], "nowhere.db has no experiments"),
         (["backup", "c.gz", "--db", "nowhere.db"], "nowhere.db has no experiments"),
-        (["restore", "nowhere.gz", "--db", "n.db"], "path='nowhere.gz' is no file"),
+        (["restore", "nowhere.gz", "--db", "n.db"], "path='nowhere.gz' is not a file"),
         (["check", "--db", "nosuch://x"], "no database 'nosuch' is known"),
     ],
 )

@@ -50,7 +50,7 @@ class Foreign(AnytimeElimination):
 
 def test_what_python_alone_can_open_is_said_so(registry, tmp_path):
     Experiment.create(tmp_path / "all.db", ARMS, Foreign(), rewards="unknown", name="foreign").close()
-    with pytest.raises(ConflictError, match=r"'foreign' cannot be served, but from Python: .*Foreign"):
+    with pytest.raises(ConflictError, match=r"'foreign' can be used from Python only: .*Foreign"):
         registry.get("foreign")
 
 

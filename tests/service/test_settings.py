@@ -92,7 +92,7 @@ def test_values_that_cannot_be_used_are_named(name, given, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prot = 1", "has 'prot', which is no setting; did you mean 'port'?"),
+        ("prot = 1", "has 'prot', which is not a setting; did you mean 'port'?"),
         ("zzz = 1", "the settings are db, host"),
         ("port = ", "is not TOML"),
         ("port = 'x'", "port = 'x' must be a whole number"),

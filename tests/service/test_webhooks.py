@@ -326,13 +326,13 @@ def test_private_networks_are_not_called(address, monkeypatch):
     )
     answer = post("https://innocent.example/", {}, b"{}")
     assert answer.status is None
-    assert "is no public address; the server allows it with --webhooks-anywhere" in answer.words
+    assert "is not a public address; the server allows it with --webhooks-anywhere" in answer.words
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "2002:808:808::1"])
 def test_public_addresses_are_called(address):
     check_address("example.org", address, is_secure=True)
-    with pytest.raises(ParameterError, match="is no public address"):
+    with pytest.raises(ParameterError, match="is not a public address"):
         check_address("example.org", address, is_secure=False)
 
 

@@ -105,10 +105,10 @@ def test_arms_cannot_be_changed(arms):
 @pytest.mark.parametrize(
     ("features", "labels", "message"),
     [
-        ([], None, "features have shape (0,); a table (K, d) is needed, one row an arm"),
+        ([], None, "features have shape (0,); a table (K, d) is needed, one row per arm"),
         (np.empty((0, 3)), None, "features have shape (0, 3); at least one arm and one feature are needed"),
         (np.empty((3, 0)), None, "features have shape (3, 0); at least one arm and one feature are needed"),
-        ([1.0, 2.0], None, "features have shape (2,); a table (K, d) is needed, one row an arm"),
+        ([1.0, 2.0], None, "features have shape (2,); a table (K, d) is needed, one row per arm"),
         (np.zeros((2, 2, 2)), None, "features have shape (2, 2, 2); a table (K, d) is needed"),
         ([[1.0, 2.0], [1.0]], None, "features row 1 has 1 entries but row 0 has 2; every arm needs the same"),
         ([[1.0], [1.0, 2.0]], ["a", "b"], 'features row 1 ("b") has 2 entries but row 0 has 1; every arm'),
@@ -149,12 +149,12 @@ def test_refused_features_are_left_as_they_were():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["a"], "labels has 1 entries for 3 arms; give one label an arm"),
-        (["a", "b", "c", "d"], "labels has 4 entries for 3 arms; give one label an arm"),
-        ([], "labels has 0 entries for 3 arms; give one label an arm"),
+        (["a"], "labels has 1 entries for 3 arms; give one label per arm"),
+        (["a", "b", "c", "d"], "labels has 4 entries for 3 arms; give one label per arm"),
+        ([], "labels has 0 entries for 3 arms; give one label per arm"),
         (["a", "b", "a"], 'labels rows 0 and 2 are both "a"; every arm needs its own label'),
         ([1, "1", 2], 'labels rows 0 and 1 are both "1"; every arm needs its own label'),
-        ("abc", "labels='abc' is one string; give a list with one label an arm"),
+        ("abc", "labels='abc' is one string; give a list with one label per arm"),
         (["a", None], "labels row 1 is None"),
     ],
 )

@@ -46,11 +46,11 @@ def _read_text(path: Path, delimiter: str) -> Table:
         raise FileFormatError(f"{path} cannot be read: {error.strerror}") from None
     header = [name.strip() for name in header]
     if not any(header):
-        raise FileFormatError(f"{path} is empty; a header line and one line an arm are needed")
+        raise FileFormatError(f"{path} is empty; a header line and one line per arm are needed")
     _check_header(path, header)
     _check_names(path, header)
     if not numbered:
-        raise FileFormatError(f"{path} has a header line and nothing below it; one line an arm is needed")
+        raise FileFormatError(f"{path} has a header line and nothing below it; one line per arm is needed")
     for line, row in numbered:
         if len(row) != len(header):
             raise FileFormatError(f"{path} line {line} has {len(row)} fields; the header has {len(header)}")

@@ -70,7 +70,7 @@ def check_folder(name: str, path: str | Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(f"{given} cannot be made a folder: {error.strerror or error}") from None
+        raise ParameterError(f"{given} cannot be created: {error.strerror or error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f"{given} cannot be written to; choose another or change its permissions")
 
@@ -95,7 +95,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from None
     if not isinstance(data, dict) or data.pop(SEAL_KEY, None) != _seal(data):
-        raise FileFormatError(f"{path} is not as it was written")
+        raise FileFormatError(f"{path} has changed since it was written")
     return data
 
 

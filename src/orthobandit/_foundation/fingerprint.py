@@ -222,6 +222,6 @@ class _Walk:
             if self._depth:
                 return ("opaque", self.plain(type(value)))
             raise ParameterError(
-                f"{value!r} cannot be told from others of its kind; to resume, use values that can be copied"
+                f"{value!r} cannot be recognised when a run is resumed; use values that can be pickled"
             ) from None
         return self.plain(made if isinstance(made, str) else list(made[:3]))

@@ -68,7 +68,7 @@ def used_names(*starts: str, without: Collection[str] = ()) -> dict[str, str]:
         met.add((module, name))
         source = _source(module)
         if source is None:
-            raise ParameterError(f"{module!r} is no module of {PACKAGE}")
+            raise ParameterError(f"{module!r} is not a module of {PACKAGE}")
         if name == ALL:
             waiting += [(module, own) for own in (*source.statements, *source.imports)]
         elif name in source.imports:

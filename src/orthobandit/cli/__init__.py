@@ -18,7 +18,7 @@ from orthobandit.errors import InputError, OrthobanditError, OrthobanditWarning
 # name: what `orthobandit --help` says of it.
 COMMANDS = {
     "init": "write sample files (arms, a study, a log) and print what to do with them",
-    "design": "how often to play each arm, with a certificate and a number of rounds to plan with",
+    "design": "compute how often to play each arm, with a certificate and the rounds to plan for",
     "simulate": "compare policies on an instance under a shift: regret, errors, stop times, a plot",
     "reproduce": "re-measure the paper's figures and its successor's tables, and report on each claim",
     "sweep": "run a study of your own from a file: policies × instances × shifts × seeds",
@@ -157,6 +157,6 @@ def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> in
 
 def _drop_output() -> None:
     """Discard unwritten output: the interpreter would try to write it again at exit, and complain."""
-    # Where stdout is no file there is nothing to redirect.
+    # Where stdout is not a file there is nothing to redirect.
     with suppress(UnsupportedOperation), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

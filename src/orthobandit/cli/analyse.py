@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "analyse daily.csv --summary --arm variant --time day --split equal \\\n"
                 "    --n visitors --mean revenue_mean --variance revenue_variance"
             ),
-            "a warehouse that is not reached from here: print the SQL, then read its result": (
+            "a warehouse that cannot be reached from here: print the SQL, then read its result": (
                 "analyse shop.exposures --sql bigquery --arm variant --reward revenue --time at \\\n"
                 "    --split equal > cells.sql\n"
                 "  orthobandit analyse --cells cells.csv --arm variant --reward revenue --time at \\\n"
@@ -164,16 +164,18 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         help="when the arm was drawn (default: no time, one look at the whole log)",
     )
     group.add_argument(
-        "--unit", metavar="COLUMN", help="user with several rows: the first decides, rewards add up"
+        "--unit",
+        metavar="COLUMN",
+        help="users with several rows: the first row decides the arm, rewards are summed",
     )
     group.add_argument(
         "--window",
         type=duration,
         metavar="TIME",
-        help="how long they add up: 30m, 12h, 7d (default for ever)",
+        help="how long rewards are summed after the first row: 30m, 12h, 7d (default: no limit)",
     )
     group.add_argument(
-        "--missing", choices=MISSING, help="what becomes of rows without a reward (default refuse)"
+        "--missing", choices=MISSING, help="what to do with rows without a reward (default: refuse)"
     )
     group.add_argument("--table", metavar="NAME", help="the table of a database")
     group.add_argument(
@@ -215,7 +217,7 @@ def _add_summary(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_warehouse(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a warehouse that is not reached from here")
+    group = parser.add_argument_group("a warehouse that cannot be reached from here")
     group.add_argument(
         "--sql",
         choices=DIALECTS,
@@ -232,8 +234,8 @@ def _add_warehouse(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=column_type,
         metavar="COLUMN=KIND",
-        help="a column that is not as usual (time: timestamp; arm, segment, plan, unit: text; others:"
-        f" number): {', '.join(TYPES)} (may be repeated)",
+        help="the kind of a column, if not the usual one (time: timestamp; arm, segment, plan, unit: text;"
+        f" others: number): {', '.join(TYPES)} (may be repeated)",
     )
 
 
@@ -247,7 +249,7 @@ def _add_randomisation(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="COLUMN",
-        help="one column an arm, or the one with the probability of the arm that was drawn",
+        help="one column per arm, or the one with the probability of the arm that was drawn",
     )
     group.add_argument("--plan", metavar="COLUMN", help="which plan a row was drawn from; with --plans")
     group.add_argument(
@@ -257,7 +259,9 @@ def _add_randomisation(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--arms", metavar="FILE", help="features of the arms (default: they have nothing in common)"
     )
-    group.add_argument("--reference", metavar="ARM", help="what others are compared with (default the first)")
+    group.add_argument(
+        "--reference", metavar="ARM", help="the arm that others are compared with (default: the first)"
+    )
 
 
 def _add_metrics(parser: argparse.ArgumentParser) -> None:
@@ -266,7 +270,7 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
     def repeated(flag: str, metavar: str, words: str, kind: Any = str) -> None:
         group.add_argument(flag, action="append", type=kind, metavar=metavar, help=words)
 
-    repeated("--metric", "COLUMN", "a further metric, at a level joint with the reward")
+    repeated("--metric", "COLUMN", "another metric; its intervals hold together with the reward's")
     repeated("--quantile", "METRIC:LEVEL", "a median (0.5) or another quantile: latency:0.95", quantile)
     repeated("--ratio", "N/D", "a metric that is a sum over a sum, such as revenue/clicks", ratio)
     harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
@@ -277,7 +281,12 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
     )
     repeated("--noninferiority", "METRIC:MARGIN", margin, noninferiority)
     repeated("--cap", "METRIC=VALUE", "the largest value that counts, fixed beforehand", cap)
-    repeated("--range", "METRIC=LOW:HIGH", "where its values must lie: exact intervals", value_range)
+    repeated(
+        "--range",
+        "METRIC=LOW:HIGH",
+        "the range that its values cannot leave, for exact intervals",
+        value_range,
+    )
 
 
 def _add_known_before(parser: argparse.ArgumentParser) -> None:
@@ -308,18 +317,22 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         type=float,
         metavar=("LOW", "HIGH"),
-        help="where rewards must lie: exact intervals (booleans need none)",
+        help="the range that rewards cannot leave, for exact intervals (booleans need none)",
     )
     group.add_argument(
-        "--asymptotic", action="store_true", help="no exact intervals, even where there could be"
+        "--asymptotic", action="store_true", help="asymptotic intervals even where exact ones are possible"
     )
-    group.add_argument("--fixed", action="store_true", help="ordinary intervals, for those who look once")
-    group.add_argument("--compare", action="store_true", help="what other methods say of the same log")
+    group.add_argument(
+        "--fixed", action="store_true", help="ordinary intervals, which hold for a single look"
+    )
+    group.add_argument(
+        "--compare", action="store_true", help="also show what other methods say about the same log"
+    )
     group.add_argument(
         "--value",
         type=probabilities,
         metavar="ARM=P …",
-        help='the reward of other probabilities: "a=.2 b=.8"',
+        help='estimate the reward under other probabilities: "a=.2 b=.8"',
     )
 
 
@@ -440,7 +453,7 @@ def duration(text: str) -> float:
         return seconds(_number_or_text(text))
     except ParameterError:
         raise ArgumentTypeError(
-            f"{text!r} is no length of time; write 30m, 12h, 7d or 2w, or a number above 0 in the units of"
+            f"{text!r} is not a length of time; write 30m, 12h, 7d or 2w, or a number above 0 in the units of"
             " the time column"
         ) from None
 
@@ -453,7 +466,7 @@ def bucket(text: str) -> str | float:
         return duration(text)
     except ArgumentTypeError:
         raise ArgumentTypeError(
-            f"{text!r} is no bucket of time; write {', '.join(BUCKETS)}, a length such as 15m or 6h, or a"
+            f"{text!r} is not a bucket of time; write {', '.join(BUCKETS)}, a length such as 15m or 6h, or a"
             " number above 0 in the units of the time column"
         ) from None
 
@@ -499,8 +512,8 @@ def guardrail(text: str) -> Guardrail:
     value = _finite(margin)
     if not metric or value is None or value < 0:
         raise ArgumentTypeError(
-            f"{text!r} must be METRIC:MARGIN with the harm that is borne, 0 or more, as in latency:0.5; where"
-            " less is worse, visits:0.1:lower"
+            f"{text!r} must be METRIC:MARGIN with the harm that is accepted, 0 or more, as in latency:0.5;"
+            " where less is worse, visits:0.1:lower"
         )
     return Guardrail(metric, value, worse)
 
@@ -531,7 +544,7 @@ def noninferiority(text: str) -> tuple[str, float]:
     value = _finite(margin)
     if not metric or not value:
         raise ArgumentTypeError(
-            f"{text!r} must be METRIC:MARGIN with the rise that is still borne, as in crashed:0.002, or the"
+            f"{text!r} must be METRIC:MARGIN with the rise that is accepted, as in crashed:0.002, or the"
             " fall, with a minus sign, as in returned:-0.01"
         )
     return metric, value

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "Find how often to play each arm so that differences between arms are estimated as well as possible,"
         " whatever the baseline does; with a certificate of how close to the optimum that is, and how many"
-        " rounds to plan with.",
+        " rounds to plan for.",
         {
             "the exact optimum for the arms of a table": "design arms.csv",
             "rounds to find an arm within 0.2 of the best, rewards of s.d. 2": (
@@ -87,10 +87,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=whole,
         metavar="N",
-        help=f"simulated runs behind the rounds to plan with (default {SIMULATED_RUNS}, none above"
+        help=f"simulated runs behind the rounds to plan for (default {SIMULATED_RUNS}, none above"
         f" {MAX_SIMULATED_ARMS} arms)",
     )
-    parser.add_argument("--bounds", action="store_true", help="also the paper's bounds, constants left open")
+    parser.add_argument(
+        "--bounds", action="store_true", help="also print the paper's bounds, up to their constants"
+    )
     parser.add_argument("--top", type=whole, default=10, help="arms to list (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--out", metavar="FILE", help="also write the design to FILE (.json or .csv)")
@@ -142,13 +144,13 @@ def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
 
 
 def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the rounds to plan with: quantiles of simulated runs, None where a run was given up."""
+    """Return the rounds to plan for: quantiles of simulated runs, None where a run was given up."""
     runs = (
         options.runs if options.runs is not None else SIMULATED_RUNS if len(arms) <= MAX_SIMULATED_ARMS else 0
     )
     if not check_whole("runs", runs, least=0):
         return None
-    with bar("rounds to plan with") as progress:
+    with bar("rounds to plan for") as progress:
         needed = rounds_to_plan(
             arms,
             epsilon=options.epsilon,
@@ -173,7 +175,7 @@ def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) 
     rounds = report["rounds"]
     wanted = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"
     hint = "" if options.expect is None else f", expecting a gap of {options.expect:g}"
-    print(f"rounds to plan with, to {options.goal} with {wanted}{hint}")
+    print(f"rounds to plan for, to {options.goal} with {wanted}{hint}")
     if rounds is None:
         limit = "" if options.runs == 0 else f" for more than {MAX_SIMULATED_ARMS} arms"
         print(f"  not simulated{limit}; --runs 5 does")

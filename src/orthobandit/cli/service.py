@@ -23,8 +23,8 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "example: orthobandit serve --db postgresql+psycopg://user@host/database. Every setting is an"
-        f" environment variable as well ({SETTINGS[0].variable}, {SETTINGS[1].variable}, ...), and a key of"
-        " the TOML file; a flag goes before the environment, and that before the file."
+        f" environment variable as well ({SETTINGS[0].variable}, {SETTINGS[1].variable}, ...) and a key of"
+        " the TOML file. A flag overrides the environment, which overrides the file."
     )
     for one in (CONFIG, *SETTINGS):
         words = one.words if one.default in (None, (), False) else f"{one.words} (default: {one.default})"
@@ -60,11 +60,11 @@ def run_serve(options: argparse.Namespace) -> None:
 def configure_db(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit db`."""
     parser.description = (
-        "upgrade: bring the tables to this release (a server does it as well). backup FILE: copy everything,"
-        " while servers go on; FILE.db is a copy of a SQLite file, any other name a compressed file that"
-        " any database can be made of. restore FILE: make a database of a copy, never over another. check:"
-        " compute all draws and states again; the exit code is 1 if anything is not as it should be."
-        " token: make a token, as when the last one is lost, and print it once."
+        "upgrade: bring the tables up to this release (a server does so when it starts). backup FILE: copy"
+        " everything while servers go on; FILE.db is a copy of a SQLite file, any other name a compressed"
+        " file that any database can be restored from. restore FILE: make a database from a copy, never over"
+        " another. check: recompute all draws and states; the exit code is 1 if anything is wrong. token:"
+        " make a new token, for example when the last one is lost, and print it once."
     )
     parser.epilog = "example: orthobandit db backup monday.jsonl.gz --db postgresql+psycopg://user@host/db"
     parser.add_argument("action", choices=ACTIONS, help="what to do")
@@ -77,14 +77,16 @@ def configure_db(parser: argparse.ArgumentParser) -> None:
         help=f"a SQLite file, or the URL of a database (default: the environment's {database.variable}, or"
         f" {database.default})",
     )
-    parser.add_argument("--role", choices=ROLES, help="of the token (default: admin)")
+    parser.add_argument("--role", choices=ROLES, help="role of the token (default: admin)")
     parser.add_argument(
-        "--experiments", metavar="KEY,...", help="that the token is for, * for anything (default: all)"
+        "--experiments",
+        metavar="KEY,...",
+        help="experiments that the token is for, * for anything (default: all)",
     )
+    parser.add_argument("--new", action="store_true", help="create the tables first if there are none yet")
     parser.add_argument(
-        "--new", action="store_true", help="make the tables before the token if there are none yet"
+        "--lasts", metavar="TIME", help="how long the token is valid, such as 90d (default: for ever)"
     )
-    parser.add_argument("--lasts", metavar="TIME", help="until the token expires, like 90d (default: never)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

@@ -97,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
     group.add_argument("--expect", type=float, metavar="GAP", help="gap to the second-best arm to count on")
     group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
-    group.add_argument("--scale", type=float, help="factor on the phase lengths of the experiments")
+    group.add_argument("--scale", type=float, help="factor on the phase lengths of --schedule experiments")
     group.add_argument("--design", help="how to explore: anchor, centred or contrast")
     add_instance_options(parser)
     group = parser.add_argument_group("run")
@@ -109,7 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--stop-when-declared", action="store_true", help="end a run when an arm is declared best"
     )
     group.add_argument(
-        "--yes", action="store_true", help=f"go on even if it takes more than {LONGEST_HOURS:g} hours"
+        "--yes", action="store_true", help=f"run even if it takes more than {LONGEST_HOURS:g} hours"
     )
     group.add_argument("--resume", metavar="DIR", help="cache finished parts in DIR, and continue from them")
     group = parser.add_argument_group("output")
@@ -301,7 +301,7 @@ def _tidied(path: str | None, results: Mapping[str, RunResult]) -> Iterator[Path
 
 
 def _written(out: str | None, results: Mapping[str, RunResult], report: dict[str, Any]) -> Iterator[Path]:
-    """Write one Parquet file a policy, the summary and the plot; yield the paths as they are written."""
+    """Write one Parquet file per policy, the summary and the plot; yield the paths as they are written."""
     if out is None:
         return
     folder = Path(out)
@@ -336,7 +336,9 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
     group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
     group.add_argument("--means", type=float, nargs="+", metavar="MEAN", help="one per arm (one-hot)")
-    group.add_argument("--instance-seed", type=whole, metavar="SEED", help="names the arms (default: --seed)")
+    group.add_argument(
+        "--instance-seed", type=whole, metavar="SEED", help="random seed of the arms (default: --seed)"
+    )
     group.add_argument("--arms-file", metavar="FILE", help="table of arms (.csv, .tsv, .parquet) instead")
     group.add_argument("--theta", type=float, nargs="+", metavar="NUMBER", help="θ for --arms-file")
     shift = group.add_argument(
@@ -373,16 +375,16 @@ def _arms_and_theta(options: argparse.Namespace) -> Environment:
             if getattr(options, option) is not None:
                 raise ParameterError(f"--{option} has no meaning beside --arms-file; leave it out")
         if options.theta is None:
-            raise ParameterError("--arms-file says nothing about rewards; give --theta, a number a feature")
+            raise ParameterError("--arms-file says nothing about rewards; give --theta, a number per feature")
         arms = ArmSet.read(options.arms_file)
         if len(options.theta) != arms.features.shape[1]:
             raise ParameterError(
                 f"--theta has {len(options.theta)} numbers for {arms.features.shape[1]} features of"
-                f" {options.arms_file}; give a number a feature, in the order of the columns"
+                f" {options.arms_file}; give a number per feature, in the order of the columns"
             )
         return Environment(arms, options.theta)
     if options.theta is not None:
-        raise ParameterError("--theta is for --arms-file; the made instances have their own θ")
+        raise ParameterError("--theta is for --arms-file; the built-in instances have their own θ")
     name, own = parse_named(options.instance or "exact-gap")
     valid = settings_of(maker_of("instance", INSTANCES, name))
     if name == "one-hot":

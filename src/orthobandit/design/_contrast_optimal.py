@@ -201,7 +201,7 @@ def contrast_set(arms: ArmSet, request: Request, allowed: Mask) -> tuple[Array, 
     features = arms.features
     asked = (request.pairs, request.vectors, request.reference)
     if sum(one is not None for one in asked) > 1:
-        raise ParameterError("give one of pairs, vectors and reference, not several")
+        raise ParameterError("give only one of pairs, vectors and reference")
     everywhere = bool(allowed.all())
     frame = arms.frame if everywhere else affine_frame(features[allowed])
     if request.pairs is None and request.vectors is None and not everywhere:

@@ -57,7 +57,7 @@ def exchange(
     determinant by 1 + α(a − b) − α²(ab − c²), with a, b the leverages of h, l and c = z_hᵀM⁻¹z_l.
     Choosing the partner by gain lets near-duplicates trade all their weight at once.
 
-    `points` (n, m) holds one point a column, so that all inner products run in vector registers.
+    `points` (n, m) holds one point per column, so that all inner products run in vector registers.
     Updated in place: `weights` (m,), `inverse` = M⁻¹ (n, n), `leverages` (m,).
 
     Returns the number of exchanges made, at most `most`; fewer when every leverage is at most

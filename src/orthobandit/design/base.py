@@ -70,7 +70,7 @@ class Design:
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}, optional
-            What the frame is of; by default the first that is installed.
+            The library of the frame; by default the first that is installed.
         """
         return frame_of({"arm": self.arms.labels, "probability": self.probabilities}, library)
 

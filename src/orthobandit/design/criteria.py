@@ -268,7 +268,7 @@ def earning_design(
     check_gap(gap)
     price = np.asarray(costs, dtype=np.float64)
     if price.shape != (len(arms),) or not np.all((price > 0) & np.isfinite(price)):
-        raise ParameterError(f"costs must be {len(arms)} finite numbers above 0, one an arm")
+        raise ParameterError(f"costs must be {len(arms)} finite numbers above 0, one per arm")
     allowed = support_mask(arms, support)
     asked = contrast_set(arms, Request(pairs, weights=weights), allowed)
     rows, wanted = asked if asked is not None else (None, None)

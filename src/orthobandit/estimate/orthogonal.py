@@ -194,7 +194,7 @@ def few_centred_sums(arms: ArmSet, probabilities: Array, counts: Whole, sums: Ar
 
 
 def _rows_times(rows: Array, matrix: Array) -> Array:
-    """Return rows (..., n) @ matrix (..., n, m), one product a row.
+    """Return rows (..., n) @ matrix (..., n, m), one product per row.
 
     A single product over the whole batch would round each row differently for different batch sizes,
     and a batch must equal its single runs.
@@ -205,7 +205,7 @@ def _rows_times(rows: Array, matrix: Array) -> Array:
 def _check_sizes(arms: ArmSet, plan: Plan, tally: Tally) -> None:
     if plan.count != len(arms):
         raise ProbabilityError(
-            f"the plan has {plan.count} probabilities for {len(arms)} arms; give one an arm"
+            f"the plan has {plan.count} probabilities for {len(arms)} arms; give one per arm"
         )
     if tally.count != len(arms):
         raise TallyError(f"the tally has {tally.count} arms; the arm set has {len(arms)}; tally every arm")

@@ -92,7 +92,7 @@ class Centre:
         if made.shape != given.shape:
             if made.shape:
                 raise ParameterError(
-                    f"forecasts have shape {made.shape} for rewards of shape {given.shape}; one a round"
+                    f"forecasts have shape {made.shape} for rewards of shape {given.shape}; one per round"
                 )
             made = np.full(given.shape, made)
         bounds = (float(self.low), float(self.high))
@@ -289,7 +289,7 @@ def checked_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
         array = np.array(probabilities).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
         raise ProbabilityError(
-            "probabilities are not a table of real numbers; give one probability an arm, (..., K)"
+            "probabilities are not a table of real numbers; give one probability per arm, (..., K)"
         ) from None
     if not array.ndim or not array.shape[-1]:
         raise ProbabilityError(f"probabilities have shape {array.shape}; (..., K) with K ≥ 1 is needed")

@@ -88,7 +88,7 @@ class Tally:
         try:
             played = np.atleast_1d(np.asarray(arms))
         except ValueError:
-            raise TallyError("arms is ragged; give one arm a round, (n,)") from None
+            raise TallyError("arms is ragged; give one arm per round, (n,)") from None
         if played.shape != values.shape or played.ndim != 1:
             raise TallyError(f"arms has shape {played.shape} and rewards {values.shape}; both must be (n,)")
         if played.size and played.dtype.kind not in "iu":

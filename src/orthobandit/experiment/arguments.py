@@ -129,7 +129,7 @@ def declared_range(
         raise ParameterError(f"rewards={rewards!r} is not a pair of numbers; {REWARDS_REMEDY}") from None
     if mode is not None and mode != Bounded(low, high):
         raise ParameterError(
-            f"rewards={rewards!r} must be said to the policy: {type(policy).__name__}(rewards={rewards!r})"
+            f"rewards={rewards!r} must be given to the policy: {type(policy).__name__}(rewards={rewards!r})"
         )
     return low, high
 
@@ -161,15 +161,17 @@ def unit_of(unit: str | None) -> str | None:
         return None
     if not isinstance(unit, str):
         raise ParameterError(
-            f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number);"
-            " several proposals are asked for with ask_many"
+            f"unit={unit!r} must be text, e.g. a user's name; turn a number into str(number);"
+            " for several proposals, use ask_many"
         )
     return _checked_unit(unit)
 
 
 def _checked_unit(unit: str) -> str:
     if not isinstance(unit, str) or not unit:
-        raise ParameterError(f"unit={unit!r} must be text, e.g. a user's name; numbers as str(number)")
+        raise ParameterError(
+            f"unit={unit!r} must be text, e.g. a user's name; turn a number into str(number)"
+        )
     if len(unit) > LONGEST_UNIT:
         raise ParameterError(
             f"unit={unit[:20]!r}… has {len(unit):,} characters; at most {LONGEST_UNIT:,} are kept:"
@@ -193,7 +195,7 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
             )
         return [None] * int(count)
     if isinstance(units, str):  # otherwise each of its letters would be a unit
-        raise ParameterError(f"units={units!r} must be a list of text; one unit is asked for with ask")
+        raise ParameterError(f"units={units!r} must be a list of text; for one unit, use ask")
     given = list(units)
     if not given:
         raise ParameterError("units is empty; ask for at least one")

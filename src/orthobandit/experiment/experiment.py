@@ -283,7 +283,7 @@ class Experiment:
         covariates: Covariates | Sequence[Covariates] | None = None,
         context: Covariates | Sequence[Covariates] | None = None,
     ) -> list[Proposal]:
-        """Return several arms to show, all drawn from what is known now: `count` of them, or one a unit.
+        """Return several arms to show, all drawn from what is known now: `count` of them, or one per unit.
 
         Parameters
         ----------

@@ -291,7 +291,7 @@ def _summary_fields(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict
             )
     if "reward" in fields:
         raise ParameterError(
-            f"reward={fields['reward']!r} is for a log of single rows; of aggregated data, name n, mean, and"
+            f"reward={fields['reward']!r} is for a log of single rows; for aggregated data, name n, mean, and"
             " variance or std"
         )
     is_stated = any(name in fields for name in ("split", "probabilities", "plan", "plans"))

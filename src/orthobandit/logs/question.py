@@ -91,7 +91,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Summary:
-    """Columns of aggregated data: one row an arm and period, with count, mean and variance of its values.
+    """Columns of aggregated data: one row per arm and period, with count, mean and variance of its values.
 
     Attributes
     ----------
@@ -142,12 +142,12 @@ class Question:
     arms : str or None
         A file of features (:meth:`~orthobandit.ArmSet.read`); without it arms have nothing in common.
     probabilities : tuple of str
-        One column an arm, in the order of the arms or named after them (``p:label``, ``p_label``, ``label``);
-        or the one column with the probability of the arm that was drawn.
+        One column per arm, in the order of the arms or named after them (``p:label``, ``p_label``,
+        ``label``); or the one column with the probability of the arm that was drawn.
     plan : str or None
         Column that names the plan; with `plans`.
     plans : str, mapping or None
-        File with the columns plan and one an arm; or {plan: {arm: probability}}.
+        File with the columns plan and one per arm; or {plan: {arm: probability}}.
     split : mapping or "equal" or None
         {arm: probability}, the same for all rows.
     unit : str or None

@@ -292,11 +292,11 @@ class Analysis:
         Parameters
         ----------
         table : {"effects", "arms", "history", "checks", "segments", "rivals"}
-            A row a metric and arm: gaps over the reference arm, or rows and means; a row a metric, bucket and
-            arm, for effects as they were known at the time; a row a check of the log; a row a segment and
-            arm; a row an arm and other method, with ``compare=True``.
+            A row per metric and arm: gaps over the reference arm, or rows and means; a row per metric, bucket
+            and arm, for effects as they were known at the time; a row per check of the log; a row per segment
+            and arm; a row per arm and other method, with ``compare=True``.
         library : {"pandas", "polars", "pyarrow"}, optional
-            What the frame is of; by default the first that is installed.
+            The library of the frame; by default the first that is installed.
         """
         from orthobandit.logs.showing.frames import tables_of
 

@@ -37,7 +37,7 @@ class HasProbabilities(Protocol):
 
     @property
     def probabilities(self) -> ArrayLike:
-        """One probability an arm, (K,)."""
+        """One probability per arm, (K,)."""
         ...
 
 

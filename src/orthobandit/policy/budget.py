@@ -149,7 +149,7 @@ class FixedBudget(PhasedPolicy):
     def error(self, state: PhasedState) -> Array:
         """Return :meth:`p_value`, under its former name; deprecated."""
         warnings.warn(
-            "FixedBudget.error goes in 0.4.0; call p_value, which it returns by now: no number can be the"
+            "FixedBudget.error will be removed in 0.4.0; use p_value, which it returns: no number can be the"
             " chance of a mistake, given the data",
             DeprecationWarning,
             stacklevel=2,

@@ -148,7 +148,7 @@ class Registry:
         except UnknownExperimentError:
             raise _unknown(key) from None
         except InputError as error:
-            raise ConflictError(f"{key!r} cannot be served, but from Python: {error}") from None
+            raise ConflictError(f"{key!r} can be used from Python only: {error}") from None
 
     def try_write(self) -> None:
         """Write what is there already; raise :class:`StorageError` if the database does not take it."""

@@ -75,21 +75,21 @@ SETTINGS = (
     ),
     Setting("host", "text", "127.0.0.1", "where to listen; by default on this machine only"),
     Setting("port", "whole", 8000, "the port to listen on; 0 for any that is free"),
-    Setting("no-auth", "switch", False, "without tokens: everybody on this machine is an admin"),
+    Setting("no-auth", "switch", False, "ask for no tokens: everybody on this machine is an admin"),
     Setting("tls-certificate", "text", None, "certificate chain for TLS, in PEM", metavar="FILE"),
     Setting("tls-key", "text", None, "private key of that certificate, in PEM", metavar="FILE"),
     Setting(
         "proxies",
         "list",
         (),
-        "addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed",
+        "addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted",
         metavar="ADDRESS,...",
     ),
     Setting(
         "rate",
         "number",
         10_000.0,
-        "requests a second for each token, or for each address with --no-auth; 0 for no limit",
+        "requests per second for each token, or for each address with --no-auth; 0 for no limit",
     ),
     Setting("max-body", "whole", 8 * 2**20, "largest body of a request, in bytes", metavar="BYTES"),
     Setting("max-connections", "whole", 2_000, "connections at the same time", metavar="COUNT"),
@@ -174,7 +174,7 @@ def read_file(path: Path) -> dict[str, Any]:
         if name not in BY_NAME:
             near = get_close_matches(name, BY_NAME, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(BY_NAME)}"
-            raise ParameterError(f"config={str(path)!r} has {name!r}, which is no setting; {remedy}")
+            raise ParameterError(f"config={str(path)!r} has {name!r}, which is not a setting; {remedy}")
     return {name: parse(BY_NAME[name], value, f"{path}: {name}") for name, value in data.items()}
 
 

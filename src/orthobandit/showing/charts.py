@@ -271,7 +271,7 @@ def band(places: Sequence[float], lows: Series, highs: Series, scale: Scale) -> 
 
 
 def stack(places: Sequence[float], shares: Sequence[Sequence[float]], kinds: Sequence[str]) -> list[Shape]:
-    """Return areas on top of each other; `shares` are one sequence an area, from the bottom up."""
+    """Return areas on top of each other; `shares` are one sequence per area, from the bottom up."""
     floor = [0.0] * len(places)
     out = []
     for heights, kind in zip(shares, kinds, strict=True):

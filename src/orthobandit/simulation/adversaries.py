@@ -71,7 +71,7 @@ STEP: Any = (0.0, (np.zeros(0), Known(0, 0, 0.0, *(np.zeros(0) for _ in range(5)
 
 @compiled
 def no_step(_settings: Array, _known: Known) -> float:
-    """Do nothing: for code that must be given a step which is never called."""
+    """Do nothing; stands in where compiled code needs a step that it never calls."""
     return 0.0
 
 
@@ -119,7 +119,7 @@ def _cancel_best(settings: Array, known: Known) -> float:
 
 @dataclass(frozen=True)
 class CancelBest(Adaptive):
-    """Hides the best arm: rewards are low when the plan favours it and high when the plan avoids it.
+    """Hide the best arm: rewards are low when the plan favours it and high when the plan avoids it.
 
     ν_t = −limit when the best arm has a larger probability than on average before, +limit when a smaller
     one; under an unchanged plan, where no shift can tell arms apart, ν_t = −x_*ᵀθ cut at ±limit cancels its
@@ -163,7 +163,7 @@ def _push_leader(settings: Array, known: Known) -> float:
 
 @dataclass(frozen=True)
 class PushLeader(Adaptive):
-    """Pushes against the arm with the highest average reward so far.
+    """Push against the arm with the highest average reward so far.
 
     ν_t = +limit when the plan gives the leader less than on average before, −limit otherwise, and 0 before
     the first reward.
@@ -196,7 +196,7 @@ def _react_to_last(settings: Array, known: Known) -> float:
 
 @dataclass(frozen=True)
 class ReactToLast(Adaptive):
-    """Answers each reward with its opposite: ν_t = −strength·r_{t−1} cut at ±limit, ν_1 = 0."""
+    """Answer each reward with its opposite: ν_t = −strength·r_{t−1} cut at ±limit, ν_1 = 0."""
 
     limit: float = 1.0
     strength: float = 1.0

@@ -69,12 +69,12 @@ class Offers(ABC):
 
     @abstractmethod
     def sample(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:
-        """Return features (n, K, d) and contexts (n, m) of so many visitors."""
+        """Return features (n, K, d) and contexts (n, m) of the next `count` visitors."""
 
 
 @dataclass(frozen=True)
 class SphereOffers(Offers):
-    """Every arm of every round anew: uniform on the unit sphere."""
+    """New arms every round: uniform on the unit sphere."""
 
     arms: int
     dimension: int
@@ -87,7 +87,7 @@ class SphereOffers(Offers):
 
 @dataclass(frozen=True)
 class GaussianOffers(Offers):
-    """Every arm of every round anew: standard normal features, divided by √d."""
+    """New arms every round: standard normal features, divided by √d."""
 
     arms: int
     dimension: int
@@ -99,7 +99,7 @@ class GaussianOffers(Offers):
 
 @dataclass(frozen=True)
 class PositiveOffers(Offers):
-    """Every arm of every round anew: few large non-negative features, of length 1."""
+    """New arms every round: unit vectors with a few large, non-negative features."""
 
     arms: int
     dimension: int
@@ -113,7 +113,7 @@ class PositiveOffers(Offers):
 
 @dataclass(frozen=True)
 class UserItemOffers(Offers):
-    """A user and a few items a round: features are all products of a user's and an item's traits.
+    """A user and a few items per round: features are all products of a user's and an item's traits.
 
     xᵀθ is then the bilinear value uᵀΘv of an item v to a user u. The context is that of the user.
 
@@ -124,7 +124,7 @@ class UserItemOffers(Offers):
     user_traits, item_traits : int
         Lengths of u and v, drawn uniformly from the unit sphere.
     catalogue : int
-        Items there are; every round offers some of them, without repetition.
+        Number of items in all; every round offers some of them, without repetition.
     """
 
     arms: int
@@ -216,7 +216,7 @@ class InteractionOffers(Offers):
     ----------
     interactions : Interactions
     contexts : callable
-        ``contexts(generator, count)`` returns contexts (n, m) of so many visitors; normal by default.
+        ``contexts(generator, count)`` returns contexts (n, m) of `count` visitors; normal by default.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class Environment:
     shift : Oblivious or Adaptive
         The path of the baseline ν_t; none by default.
     noise : Noise
-        The law of η_t; standard Gaussian by default.
+        The distribution of η_t; standard Gaussian by default.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def _checked_theta(theta: ArrayLike, width: int) -> Array:
 
 
 def _check_chances(chances: Array) -> None:
-    """Refuse means of rewards of 0 and 1 that are no probabilities: all rewards would be the same."""
+    """Raise if a mean of rewards in {0, 1} is not a probability: all rewards would be the same."""
     outside = np.flatnonzero((chances < 0) | (chances > 1))
     if outside.size:
         arm = int(outside[0])

@@ -82,9 +82,9 @@ def one_hot(means: ArrayLike, *, shift: Shift | None = None, noise: Noise | None
     try:
         values = np.asarray(means, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"means={means!r} must be a list of numbers, one an arm") from None
+        raise ParameterError(f"means={means!r} must be a list of numbers, one per arm") from None
     if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
-        raise ParameterError(f"means={means!r} must be a list of finite numbers, one an arm")
+        raise ParameterError(f"means={means!r} must be a list of finite numbers, one per arm")
     return Environment(ArmSet.one_hot(len(values)), values, shift, noise)
 
 

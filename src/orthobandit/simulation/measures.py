@@ -1,4 +1,4 @@
-"""Measured by playing: tallies under one distribution, rounds to plan with, how often claims fail."""
+"""Measured by simulation: tallies under one distribution, rounds to plan for, how often claims fail."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ def explore(
     chosen = checked_probabilities(probabilities)
     if chosen.shape != (len(environment.arms),):
         raise ProbabilityError(
-            f"probabilities has shape {chosen.shape} for {len(environment.arms)} arms; give one an arm"
+            f"probabilities has shape {chosen.shape} for {len(environment.arms)} arms; give one per arm"
         )
     count = check_whole("replications", replications)
     check_whole("seed", seed, least=0)
@@ -140,12 +140,12 @@ def rounds_to_plan(
 
 @dataclass(frozen=True, eq=False)
 class Misses:
-    """When the best arm was dropped, or some bound on what it is better by was wrong.
+    """When the best arm was dropped, or a bound on how much better it is was wrong.
 
     Attributes
     ----------
     first, last : (R,) arrays of int
-        Rounds played when this was first and last so, after any complete batch; −1 for never.
+        Rounds played when this was first and last the case, after any complete batch; −1 for never.
     rounds : (R,) array of int
         Rounds played when the run ended, by a declaration or at the horizon.
     """

@@ -90,7 +90,7 @@ class Player:
         checked_shift(self._shift, np.array([np.nan]), 1)
 
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
-        """Play each replication for so many rounds (R,) under its plan (R, K); tally the residuals."""
+        """Play each replication for its number of rounds (R,) under its plan (R, K); tally the residuals."""
         memory = self.memory
         shift = self._shift
         # Forecasts use what was seen up to this plan; the draws of the plan never change its centre.
@@ -234,7 +234,7 @@ class PathWindows:
 
 
 def checked_shift(shift: object, values: Array, count: int) -> Array:
-    """Return the shift's values (count,), or raise when they are not that many finite numbers."""
+    """Return the shift's values (count,), or raise if they are not `count` finite numbers."""
     array = np.array(values, dtype=np.float64)
     if array.shape != (count,):
         raise ParameterError(f"{shift!r} returned values of shape {array.shape}; ({count},) is needed")

@@ -193,7 +193,7 @@ class RunResult:
         return cls.from_json(read_result(Path(path)))
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return tidy columns: `runs` with a row a replication, `curves` with one a replication and round."""
+        """Return tidy columns: `runs`, a row per replication; `curves`, a row per replication and round."""
         return tidy_tables(self)
 
     def to_frame(self, table: str = "runs", *, library: str | None = None) -> Any:
@@ -203,7 +203,7 @@ class RunResult:
         ----------
         table : {"runs", "curves"}
         library : {"pandas", "polars", "pyarrow"}, optional
-            What the frame is of; by default the first that is installed.
+            The library of the frame; by default the first that is installed.
         """
         tables = self.tables()
         return frame_of(tables[check_choice("table", table, tables)], library)
@@ -219,7 +219,7 @@ class RunResult:
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw, as to lay several runs over each other; a new figure by default.
+            Where to draw, for several runs in one figure; a new figure by default.
         label : str, optional
             What the legend says; the policy by default.
         """
@@ -234,7 +234,7 @@ COLUMNS = ("policy", "regret ± s.e.", "median", "95 %", "declared", "wrong", "s
 
 
 def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
-    """Return one row a run, as plain JSON values; None where a number does not exist.
+    """Return one row per run, as plain JSON values; None where a number does not exist.
 
     Regret is at the horizon; `declared` and `wrong` are shares of replications, `wrong` None when nothing was
     declared that could be wrong; `stop_median` is None when half of the replications or more declare nothing;
@@ -388,7 +388,7 @@ def _read_parquet(path: Path) -> dict[str, Any]:
 
 
 def tidy_tables(result: RunResult) -> dict[str, dict[str, Any]]:
-    """Return the columns of `runs`, a row a replication, and of `curves`, a row a replication and round."""
+    """Return tidy columns: `runs`, a row per replication, and `curves`, a row per replication and round."""
     marks = result.checkpoints.size
     numbers = result.replications
     runs = {

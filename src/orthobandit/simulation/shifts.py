@@ -163,7 +163,7 @@ class Replay(Formula):
 
 @dataclass(frozen=True)
 class RandomWalk(Oblivious):
-    """ν_t = step·(g_1 + … + g_t) with independent standard Gaussian g, one path a replication.
+    """ν_t = step·(g_1 + … + g_t) with independent standard Gaussian g, one path per replication.
 
     Any part of a path can be made without the parts before it: Gaussian sums over long spans are drawn
     first, then the sums over chunks given those of the spans, then the rounds given those of the chunks.
@@ -318,7 +318,7 @@ class Sine(Formula):
         return np.asarray(self.offset + self.amplitude * np.sin(self.frequency * rounds))
 
     def chunk(self, index: int, *, seed: int = 0, replication: int = 0) -> Array:  # noqa: ARG002, D102
-        # sin(a + b) = sin a cos b + cos a sin b with tabulated b: thirty times faster than a call a round.
+        # sin(a + b) = sin a cos b + cos a sin b with tabulated b: thirty times faster than a call per round.
         sine, cosine = _turn(self.frequency)
         start = self.frequency * (index * CHUNK_ROUNDS)
         wave = np.sin(start) * cosine + np.cos(start) * sine

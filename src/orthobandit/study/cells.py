@@ -127,7 +127,7 @@ def describe(cell: Cell) -> str:
 
 
 class Cache:
-    """Finished cells in a folder, found again by content: one file a cell, whole or absent.
+    """Finished cells in a folder, found again by content: one file per cell, whole or absent.
 
     Any number of processes and studies may share a folder: a file is named by the hash of all that decides
     its numbers and appears at once.

@@ -275,7 +275,7 @@ class SweepResult:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """A row a policy, instance and shift; see :func:`~orthobandit.study.tables.compared`."""
+        """A row per policy, instance and shift; see :func:`~orthobandit.study.tables.compared`."""
         return compared(self.tables["runs"], self.study.horizon)
 
     def __str__(self) -> str:
@@ -296,7 +296,7 @@ class SweepResult:
         table : {"compared", "runs", "curves"}
             The comparison, or one of the `tables`.
         library : {"pandas", "polars", "pyarrow"}, optional
-            What the frame is of; by default the first that is installed.
+            The library of the frame; by default the first that is installed.
         """
         names = {name: [row[name] for row in self.rows] for name in self.rows[0]}
         tables: dict[str, Any] = {"compared": names, **self.tables}

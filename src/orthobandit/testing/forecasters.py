@@ -18,7 +18,7 @@ from orthobandit.testing._play import require
 
 @dataclass(frozen=True)
 class ForecastSetting:
-    """The residuals that a check tells: a wave, a jump halfway, and noise.
+    """The residuals that a check feeds to a forecaster: a wave, a jump halfway, and noise.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def check_forecasting_teaches_nothing(baseline: Baseline, setting: ForecastSetti
 
 
 def check_forecasters_are_apart(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that two forecasters of one baseline share nothing."""
+    """Check that two forecasters of one baseline share no memory."""
     alone = [one.value for one in _told(baseline.forecaster(), setting, setting.residuals())]
     first, second = baseline.forecaster(), baseline.forecaster()
     beside = []

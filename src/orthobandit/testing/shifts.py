@@ -28,7 +28,7 @@ class ShiftSetting:
     Parameters
     ----------
     rounds : int
-        Of a path, and of an experiment against an adaptive shift a hundredth of them.
+        Length of a path. An experiment against an adaptive shift has a hundredth of it.
     bound : float, optional
         What no |ν| may exceed; by default the `bound` of an oblivious shift.
     seed : int

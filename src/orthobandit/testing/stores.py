@@ -26,7 +26,7 @@ SETTINGS = {"window": 60.5, "metrics": ["signup", "revenue"], "deep": {"empty": 
 def check_store(make_store: Callable[[], Store]) -> None:
     """Raise :class:`AssertionError` with the clause of :class:`Store` that a store breaks.
 
-    What only other processes and broken disks can show is not checked.
+    Failures that only other processes or broken disks can cause are not checked.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ def _gaps(arms: ArmSet, means: ArrayLike) -> tuple[int, Array]:
     gaps = given[best] - given
     if np.count_nonzero(gaps == 0) > 1:
         raise ParameterError(
-            "means have two largest; no number of rounds tells which of two equal arms is best"
+            "two arms share the largest mean; no number of rounds tells which of two equal arms is best"
         )
     return best, gaps
 

@@ -122,8 +122,8 @@ def test_separators_are_seen_in_the_header(tmp_path, sign):
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        ("", FileFormatError, "is empty; a header line and one line an arm are needed"),
-        ("label,x\n", FileFormatError, "has a header line and nothing below it; one line an arm is needed"),
+        ("", FileFormatError, "is empty; a header line and one line per arm are needed"),
+        ("label,x\n", FileFormatError, "has a header line and nothing below it; one line per arm is needed"),
         ("1,2\n3,4\n", FileFormatError, "begins with the line 1, 2, which looks like an arm"),
         ("label,x\nred,1\n ,2\n", LabelError, "labels row 1 is empty; every arm needs a name of its own"),
         ("label\nred\nblue\n", FeatureError, "has no feature column beside the labels ('label'); add one"),

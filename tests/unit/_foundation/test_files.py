@@ -98,7 +98,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
 def test_what_is_no_place_for_a_file_is_named(tmp_path):
     with pytest.raises(OutputError, match="cannot be written: Is a directory"):
         write_text(tmp_path, "text")
-    with pytest.raises(ParameterError, match=r"out='/dev/null/x' cannot be made a folder: Not a directory"):
+    with pytest.raises(ParameterError, match=r"out='/dev/null/x' cannot be created: Not a directory"):
         check_folder("out", "/dev/null/x")
 
 
@@ -107,7 +107,7 @@ def test_a_seal_notices_one_character(tmp_path):
     write_sealed(path, data)
     assert read_sealed(path) == data
     path.write_text(path.read_text().replace("2.5", "2.6"))
-    with pytest.raises(FileFormatError, match=r"x\.json is not as it was written"):
+    with pytest.raises(FileFormatError, match=r"x\.json has changed since it was written"):
         read_sealed(path)
     with pytest.raises(FileNotFoundError):
         read_sealed(tmp_path / "y.json")

@@ -101,7 +101,7 @@ def test_the_catalogues_exist(name):
     ("start", "message"),
     [
         ("orthobandit.policy", "must be written as module:name"),
-        ("orthobandit.nowhere:x", "is no module of orthobandit"),
+        ("orthobandit.nowhere:x", "is not a module of orthobandit"),
         ("orthobandit.policy.sbe:nothing", "is not defined there"),
     ],
 )

@@ -161,11 +161,11 @@ def test_wrong_input_is_named_and_exits_with_2(table, capsys, arguments, said):
     [
         ("page,price\nplain,0\n", "there is one arm; two that differ are needed"),
         ("page,price\nplain,1\nbold,1\n", "there are 2 arms with the same features; two that differ"),
-        ("page,price\n", "has a header line and nothing below it; one line an arm is needed"),
+        ("page,price\n", "has a header line and nothing below it; one line per arm is needed"),
         ("1,2\n3,4\n", "begins with the line 1, 2, which looks like an arm; a header line"),
         ("red,1,2\nblue,3,4\n", "begins with the line red, 1, 2, which looks like an arm; a header line"),
         ("label,price\n,1\nb,2\n", "labels row 0 is empty; every arm needs a name of its own"),
-        ("\n\n", "is empty; a header line and one line an arm are needed"),
+        ("\n\n", "is empty; a header line and one line per arm are needed"),
     ],
 )
 def test_tables_that_cannot_be_meant_are_refused(tmp_path, capsys, content, said):

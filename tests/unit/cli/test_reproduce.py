@@ -108,7 +108,7 @@ def test_a_refuted_claim_exits_with_1(tmp_path, capsys, monkeypatch):
     ("arguments", "said"),
     [
         (["--only", "figure-9"], "--only figure-9 is not one of 'figure-1', 'figure-2'"),
-        (["--out", "/dev/null/x", "--only", "scaling"], "--out /dev/null/x cannot be made a folder"),
+        (["--out", "/dev/null/x", "--only", "scaling"], "--out /dev/null/x cannot be created"),
         (["--seed", "-1", "--only", "scaling"], "reproduce: --seed -1 must be a whole number of at least 0"),
         (["--jobs", "0", "--only", "scaling"], "reproduce: --jobs 0 must be a whole number"),
     ],

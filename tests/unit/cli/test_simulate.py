@@ -142,8 +142,8 @@ def test_resume_keeps_parts_and_changes_nothing(capsys, tmp_path):
         (["--instance", "one-hot"], "--dimension has no meaning for --instance one-hot"),
         (["--theta", "1"], "--theta is for --arms-file"),
         (["--arms-file", "x.csv"], "--dimension has no meaning beside --arms-file"),
-        (["--resume", "/dev/null/x"], "--resume /dev/null/x cannot be made a folder: Not a directory"),
-        (["--out", "/dev/null/x"], "--out /dev/null/x cannot be made a folder"),
+        (["--resume", "/dev/null/x"], "--resume /dev/null/x cannot be created: Not a directory"),
+        (["--out", "/dev/null/x"], "--out /dev/null/x cannot be created"),
         (["--out", ""], "--out  is empty; name a folder"),
         (["--resume", ""], "--resume  is empty; name a folder"),
         (
@@ -168,7 +168,7 @@ def test_wrong_input_is_named_and_exits_with_2(capsys, arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--arms", "1000000"], "--arms 1000000 is too much: one-hot features of K arms are K × K numbers"),
+        (["--arms", "1000000"], "--arms 1000000 is too many: one-hot features of K arms are K × K numbers"),
         (["--arms", "0"], "--arms 0 must be a whole number of at least 1"),
         (["--gap", "nan"], "--gap nan must be finite"),
         (["--means", "nan", "1"], "means=[nan, 1.0] must be a list of finite numbers"),

@@ -166,7 +166,7 @@ def test_a_history_that_does_not_fit_is_refused(history, message):
 
 
 def test_a_plan_of_other_arms_is_refused():
-    message = "the plan has 2 probabilities for 3 arms; give one an arm"
+    message = "the plan has 2 probabilities for 3 arms; give one per arm"
     with pytest.raises(ProbabilityError, match=re.escape(message)):
         OrthogonalRegression().fit(LINE, [(Plan([0.5, 0.5], 4), TALLY)])
 

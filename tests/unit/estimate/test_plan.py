@@ -63,7 +63,7 @@ def test_arrays_are_copied_and_read_only():
         ([np.inf, 0.0], "probabilities[0] is inf; every probability must be a number ≥ 0"),
         ([], "probabilities have shape (0,); (..., K) with K ≥ 1 is needed"),
         (1.0, "probabilities have shape (); (..., K) with K ≥ 1 is needed"),
-        ([[1.0], [0.5, 0.5]], "probabilities are not a table of real numbers; give one probability an arm"),
+        ([[1.0], [0.5, 0.5]], "probabilities are not a table of real numbers; give one probability per arm"),
         (["1.0"], "probabilities are not a table of real numbers"),
         ([0.5, None], "probabilities are not a table of real numbers"),
         (np.array([1.0 + 0j]), "probabilities are not a table of real numbers"),

@@ -85,7 +85,7 @@ def test_rewards_that_are_no_finite_numbers_are_refused(rewards, message):
         (["a", "b"], [1.0, 1.0], 2, "arms has type <U1; arm indices must be whole numbers"),
         ([0, 1, 1], [1.0, 1.0], 2, "arms has shape (3,) and rewards (2,); both must be (n,)"),
         ([[0, 1]], [[1.0, 1.0]], 2, "arms has shape (1, 2) and rewards (1, 2); both must be (n,)"),
-        ([0, [1]], [1.0, 1.0], 2, "arms is ragged; give one arm a round, (n,)"),
+        ([0, [1]], [1.0, 1.0], 2, "arms is ragged; give one arm per round, (n,)"),
         ([], [], 0, "count=0; a tally needs at least one arm"),
     ],
 )

@@ -120,8 +120,8 @@ def test_what_is_neither_a_pair_nor_unknown_is_refused_with_both_options(rewards
     ("policy", "rewards", "words"),
     [
         (AnytimeElimination(rewards=(0, 1)), "unknown", "contradicts the policy, which has Bounded"),
-        (AnytimeElimination(rewards=(0, 1)), (0, 2), "must be said to the policy"),
-        (AnytimeElimination(), (0, 1), "must be said to the policy"),
+        (AnytimeElimination(rewards=(0, 1)), (0, 2), "must be given to the policy"),
+        (AnytimeElimination(), (0, 1), "must be given to the policy"),
     ],
 )
 def test_the_policy_is_not_contradicted(policy, rewards, words):

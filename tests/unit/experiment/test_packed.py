@@ -13,7 +13,7 @@ from orthobandit.experiment.ledger.ledger import Ledger
 
 KINDS = {"deadlines": np.float64, "forecasts": np.float64, "values": np.float64}
 KINDS |= {"held": np.bool_, "informed": np.bool_}
-WIDE = ("forecasts", "values", "informed")  # a row a metric
+WIDE = ("forecasts", "values", "informed")  # a row per metric
 
 
 def column(name, kept):

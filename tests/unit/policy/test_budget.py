@@ -59,7 +59,7 @@ def test_a_verdict_and_its_p_value_by_hand():
 def test_the_former_name_of_the_p_value_warns():
     policy = FixedBudget(4)
     state = policy.start(ArmSet.one_hot(2))
-    with pytest.warns(DeprecationWarning, match=r"goes in 0\.4\.0; call p_value"):
+    with pytest.warns(DeprecationWarning, match=r"will be removed in 0\.4\.0; use p_value"):
         assert policy.error(state) == policy.p_value(state)
 
 

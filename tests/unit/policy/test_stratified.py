@@ -12,7 +12,7 @@ ARMS = ArmSet.one_hot(3)
 
 
 def play(policy, rewards):
-    """Observe epochs of given rewards, one list an arm and epoch."""
+    """Observe epochs of given rewards, one list per arm and epoch."""
     state = policy.start(ARMS)
     for epoch in rewards:
         arms = np.concatenate([np.full(len(values), arm) for arm, values in enumerate(epoch)]).astype(int)

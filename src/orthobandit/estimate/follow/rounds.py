@@ -209,7 +209,7 @@ class GapIntervals:
         ]
         before = len(self.arms)
         self.arms = arms
-        self.__dict__.pop("centre", None)  # it has a value an arm
+        self.__dict__.pop("centre", None)  # it has a value per arm
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)
 

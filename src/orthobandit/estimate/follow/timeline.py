@@ -1,6 +1,6 @@
-"""A metric in the order of time: one step a bucket, tables of some steps, and what was counted of them.
+"""A metric in the order of time: one step per bucket, tables of some steps, and what was counted of them.
 
-A table has sums, squares and ends of the series by plan and arm. A forecast is one number a bucket, so that
+A table has sums, squares and ends of the series by plan and arm. A forecast is one number per bucket, so that
 tallies of residuals follow from these tables, whatever was forecast.
 """
 

@@ -177,7 +177,7 @@ def check_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> Whole:
     given = np.asarray(counts)
     if given.shape != shape or given.dtype.kind not in "iu" or np.any(given < 0):
         wanted = " × ".join(map(str, shape))
-        raise TallyError(f"{name}={counts!r} must be {wanted} whole numbers of at least 0, one an arm")
+        raise TallyError(f"{name}={counts!r} must be {wanted} whole numbers of at least 0, one per arm")
     return given.astype(np.int64)
 
 

@@ -67,7 +67,9 @@ def batch_of(
     given = list(units)
     drawn = np.asarray(arms)
     if not given or not all(isinstance(unit, str) and unit for unit in given):
-        raise ParameterError("units must be texts, at least one; numbers as str(number)")
+        raise ParameterError(
+            "units must be a list of text with at least one entry; turn numbers into str(number)"
+        )
     if drawn.shape != (len(given),) or drawn.dtype.kind not in "iu":
         raise ParameterError(f"arms must be {len(given)} numbers of arms, one for each unit")
     if covariates is not None and len(covariates) != len(given):

@@ -39,11 +39,11 @@ class Accounts:
     book : Book
         The policy, and what it is fed.
     levels, tracks : lists
-        Forecasters and intervals, one a metric.
+        Forecasters and intervals, one per metric.
     watch : Watch
         Tests of whether the experiment is what its claims take it for.
     holdout : list of Sums
-        What the holdout returned, one a metric.
+        What the holdout returned, one per metric.
     drawn, silent : (K,) arrays of int
         Settled proposals of each arm, and those of which nothing was told.
     retirements : list of (int, str)

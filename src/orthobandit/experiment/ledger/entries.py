@@ -39,7 +39,7 @@ class Asked:
     arms : array of int, shape (n,)
         At least one.
     forecasts : array, shape (m, n)
-        One row a metric, in the order of the settings; fixed before the draw.
+        One row per metric, in the order of the settings; fixed before the draw.
     units : tuple of str or None, shape (n,)
         Empty if nobody gave any; one that is all None becomes empty.
     held : array of bool, shape (n,)

@@ -19,8 +19,8 @@ from orthobandit.policy.contextual.personalised import Personalised, PersonalSta
 class PersonalBook(Book):
     """Plans for each visitor, and feeds the policy settled visitors one by one, in the order of draws.
 
-    The plan in force says nothing but its number: what arms are drawn from are distributions, one a visitor,
-    which are logged with the visitor's context before the draw. Reading a log takes them as they are.
+    The plan in force says nothing but its number. Arms are drawn from distributions, one per visitor, which
+    are logged with the visitor's context before the draw. Reading a log takes them as they are.
     """
 
     policy: Personalised

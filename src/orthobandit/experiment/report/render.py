@@ -374,7 +374,7 @@ def figure_of(report: Report) -> Any:
 
 
 def columns_of_report(report: Report) -> dict[str, list[Any]]:
-    """Return a row a metric and arm as columns; None for what is not known."""
+    """Return a row per metric and arm as columns; None for what is not known."""
     rows = []
     for metric in report.metrics:
         unknown = [(None, None, None)] * len(report.arms)

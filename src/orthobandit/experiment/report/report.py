@@ -209,12 +209,12 @@ class Report:
         return notebook_of(self)
 
     def to_frame(self, *, library: Library | None = None) -> "Frame":
-        """Return a frame with a row a metric and arm: how often it was drawn, its gap and its interval.
+        """Return a frame with a row per metric and arm: how often it was drawn, its gap and its interval.
 
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}, optional
-            What the frame is of; by default the first that is installed.
+            The library of the frame; by default the first that is installed.
         """
         from orthobandit.experiment.report.render import columns_of_report
 
@@ -394,7 +394,7 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
 
 
 def _triples(*ends: Array) -> tuple[Triple, ...]:
-    """Return estimates, lower and upper ends (K,) as a row an arm; None for what is not known."""
+    """Return estimates, lower and upper ends (K,) as a row per arm; None for what is not known."""
     return tuple(
         (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
     )

@@ -21,7 +21,7 @@ class Row(NamedTuple):
     arm, plan, distribution : int
     held : bool
     forecasts : tuple of float
-        One a metric.
+        One per metric.
     covariates : mapping or None
         None if nobody gave any.
     """

@@ -143,7 +143,7 @@ class MemoryStore(Forkable):
             if self._is_closed:
                 raise ClosedError("the store is closed; make another")
             if self._settings is not None:
-                raise ExperimentExistsError("this store has its experiment; make another store")
+                raise ExperimentExistsError("this store holds an experiment already; make another store")
             self._settings = text
 
     def settings(self) -> dict[str, Any]:

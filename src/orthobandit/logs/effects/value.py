@@ -24,7 +24,7 @@ def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
     ----------
     cells : Cells
     wanted : mapping of str to float, or array-like (K,) or (P, K)
-        q: by the arms' labels (0 for those not named), or the same for all rows, or one row a plan.
+        q: by the arms' labels (0 for those not named), or the same for all rows, or one row per plan.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
     q = checked_probabilities(wanted)
     if q.shape not in ((len(cells.arms),), cells.plans.shape):
         raise ProbabilityError(
-            f"probabilities have shape {q.shape}; one an arm, ({len(cells.arms)},), or one row a plan,"
+            f"probabilities have shape {q.shape}; one per arm, ({len(cells.arms)},), or one row per plan,"
             f" {cells.plans.shape}, is needed"
         )
     # Probabilities asked for may differ by plan; the same for all rows is one of these cases.

@@ -10,7 +10,7 @@ from orthobandit.estimate.follow.cells import Cells, totals_at
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Counts, sums and squares of one metric, one cell an arm, segment and stratum.
+    """Counts, sums and squares of one metric, one cell per arm, segment and stratum.
 
     A stratum is a bucket and a plan. Given the past, its arms were drawn independently from one
     distribution, and a forecast for its bucket is one number, so that sums over its cells are all that

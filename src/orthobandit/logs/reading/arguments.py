@@ -33,7 +33,7 @@ def check_question(opened: Opened, question: Question) -> None:
             )
     # A header without rows has columns, so this comes after they were found.
     if not len(opened.sample):
-        raise InputError(f"{opened.name} has no rows; one row a draw is needed")
+        raise InputError(f"{opened.name} has no rows; one row per draw is needed")
     for role, name in _roles(question):
         if role in NUMBERS:
             _check_number(opened, role, name)

@@ -53,7 +53,7 @@ def check_files(files: Sequence[str]) -> bool:
     # An engine would name columns that are not there, and not say that the file is empty.
     for file in files:
         if Path(file).stat().st_size == 0:
-            raise FileFormatError(f"{file} is empty; a log has a header and one row a draw")
+            raise FileFormatError(f"{file} is empty; a log has a header and one row per draw")
         if is_text and _begins_with(file, UTF_16):
             raise FileFormatError(
                 f"{file} is text in UTF-16, as some spreadsheets save it; save it as UTF-8 (CSV UTF-8)"

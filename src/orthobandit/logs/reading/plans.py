@@ -171,7 +171,7 @@ def _refuse_one_column(name: str, why: str) -> NoReturn:
     raise ProbabilityError(
         f"probabilities={name!r} has only the probability of the arm that was drawn, and {why}: with more"
         " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the"
-        " whole distribution; log every arm's probability (one column an arm) or the plan"
+        " whole distribution; log every arm's probability (one column per arm) or the plan"
     )
 
 
@@ -305,7 +305,7 @@ def laws_of(question: Question) -> dict[str, dict[str, float]]:
 def columns_of_arms(names: Sequence[str], labels: Sequence[str]) -> list[int]:
     """Return the column number of each arm: matched by name, else in the order of the arms."""
     if len(names) != len(labels):
-        raise InputError(f"probabilities: {len(names)} columns for {len(labels)} arms; name one an arm")
+        raise InputError(f"probabilities: {len(names)} columns for {len(labels)} arms; name one per arm")
     for prefix in PREFIXES:
         if {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == set(labels):
             return [list(names).index(prefix + label) for label in labels]

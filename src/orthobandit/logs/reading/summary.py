@@ -44,7 +44,7 @@ AGGREGATES = {
 
 @dataclass(frozen=True, eq=False)
 class Periods:
-    """Rows of a summary, one an arm and period.
+    """Rows of a summary, one per arm and period.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     Parameters
     ----------
     opened : Opened
-        A table with one row an arm and period (and plan and segment).
+        A table with one row per arm and period (and plan and segment).
     question : Question
         With a :class:`~orthobandit.logs.question.Summary`.
 
@@ -327,7 +327,7 @@ def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> P
         first, second = sorted(rows.place[twice[0] : twice[0] + 2] + 1)
         where = f" (rows {first} and {second})" if opened.is_ordered else ""
         raise InputError(
-            f"arm {label!r} has two rows of the same time{where}; cumulative figures need one row an arm and"
+            f"arm {label!r} has two rows of the same time{where}; cumulative figures need one row per arm and"
             f" time{'' if question.segment else ': name what tells them apart with segment='}"
         )
     return rows

@@ -197,7 +197,7 @@ def _histories(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def _segments(analysis: Analysis) -> list[dict[str, Any]]:
-    """Return a forest plot an arm, with a bar a segment."""
+    """Return a forest plot per arm, with a bar per segment."""
     named = dict.fromkeys(
         effect.arm for part in analysis.segments for effect in part.effects if effect.arm != effect.over
     )
@@ -216,7 +216,7 @@ def _segments(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def _rivals(analysis: Analysis) -> list[dict[str, Any]]:
-    """Return a forest plot an arm, with a bar a method."""
+    """Return a forest plot per arm, with a bar per method."""
     if not analysis.rivals:
         return []
     methods = method_rows(analysis)
@@ -280,7 +280,7 @@ def thinned(history: Sequence[Moment], most: int = MARKS) -> list[Sequence[Momen
 
 
 def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
-    """Return a picture an arm: its gap with the band, as it was known at the time."""
+    """Return a picture per arm: its gap with the band, as it was known at the time."""
     arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over]
     if len(metric.history) < 2 or not arms:
         return []

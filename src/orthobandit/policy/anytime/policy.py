@@ -244,7 +244,7 @@ class AnytimeElimination:
         """
         if of is not None and over is not None:
             raise ParameterError(
-                f"of={of} and over={over} are one pair; give one of them, and take its entry"
+                f"of={of} and over={over} would be a single pair; give one of them, and take its entry"
             )
         for name, arm in (("of", of), ("over", over)):
             if arm is not None:
@@ -400,7 +400,7 @@ def _make_confidence(name: str | None, **settings: float | None) -> Confidence:
         said = [setting for setting, value in settings.items() if value is not None]
         if "clip" in said:
             raise ParameterError(
-                "clip belongs to confidence='same-shape'; say so, as its promise is narrower"
+                "clip needs confidence='same-shape'; ask for it by name, because its guarantee is narrower"
             )
         name = "sub-gaussian" if "sigma" in said else "bounded" if said else "asymptotic"
     return _make("confidence", CONFIDENCES, name, settings)

@@ -63,7 +63,7 @@ def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
         Rows of each table.
     """
     if Path(path).exists():
-        raise ParameterError(f"path={str(path)!r} is there already; choose another name")
+        raise ParameterError(f"path={str(path)!r} exists already; choose another name")
     with open_database(where) as database:
         find_version(database)
         is_ready(database.engine, database.name, make=False)
@@ -152,7 +152,9 @@ class Kept:
         Raises
         ------
         FileFormatError
-            If the file is no backup or is damaged; :class:`VersionError` if this release cannot restore it.
+            If the file is not a backup or is damaged.
+        VersionError
+            If this release cannot restore it.
         """
         if self._is_sqlite():
             yield from self._pages()
@@ -200,7 +202,9 @@ class Kept:
         except (ValueError, TypeError, KeyError):
             wanted = None
         if wanted != digest.hexdigest():
-            raise FileFormatError(f"{self.path} is not as it was written, or not whole; take another backup")
+            raise FileFormatError(
+                f"{self.path} has changed since it was written, or is incomplete; take another backup"
+            )
 
     def _check_version(self, line: bytes) -> None:
         try:
@@ -214,7 +218,7 @@ class Kept:
             version = ""
             release = ""
         if kind != "backup":
-            raise FileFormatError(f"{self.path} is no backup; `orthobandit db backup` makes one")
+            raise FileFormatError(f"{self.path} is not a backup; `orthobandit db backup` makes one")
         if form != FORMAT or version not in READABLE:
             raise VersionError(
                 f"{self.path} was written by release {release}; restore it with that one:"
@@ -227,7 +231,7 @@ class Kept:
                 yield from file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(
-                f"{self.path} is no backup, or not whole ({error}); take another one"
+                f"{self.path} is not a backup, or is incomplete ({error}); take another one"
             ) from None
 
 
@@ -256,7 +260,7 @@ def restore(path: str | Path, where: str | Path) -> dict[str, int]:
         If there is no such backup.
     """
     if not Path(path).is_file():
-        raise ParameterError(f"path={str(path)!r} is no file")
+        raise ParameterError(f"path={str(path)!r} is not a file")
     with open_database(where) as database:
         is_new = database.file is not None and not database.file.exists()
         try:

@@ -1,1 +1,1 @@
-"""The HTTP API: one file a resource, its request and response models beside its routes."""
+"""The HTTP API: one file per resource, its request and response models beside its routes."""

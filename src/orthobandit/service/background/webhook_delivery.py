@@ -188,7 +188,8 @@ def check_address(host: str, address: str, *, is_secure: bool) -> None:
     if where.is_loopback or (is_secure and _is_public(where)):
         return
     raise ParameterError(
-        f"{host!r} is at {where}, which is no public address; the server allows it with --webhooks-anywhere"
+        f"{host!r} is at {where}, which is not a public address; the server allows it with"
+        " --webhooks-anywhere"
     )
 
 

@@ -321,7 +321,7 @@ def _words(error: Any) -> str:
         )
         return f"{given}: use small letters, digits, -, _ and ., such as signup-page"
     if error["loc"][:1] == ("arms",) and error["type"] == "too_short":
-        return "at least 2 arms are needed, one label a line"
+        return "at least 2 arms are needed, one label per line"
     return str(error["msg"])
 
 

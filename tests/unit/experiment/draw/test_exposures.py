@@ -198,8 +198,8 @@ def test_only_the_server_can_draw_by_number():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], []), "units must be texts"),
-        (([7], [0]), "units must be texts"),
+        (([], []), "units must be a list of text"),
+        (([7], [0]), "units must be a list of text"),
         ((["ann\0"], [0]), "without null characters"),
         ((["ann"], [0, 1]), "arms must be 1 numbers"),
         ((["ann"], [0.5]), "arms must be 1 numbers"),

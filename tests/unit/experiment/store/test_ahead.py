@@ -79,5 +79,5 @@ def test_damage_is_noticed(both):
     written(both[0], 3, [told(1)])
     with both[0]._engine.begin() as connection:
         connection.execute(sa.update(REWARDS).values(value=99.0))
-    with pytest.raises(DamagedStoreError, match="entry 4 is not as it was written"):
+    with pytest.raises(DamagedStoreError, match="entry 4 has changed since it was written"):
         written(both[1], 3, [])

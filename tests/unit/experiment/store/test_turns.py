@@ -54,7 +54,7 @@ def _appended(store, order):
 
 def test_whoever_waits_too_long_is_told(stores):
     one, other = stores
-    late = r"link\.db: another thread keeps it; try again"
+    late = r"link\.db: another thread holds it; try again"
     with one.exclusive(), pytest.raises(StorageError, match=late), other.exclusive():
         pass
     with other.exclusive() as writer:  # all is well again

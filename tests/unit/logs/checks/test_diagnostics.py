@@ -16,7 +16,7 @@ EVEN = np.array([[0.5, 0.5]])
 
 
 def log(seed=0, plans=EVEN, buckets=20, size=200, **world):
-    """Return rows of one plan a bucket, the plans in turn."""
+    """Return rows of one plan per bucket, the plans in turn."""
     bucket = np.repeat(np.arange(buckets), size)
     return drawn(np.random.default_rng(seed), plans, bucket % len(plans), bucket, **world)
 

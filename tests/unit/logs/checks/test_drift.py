@@ -16,7 +16,7 @@ BUCKETS = 30
 
 
 def log(seed, turn=None, size=80):
-    """Return rows with one plan a bucket; gaps change sign at bucket `turn`."""
+    """Return rows with one plan per bucket; gaps change sign at bucket `turn`."""
     rng = np.random.default_rng(seed)
     plans = rng.dirichlet([4.0, 4.0, 4.0], BUCKETS)
     bucket = np.repeat(np.arange(BUCKETS), size)

@@ -87,7 +87,7 @@ def test_arms_that_were_never_drawn_are_refused_with_their_place():
         aim_of(cells, WANTED)
     place = "1,200 of 2,400 rows, in 6 of 12 buckets, from that of 1970-01-01 00:00 on; plans: 0."
     assert place in str(caught.value)
-    # One row a plan may leave the arm out where it was left out; a plan without rows does not matter.
+    # One row per plan may leave the arm out where it was left out; a plan without rows does not matter.
     assert valued(cells, [[0.3, 0.7, 0.0], WANTED]).interval[0] is not None
     assert valued(cells.only(cells.plan == 1), WANTED).interval[0] is not None
 
@@ -95,7 +95,7 @@ def test_arms_that_were_never_drawn_are_refused_with_their_place():
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ([0.5, 0.5], r"have shape \(2,\); one an arm, \(3,\), or one row a plan, \(1, 3\)"),
+        ([0.5, 0.5], r"have shape \(2,\); one per arm, \(3,\), or one row per plan, \(1, 3\)"),
         ([0.5, 0.6, 0.1], "sum to"),
     ],
 )

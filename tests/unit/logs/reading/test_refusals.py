@@ -224,8 +224,8 @@ def test_probabilities_that_differ_need_a_time():
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("", FileFormatError, r"log.csv is empty; a log has a header and one row a draw"),
-        ("arm,bought\n", InputError, r"log.csv has no rows; one row a draw is needed"),
+        ("", FileFormatError, r"log.csv is empty; a log has a header and one row per draw"),
+        ("arm,bought\n", InputError, r"log.csv has no rows; one row per draw is needed"),
         (
             "arm;bought\na;1,5\nb;2,25\n",
             InputError,

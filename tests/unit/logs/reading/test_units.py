@@ -22,7 +22,7 @@ PAIRS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
 
 
 def added_up(log, window):
-    """Return one row a unit, by a loop over its rows."""
+    """Return one row per unit, by a loop over its rows."""
     units, out, several = {}, [], 0
     for row in log.to_pylist():
         units.setdefault(row["user"], []).append(row)

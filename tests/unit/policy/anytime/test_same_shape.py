@@ -62,5 +62,5 @@ def test_what_it_cannot_promise_is_refused():
 
 def test_on_the_command_line_it_must_be_asked_for_by_name():
     assert anytime_elimination(confidence="same-shape", clip=5.0).confidence == SameShape(5.0)
-    with pytest.raises(ParameterError, match="clip belongs to confidence='same-shape'"):
+    with pytest.raises(ParameterError, match="clip needs confidence='same-shape'"):
         anytime_elimination(clip=5.0)

@@ -79,7 +79,7 @@ def address(where: str | Path) -> URL:
         try:
             url = make_url(where)
         except sa.exc.ArgumentError as error:
-            raise ParameterError(f"where={where!r} is no URL of a database: {error}") from None
+            raise ParameterError(f"where={where!r} is not a database URL: {error}") from None
     elif isinstance(where, str | Path) and str(where):
         url = URL.create("sqlite", database=str(where))
     else:
@@ -274,7 +274,7 @@ class Turns:
     def taken(self, where: str, patience: float) -> Iterator[None]:
         """Wait for so many seconds until nobody else writes; :class:`StorageError` if that is not enough."""
         if not self._lock.acquire(timeout=patience):
-            raise StorageError(f"{where}: another thread keeps it; try again, or end the one that hangs")
+            raise StorageError(f"{where}: another thread holds it; try again, or end the one that hangs")
         try:
             yield
         finally:
@@ -320,7 +320,7 @@ _TURNS = WeakValueDictionary[tuple[Path | None, int], Turns]()
 
 
 def turns_of(url: URL) -> Turns | None:
-    """Return the turns shared by all writers to a file in this process; None if the database is no file."""
+    """Return the turns that writers to a file share in this process; None if the database is not a file."""
     file = file_of(url)
     if file is None:
         return None

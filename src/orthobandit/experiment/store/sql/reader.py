@@ -274,5 +274,5 @@ def check_entries(
 
 
 def damage_error(what: str) -> DamagedStoreError:
-    """Return the error of something that is not as it was written."""
-    return DamagedStoreError(f"{what} is not as it was written; restore a copy")
+    """Return the error of something that has changed since it was written."""
+    return DamagedStoreError(f"{what} has changed since it was written; restore a copy")

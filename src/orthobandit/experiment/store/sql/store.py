@@ -315,7 +315,9 @@ class SQLStore(Forkable):
             )
         [(number, text, mark)] = found
         if seal(text.encode()) != bytes(mark):
-            raise DamagedStoreError(f"{self._where}: the settings are not as written; restore a copy")
+            raise DamagedStoreError(
+                f"{self._where}: the settings have changed since they were written; restore a copy"
+            )
         self._text = text
         self._identity = None if self._file is None else _identity(self._file)
         return Reader(self._statements, number, bytes(mark))

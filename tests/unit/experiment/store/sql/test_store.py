@@ -151,14 +151,16 @@ def test_a_log_that_was_changed_is_noticed(path, statement, entry):
     change(path, statement)
     store = SQLStore(path)
     what = "an entry between 1 and 305" if entry is None else f"entry {entry}"
-    with pytest.raises(DamagedStoreError, match=f"log.db: {what} is not as it was written; restore a copy"):
+    message = f"log.db: {what} has changed since it was written; restore a copy"
+    with pytest.raises(DamagedStoreError, match=message):
         list(store.entries())
     store.close()
 
 
 def test_changed_settings_are_noticed(path):
     change(path, "UPDATE experiments SET settings = '{\"window\": 61}'")
-    with pytest.raises(DamagedStoreError, match="the settings are not as written; restore a copy"):
+    message = "the settings have changed since they were written; restore a copy"
+    with pytest.raises(DamagedStoreError, match=message):
         SQLStore(path).settings()
 
 
@@ -204,7 +206,7 @@ def test_overwritten_bytes_are_noticed_or_without_effect(path):
         (3, "must be a path or the URL"),
         ("sqlite://", "is not a file; use MemoryStore"),
         (":memory:", "is not a file; use MemoryStore"),
-        ("://", "is no URL of a database"),
+        ("://", "is not a database URL"),
         ("nonsense://place", "no database .nonsense. is known"),
     ],
 )
