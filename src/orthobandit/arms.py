@@ -29,7 +29,7 @@ class ArmSet:
         constant. Copied (unless it is already a read-only float64 array) and made read-only. A frame of
         pandas, polars or pyarrow is taken as by :meth:`from_frame`.
     labels : sequence of str, optional
-        One distinct name an arm; by default those of a frame, else ``"0"``, ``"1"``, …
+        One distinct name per arm; by default those of a frame, else ``"0"``, ``"1"``, …
 
     Examples
     --------
@@ -41,7 +41,7 @@ class ArmSet:
     """
 
     def __init__(self, features: ArrayLike | Any, labels: Sequence[str] | None = None) -> None:
-        if is_frame(features):
+        if not isinstance(features, np.ndarray) and is_frame(features):
             table, index = columns_of(features)
             # Labels that are given leave every column a feature.
             features, named = arms_in(

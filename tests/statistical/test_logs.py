@@ -13,7 +13,7 @@ from log_worlds import WORLDS
 from orthobandit import Asymptotic, Bounded
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
-from orthobandit.logs.checks.diagnostics import diagnose
+from orthobandit.logs.checks import diagnose
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE

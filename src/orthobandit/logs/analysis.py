@@ -11,12 +11,15 @@ from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower, follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.logs.certificate import with_record
-from orthobandit.logs.checks.diagnostics import diagnose
-from orthobandit.logs.checks.drift import constant_lift, constant_ratios
+from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose
 from orthobandit.logs.effects.effects import NOTHING
-from orthobandit.logs.effects.metrics import Asked, asked_of, confidence_of, metric_result
-from orthobandit.logs.effects.noninferiority import judge_noninferiority
+from orthobandit.logs.effects.metrics import (
+    Asked,
+    asked_of,
+    confidence_of,
+    judge_noninferiority,
+    metric_result,
+)
 from orthobandit.logs.effects.quantiles import quantile_result
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
@@ -28,7 +31,15 @@ from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.source import Opened, open_source
 from orthobandit.logs.reading.summary import cells_of_summary
 from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
-from orthobandit.logs.results import Analysis, Diagnostic, Heterogeneity, MetricResult, SegmentResult, Value
+from orthobandit.logs.results import (
+    Analysis,
+    Diagnostic,
+    Heterogeneity,
+    MetricResult,
+    Record,
+    SegmentResult,
+    Value,
+)
 from orthobandit.logs.showing.words import sentence_of
 
 ROUNDING = 1e-12  # of a sum of squares
@@ -206,7 +217,20 @@ def analysis_of(
         is_clock=cells.is_clock,
         bucket_rule=gathered.bucket_rule,
     )
-    return with_record(found, reward)
+    # What a certificate rests on is no field: neither equal analyses nor their JSON need the same record.
+    object.__setattr__(found, "_record", _record_of(reward))
+    return found
+
+
+def _record_of(reward: Follower) -> Record:
+    """Return what a certificate of the reward's gaps would rest on."""
+    return Record(
+        plans=reward.cells.plans,
+        offset=float(reward.cells.offset[reward.measure.column]),
+        measure=reward.measure,
+        sequence=reward.sequence,
+        feeds=reward.feeds,
+    )
 
 
 def keep_finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, ...]]:

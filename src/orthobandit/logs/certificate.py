@@ -1,7 +1,6 @@
 """Certificates of what a log says: plans, tallies and intervals of the reward, for anybody to recompute."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,53 +8,13 @@ from orthobandit._foundation.types import Array
 from orthobandit.errors import CertificateError
 from orthobandit.estimate import ContrastSequence
 from orthobandit.estimate.certificate import Certificate, Chain, describe_mode
-from orthobandit.estimate.follow.buckets import ROWS, Follower
-from orthobandit.estimate.follow.cells import Measure
-from orthobandit.estimate.follow.timeline import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
-from orthobandit.logs.results import Analysis
+from orthobandit.estimate.follow.buckets import ROWS
+from orthobandit.estimate.follow.cells import MOST_FEEDS, MOST_NUMBERS, Bucket, Feeds
+from orthobandit.logs.results import Analysis, Record
 from orthobandit.verify import STAGES
 
 # Where buckets begin, of cells that were not cut out of a log by a rule.
 NO_RULE = {"width": None, "origin": None, "doubles_after": None}
-
-
-@dataclass(frozen=True, eq=False)
-class Record:
-    """What the gaps of the reward rest on.
-
-    Attributes
-    ----------
-    plans : (P, K) array
-    offset : float
-        What was taken from the reward before it was followed.
-    measure : Measure
-    sequence : ContrastSequence or None
-        As it was in the end; None if no bucket counted.
-    feeds : Feeds or None
-        None if the log was looked at once.
-    """
-
-    plans: Array
-    offset: float
-    measure: Measure
-    sequence: ContrastSequence | None
-    feeds: Feeds | None
-
-
-def with_record(analysis: Analysis, follower: Follower) -> Analysis:
-    """Return the analysis, which from now on can be saved, with what its reward was followed by."""
-    cells = follower.cells
-    measure = follower.measure
-    record = Record(
-        plans=cells.plans,
-        offset=float(cells.offset[measure.column]),
-        measure=measure,
-        sequence=follower.sequence,
-        feeds=follower.feeds,
-    )
-    # It is no field: neither equal analyses nor their JSON need to hold the same record.
-    object.__setattr__(analysis, "_record", record)
-    return analysis
 
 
 def save(analysis: Analysis, record: Record | None, path: str | Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.json_arrays import plain_values
+from orthobandit._foundation.types import Array
+from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.follow.cells import Feeds, Measure
 
 Interval = tuple[float | None, float | None]  # None for an end that is not known
 
@@ -210,6 +213,29 @@ class Value:
     mode: str
 
 
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What the gaps of the reward rest on, for a certificate.
+
+    Attributes
+    ----------
+    plans : (P, K) array
+    offset : float
+        What was taken from the reward before it was followed.
+    measure : Measure
+    sequence : ContrastSequence or None
+        As it was in the end; None if no bucket counted.
+    feeds : Feeds or None
+        None if the log was looked at once.
+    """
+
+    plans: Array
+    offset: float
+    measure: Measure
+    sequence: ContrastSequence | None
+    feeds: Feeds | None
+
+
 @dataclass(frozen=True)
 class Analysis:
     """All that was found in a log. Prints as a table with one sentence; see also `to_json` and `html`.
@@ -262,7 +288,7 @@ class Analysis:
     is_clock: bool = True
     bucket_rule: dict[str, Any] = field(default_factory=dict)
     # What a certificate rests on, of analyses that come from a log: no part of what was found.
-    _record: ClassVar[Any] = None
+    _record: ClassVar[Record | None] = None
 
     @property
     def alarms(self) -> tuple[Diagnostic, ...]:

@@ -11,7 +11,7 @@ from certified_logs import LOGS, analysed, certified, found_in, rows_of, saved
 from logs_samples import LABELS, made
 from mutants import reseal
 from orthobandit.errors import CertificateError, InputError, OutputError
-from orthobandit.estimate.follow import timeline
+from orthobandit.estimate.follow import cells as follow_cells
 from orthobandit.logs import Ratio, analyse
 from orthobandit.logs.reading.clock import Clock
 from orthobandit.verify import BucketRule, Verdict, verify, verify_file
@@ -161,7 +161,7 @@ def test_a_single_bucket_is_the_pilot_and_has_none(tmp_path):
 
 @pytest.mark.parametrize(("limit", "most"), [("MOST_FEEDS", 40), ("MOST_NUMBERS", 100)])
 def test_what_is_too_much_is_not_kept(limit, most, monkeypatch, tmp_path):
-    monkeypatch.setattr(timeline, limit, most)
+    monkeypatch.setattr(follow_cells, limit, most)
     found = found_in(rows_of(20, [[0.5, 0.5]]))
     assert list(found._record.feeds) == []
     with pytest.raises(CertificateError, match="there are 60 pairs of a bucket and a plan"):

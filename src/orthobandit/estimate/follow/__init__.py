@@ -9,7 +9,7 @@ It is spoken in two dialects.
 
 - ``rounds``: live, one proposal after the other, as rewards settle in the order of draws. Forecasts come from
   :mod:`orthobandit.estimate.forecast.rounds`; ``guardrails`` judge what the intervals show.
-- ``buckets``: a log, one bucket of time after the other, from a GROUP BY alone (``cells``). ``timeline`` puts
-  cells in the order of time, and keeps what was counted for a certificate; ``averages`` are over rounds.
+- ``buckets``: a log, one bucket of time after the other, from a GROUP BY alone. ``cells`` holds that, puts it
+  in the order of time, and keeps what was counted for a certificate; ``averages`` are over rounds.
   Forecasts come from :mod:`orthobandit.estimate.forecast.buckets`.
 """

@@ -20,7 +20,7 @@ from orthobandit.estimate.confidence.evidence import (
     least_draws,
 )
 from orthobandit.estimate.confidence.one_look import Sides
-from orthobandit.estimate.follow.timeline import Counted
+from orthobandit.estimate.follow.cells import Counted
 
 SIDES = 2
 STEP = 4.0  # from one scale to the next that pulls are compared with, in exact modes

@@ -15,8 +15,7 @@ from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.sequence import Path, guess_noise, pairs_of, start_gaps
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.averages import Aim, Score
-from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.timeline import Block, Counted, Feeds, Timeline
+from orthobandit.estimate.follow.cells import Block, Cells, Counted, Feeds, Measure, Timeline
 from orthobandit.estimate.forecast.buckets import Chooser, Levels
 
 PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter

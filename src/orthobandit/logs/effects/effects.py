@@ -15,7 +15,7 @@ from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.timeline import Counted
+from orthobandit.estimate.follow.cells import Counted
 from orthobandit.logs.effects.joint import (
     Joint,
     JointSums,

@@ -31,8 +31,7 @@ from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws,
 from orthobandit.estimate.confidence.modes import EVENTS
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Cells, Series, totals_at
-from orthobandit.estimate.follow.timeline import coefficients_of
+from orthobandit.estimate.follow.cells import Cells, Series, coefficients_of, totals_at
 
 FEWEST = 5  # rows of an arm, below which an interval for one look says nothing
 # Square of a level over its variance, below which one look does not divide by it. Nine sales have that much;

@@ -8,7 +8,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet
-from orthobandit.logs.checks.diagnostics import _ratio, constant_gaps, diagnose
+from orthobandit.logs.checks import _ratio, constant_gaps, diagnose
 from orthobandit.logs.question import Question
 
 ASK = Question("arm", "reward")

@@ -6,7 +6,7 @@ import pytest
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet, Bounded, Plan
 from orthobandit.estimate.health.constancy import Constancy
-from orthobandit.logs.checks.drift import find_drift
+from orthobandit.logs.checks import find_drift
 
 ARMS = {
     "free": ArmSet.one_hot(3),

@@ -7,9 +7,8 @@ import pyarrow
 
 from orthobandit import analyse
 from orthobandit.estimate.follow.buckets import follow_metric
-from orthobandit.logs import Ratio
-from orthobandit.logs.checks import drift
-from orthobandit.logs.checks.drift import constant_lift, constant_ratios, split_steps
+from orthobandit.logs import Ratio, checks
+from orthobandit.logs.checks import constant_lift, constant_ratios, split_steps
 from orthobandit.logs.effects.ratios import RatioScores
 from ratio_worlds import HOURS, cells_of_ratio, drawn, lifted, measure, noisy, ramp, ramped
 
@@ -46,7 +45,7 @@ def test_what_cannot_be_judged_is_said(monkeypatch):
     cells = cells_of_ratio(*drifting(np.random.default_rng(2)))
     few = cells.only(cells.bucket < 1)
     assert constant_ratios("n/d", RatioScores.of(few, measure())).status == "note"
-    monkeypatch.setattr(drift, "MOST_PAIRED", 1)
+    monkeypatch.setattr(checks, "MOST_PAIRED", 1)
     found = constant_ratios("n/d", RatioScores.of(cells, measure()))
     assert found.words == "Whether differences of 'n/d' drift is not checked with more than 1 arms."
 
