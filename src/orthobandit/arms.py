@@ -234,6 +234,7 @@ def _checked_features(features: ArrayLike, labels: Sequence[str] | None) -> Arra
 
 
 def _refuse_extreme(array: Array, labels: Sequence[str] | None) -> NoReturn:
+    """Raise :class:`FeatureError` for the first feature that is not finite or is too large; there is one."""
     row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= MAX_MAGNITUDE))[0])
     value = array[row, column]
     kind = "a non-finite value" if not np.isfinite(value) else f"the value {value:g}"

@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> None:
         raise FeatureError(f"{options.arms}: there {what}; two that differ are needed to compare")
     check_positive("epsilon", options.epsilon)
     check_fraction("delta", options.delta)
-    design = _designed(arms, options)
+    design = _compute_design(arms, options)
     bounds = _bounds(design, options.epsilon, options.delta)
     report = {
         **design.to_json(),
@@ -131,7 +131,8 @@ def run(options: argparse.Namespace) -> None:
         raise failure
 
 
-def _designed(arms: ArmSet, options: argparse.Namespace) -> Design:
+def _compute_design(arms: ArmSet, options: argparse.Namespace) -> Design:
+    """Return the design that the options ask for, with a progress bar while it is computed."""
     settings: dict[str, Any] = {} if options.gap is None else {"gap": options.gap}
     if options.reference is not None:
         if options.method not in {"anchor", "contrast"}:

@@ -323,7 +323,7 @@ class ContrastProblem:
             gap = prices.worst / bound - 1.0
             approach.reached(gap)
             if gap <= self.tolerance:
-                return self._finished(now, bound)
+                return self._finish(now, bound)
             # Working sets that no longer help only grow, or they could go round in circles.
             helps = gap < 0.5 * best
             effort = effort if helps else max(0.3 * effort, 1e-4)
@@ -410,9 +410,10 @@ class ContrastProblem:
         weights = np.concatenate([now.p[carried], np.full(len(added), 0.02 / max(len(added), 1))])
         return np.concatenate([now.chosen[carried], added]), weights
 
-    def _finished(self, now: _Working, bound: float) -> tuple[Array, float]:
-        """Play as few points as the certificate allows, and certify afresh."""
+    def _finish(self, now: _Working, bound: float) -> tuple[Array, float]:
+        """Return the design on as few points as the certificate allows, and its gap, certified afresh."""
         thin = sparsest_support(self.points.lifted(now.view, now.chosen), now.p)
+        # From the fewest points to all: the first design that is still within the tolerance is taken.
         for q, least in ((thin, FAINT_SHARE / len(now.p)), (thin, 0.0), (now.p, 0.0)):
             kept = q > least
             chosen = now.chosen[kept]

@@ -39,6 +39,7 @@ def successor_phase_rounds(phase: int, delta: float, dimension: int, count: int)
     """
     ell = check_whole("phase", phase)
     share = check_fraction("delta", delta) / (check_whole("count", count) * ell * (ell + 1))
+    # No phase that could ever be played has a smaller ε, and its square stays above 0.
     return one_shot_rounds(math.ldexp(1.0, -min(ell, 500)), share, dimension)
 
 

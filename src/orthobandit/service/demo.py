@@ -193,6 +193,7 @@ class Traffic:
             self.late += len(due)  # this machine slept, and windows have passed meanwhile
 
     def _ask(self, step: int, now: float) -> None:
+        """Ask for the arms of a step's visitors, and remember when each of them will report its reward."""
         count = min(self._visitors.count(step, STEP_SECONDS), MAX_BATCH)
         if not count:
             return

@@ -74,6 +74,7 @@ class Differences:
         return Differences(self.count + 1, self.first if self.count else plan, releases)
 
     def __str__(self) -> str:
+        """Return which plans of the log this release would make differently, for messages."""
         if not self.count:
             return "all plans are what this release makes of the log"
         makers = " and ".join(self.releases)

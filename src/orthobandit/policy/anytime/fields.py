@@ -196,7 +196,7 @@ class Fields:
         return replace(self, tally=tally, **arrays).frozen()
 
     def with_rounds(self, tally: Tally, more: Whole) -> Self:
-        """Return the state with what is tallied now, after so many more rounds (...)."""
+        """Return the state with a new running tally, after `more` (...) further rounds."""
         rounds = np.asarray(self.rounds + more)
         rounds.flags.writeable = False
         return replace(self, tally=tally, rounds=rounds)
