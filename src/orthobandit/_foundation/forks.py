@@ -7,6 +7,7 @@ every registered object replaces its locks and drops what its threads had begun.
 
 import os
 import time
+from threading import RLock, get_ident
 from weakref import WeakSet
 
 PATIENCE_SECONDS = 10.0  # that a fork waits for threads at work, in all
@@ -31,6 +32,33 @@ class Forkable:
 
     def after_fork_in_child(self) -> None:
         """Replace locks and connections; this is the only thread. Called even if the wait was too short."""
+
+
+class LockedForkable(Forkable):
+    """An object whose work is done under one lock, which a fork takes first.
+
+    Derived classes call ``super().after_fork_in_child()`` before they drop what else did not survive.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._forking: int | None = None  # the thread that forks
+
+    def before_fork(self, seconds: float) -> None:
+        """Wait until the lock is free, and let no other thread take it."""
+        if self._lock.acquire(timeout=seconds):
+            self._forking = get_ident()
+
+    def after_fork_in_parent(self) -> None:
+        """Let other threads take the lock."""
+        if self._forking == get_ident():
+            self._forking = None
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Replace the lock, which a thread that is not in this process may hold."""
+        self._lock = RLock()
+        self._forking = None
 
 
 _FORKABLE = WeakSet[Forkable]()

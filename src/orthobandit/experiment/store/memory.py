@@ -7,12 +7,11 @@ from bisect import bisect_right
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from threading import RLock, get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.forks import Forkable, register_forkable
+from orthobandit._foundation.forks import LockedForkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -104,7 +103,7 @@ def _kept(entry: Entry) -> _Kept:
     return _KeptNoted(entry.at, entry.kind, json.dumps(entry.data))
 
 
-class MemoryStore(Forkable):
+class MemoryStore(LockedForkable):
     """A :class:`~orthobandit.experiment.store.Store` that lasts as long as its process.
 
     A proposal and its reward, asked and told one by one, take about half a kilobyte.
@@ -122,8 +121,7 @@ class MemoryStore(Forkable):
     """
 
     def __init__(self) -> None:
-        self._lock = RLock()
-        self._forking: int | None = None  # the thread that forks
+        super().__init__()
         self._settings: str | None = None
         self._head = Head()
         self._entries: list[_Kept] = []
@@ -229,21 +227,9 @@ class MemoryStore(Forkable):
 
     fork_order = 1  # after the queues, whose threads wait for this lock
 
-    def before_fork(self, seconds: float) -> None:
-        """Wait for the block that is open, and let none begin."""
-        if self._lock.acquire(timeout=seconds):
-            self._forking = get_ident()
-
-    def after_fork_in_parent(self) -> None:
-        """Let blocks begin."""
-        if self._forking == get_ident():
-            self._forking = None
-            self._lock.release()
-
     def after_fork_in_child(self) -> None:
         """Drop the block of another thread, which is not in this process."""
-        self._lock = RLock()
-        self._forking = None
+        super().after_fork_in_child()
         self._writer = None
 
     def _ready(self) -> str:

@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from threading import RLock, get_ident
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from orthobandit._foundation.checks import check_positive
-from orthobandit._foundation.forks import Forkable, register_forkable
+from orthobandit._foundation.forks import LockedForkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -52,7 +51,7 @@ from orthobandit.experiment.store.sql.writer import End, SQLWriter
 DEFAULT_NAME = "experiment"
 
 
-class SQLStore(Forkable):
+class SQLStore(LockedForkable):
     """A :class:`~orthobandit.experiment.store.Store` in a file or a database.
 
     A SQLite file has a write-ahead log, and a commit waits for the disk. Entries are sealed by a chain of
@@ -86,6 +85,7 @@ class SQLStore(Forkable):
     """
 
     def __init__(self, where: str | Path, name: str = DEFAULT_NAME, *, patience: float = 30.0) -> None:
+        super().__init__()
         if not isinstance(name, str) or not name:
             raise ParameterError(f"name={name!r} must be a name")
         self._url = address(where)
@@ -97,8 +97,6 @@ class SQLStore(Forkable):
         self._name = name
         self._patience = check_positive("patience", patience)
         self._is_closed = False
-        self._lock = RLock()
-        self._forking: int | None = None  # the thread that forks
         self._writer: SQLWriter | None = None
         self._connection: Connection | None = None
         self._end: End | None = None  # where the log ended when this store wrote last
@@ -267,25 +265,13 @@ class SQLStore(Forkable):
 
     fork_order = 1  # after the queues, whose threads wait for this lock
 
-    def before_fork(self, seconds: float) -> None:
-        """Wait for the block that is open, and let none begin."""
-        if self._lock.acquire(timeout=seconds):
-            self._forking = get_ident()
-
-    def after_fork_in_parent(self) -> None:
-        """Let blocks begin."""
-        if self._forking == get_ident():
-            self._forking = None
-            self._lock.release()
-
     def after_fork_in_child(self) -> None:
         """Have the next call connect anew, and leave the parent's connections alone.
 
         Connections do not survive a fork: two processes would write to one as if it were theirs. Not even
         closing them is safe, which would undo in the file what the parent has begun there.
         """
-        self._lock = RLock()
-        self._forking = None
+        super().after_fork_in_child()
         if self._writer is not None and self._file is not None:
             note_fork_during_write(self._file)
         self._writer = None
