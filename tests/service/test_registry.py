@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from orthobandit import ArmSet, Experiment
-from orthobandit.errors import ConflictError, StorageError, UnknownExperimentError
+from orthobandit.errors import ConflictError, DamagedStoreError, StorageError, UnknownExperimentError
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.registry import Registry
 
@@ -23,6 +23,16 @@ def test_experiments_made_in_python_are_served(registry, tmp_path):
     Experiment.create(tmp_path / "all.db", ARMS, rewards="unknown", name="Any name: it's fine").close()
     assert registry.page(10) == ["Any name: it's fine"]
     assert registry.get("Any name: it's fine").ask().id == 1
+
+
+def test_a_registry_that_cannot_be_opened_keeps_no_connection(tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("some notes that are dear to me\n" * 50)
+    released = []
+    monkeypatch.setattr("orthobandit.service.registry.release_engine", released.append)
+    with pytest.raises(DamagedStoreError):
+        Registry(tmp_path / "notes.txt")
+    assert len(released) == 1
+    released[0].dispose()
 
 
 def test_an_experiment_is_opened_once(registry):

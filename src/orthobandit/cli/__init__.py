@@ -51,7 +51,7 @@ FIRST = {
 }
 EXIT_CODES = (
     "Exit codes: 0 done; 1 done, with a bad result (an alarm, a refuted claim, an invalid certificate), or"
-    " disk space, memory or permissions are missing; 2 the input is wrong; 130 after Ctrl-C; 141 if the"
+    " for lack of disk space, memory or permissions; 2 the input is wrong; 130 after Ctrl-C; 141 if the"
     " reader of the output has closed it."
 )
 

@@ -12,7 +12,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     guide(
         parser,
-        "Print a script by which a shell completes commands, options, names of policies and shifts, and"
+        "Print a script that lets a shell complete commands, options, names of policies and shifts, and"
         " files.",
         {
             "in this bash, now": "completion bash > ~/.orthobandit.bash; . ~/.orthobandit.bash",

@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " compiled code is cached, cores, memory and disk space; and compute a design and an interval with"
         " known values.",
         {"check": "doctor", "for a bug report": "doctor --json"},
-        ["The exit code is 1 if there is a problem. An extra that is not installed is none."],
+        ["The exit code is 1 if there is a problem. An extra that is not installed is not a problem."],
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 

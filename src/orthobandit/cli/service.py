@@ -166,7 +166,7 @@ def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "example: orthobandit demo-traffic --serve"
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)")
-    parser.add_argument("--token", help=f"(default: the environment's {TOKEN})")
+    parser.add_argument("--token", help=f"token of the server (default: the environment's {TOKEN})")
     parser.add_argument("--key", default="landing-page", help="key of the experiment (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=250.0, help="visitors per second (default: 250)")
     parser.add_argument("--seconds", type=float, help="longest duration (default: until a page is declared)")

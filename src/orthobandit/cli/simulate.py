@@ -331,7 +331,7 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     instance = group.add_argument(
         "--instance", help=f"arms and θ: {', '.join(INSTANCES)} (default exact-gap)"
     )
-    group.add_argument("--dimension", type=whole, metavar="D", help="features of an arm")
+    group.add_argument("--dimension", type=whole, metavar="D", help="number of features")
     group.add_argument("--arms", type=whole, metavar="K", help="number of arms")
     group.add_argument("--gap", type=float, help="lead of the best arm (exact-gap, one-hot)")
     group.add_argument("--angle", type=float, help="angle to the second-best arm (near-degenerate)")
@@ -350,7 +350,7 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=1.0,
         metavar="LIMIT",
-        help="bring the shift to |ν| ≤ LIMIT (1 if not given), as the guarantees ask",
+        help="limit the shift to |ν| ≤ LIMIT (1 if not given), as the guarantees require",
     )
     noise = group.add_argument("--noise", default="gaussian", help=f"{', '.join(NOISES)} (default gaussian)")
     for action, names in ((instance, INSTANCES), (shift, SHIFTS), (noise, NOISES)):

@@ -111,7 +111,7 @@ def configure_reproduce(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `orthobandit reproduce`."""
     guide(
         parser,
-        "Run the paper's experiments and its successor's again, and write an HTML report of what that shows:"
+        "Run the paper's experiments and its successor's again, and write an HTML report:"
         " what was claimed, what was measured, and whether it is shown, refuted, or left open.",
         {
             "everything, in minutes": "reproduce --quick",

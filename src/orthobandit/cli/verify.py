@@ -12,9 +12,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     guide(
         parser,
-        "Recompute what a certificate claims, of a decision or of a log, from its plans and tallies. Nothing"
-        " of what the certificate concludes is believed. With --head, also check that it goes on from a head"
-        " of the log that was published earlier.",
+        "Recompute what the certificate of a decision or a log claims, from its plans and tallies. Nothing"
+        " that the certificate concludes is taken on trust. With --head, also check that it continues the"
+        " log whose head was published earlier.",
         {
             "a decision that an experiment wrote": "verify decision.json",
             "what `analyse --save` wrote, for a program": "verify certificate.json --json",

@@ -68,8 +68,12 @@ class Registry:
         self._is_closed = False
         self._open: dict[str, Experiment] = {}
         self._lock = Lock()
-        with self.errors():
-            is_ready(self._engine, self._shown, make=True)
+        try:
+            with self.errors():
+                is_ready(self._engine, self._shown, make=True)
+        except BaseException:
+            release_engine(self._engine)  # nobody else has this registry, and its connection would stay open
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

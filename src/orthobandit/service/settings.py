@@ -94,12 +94,12 @@ SETTINGS = (
     Setting("max-body", "whole", 8 * 2**20, "largest body of a request, in bytes", metavar="BYTES"),
     Setting("max-connections", "whole", 2_000, "connections at the same time", metavar="COUNT"),
     Setting("max-requests", "whole", 1_000, "requests in progress at the same time", metavar="COUNT"),
-    Setting("header-timeout", "number", 10.0, "seconds in which the headers must come", metavar="SECONDS"),
+    Setting("header-timeout", "number", 10.0, "seconds in which the headers must arrive", metavar="SECONDS"),
     Setting(
         "body-timeout",
         "number",
         15.0,
-        "seconds in which a body must come, if it is slower than 64 KiB a second",
+        "seconds in which a body must arrive, if it comes more slowly than 64 KiB per second",
         metavar="SECONDS",
     ),
     Setting(
@@ -114,7 +114,7 @@ SETTINGS = (
         "telemetry",
         "switch",
         False,
-        "send traces and metrics by OpenTelemetry to where the variables OTEL_... say (extra: telemetry)",
+        "send traces and metrics by OpenTelemetry, as the variables OTEL_... say (extra: telemetry)",
     ),
     Setting(
         "webhooks-anywhere",

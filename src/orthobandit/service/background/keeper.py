@@ -8,7 +8,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import chain
 from threading import Event, Thread
 
@@ -64,11 +64,13 @@ class KeeperLock:
             if self._connection is not None:
                 self._connection.execute(sa.text("SELECT 1"))  # broken, if the lock is lost
                 return True
-            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            if connection.execute(sa.select(sa.func.pg_try_advisory_lock(LOCK))).scalar():
-                self._connection = connection
-                return True
-            connection.close()
+            with ExitStack() as closing:
+                connection = closing.enter_context(engine.connect())
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                if connection.execute(sa.select(sa.func.pg_try_advisory_lock(LOCK))).scalar():
+                    closing.pop_all()  # the connection holds the lock, and stays open
+                    self._connection = connection
+                    return True
         except sa.exc.SQLAlchemyError:
             self._drop()
         return False

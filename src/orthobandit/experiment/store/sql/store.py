@@ -102,7 +102,11 @@ class SQLStore(LockedForkable):
         self._end: End | None = None  # where the log ended when this store wrote last
         self._connect()
         register_forkable(self)
-        self._has_tables(make=False)
+        try:
+            self._has_tables(make=False)
+        except BaseException:
+            self.close()  # nobody else has this store, and its connection would stay open
+            raise
 
     @property
     def title(self) -> str:

@@ -84,6 +84,16 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "some notes that are dear to me\n" * 50
 
 
+def test_a_store_that_cannot_be_opened_keeps_no_connection(tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("some notes that are dear to me\n" * 50)
+    released = []
+    monkeypatch.setattr("orthobandit.experiment.store.sql.store.release_engine", released.append)
+    with pytest.raises(DamagedStoreError):
+        SQLStore(tmp_path / "notes.txt")
+    assert len(released) == 1
+    released[0].dispose()
+
+
 @pytest.mark.parametrize("table", ["events", "contacts"])  # a name that we use, too, and one that we do not
 def test_a_database_of_another_program_is_left_alone(tmp_path, table):
     change(tmp_path / "mine.db", f"CREATE TABLE {table} (id INTEGER)")
