@@ -182,9 +182,9 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "kind", "message"),
     [
-        (lambda text: text.pop(5), FileFormatError, "not as it was written"),
-        (lambda text: text.pop(), FileFormatError, "not as it was written"),
-        (lambda text: text.insert(3, text[2].replace("sales", "sale")), FileFormatError, "not as it was"),
+        (lambda text: text.pop(5), FileFormatError, "has changed since it was written"),
+        (lambda text: text.pop(), FileFormatError, "has changed since it was written"),
+        (lambda text: text.insert(3, text[2].replace("sales", "sale")), FileFormatError, "has changed since"),
         (lambda text: text.__setitem__(0, "{}\n"), FileFormatError, "is not a backup"),
         (
             lambda text: text.__setitem__(0, text[0].replace('"version":"0', '"version":"9')),
@@ -224,8 +224,11 @@ def tampered(filled, tmp_path, statement):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE rewards SET value = 0.5 WHERE proposal = 7 AND experiment = 1", "not as it was written"),
-        ("DELETE FROM proposals WHERE number = 3 AND experiment = 1", "not as it was written"),
+        (
+            "UPDATE rewards SET value = 0.5 WHERE proposal = 7 AND experiment = 1",
+            "has changed since it was written",
+        ),
+        ("DELETE FROM proposals WHERE number = 3 AND experiment = 1", "has changed since it was written"),
         ("INSERT INTO plans VALUES (1, 'plan', 1, 3)", "distribution 1 was noted more than once"),
         ("UPDATE experiments SET settings = '{}' WHERE id = 2", "settings have changed since"),
     ],

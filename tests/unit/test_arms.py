@@ -77,7 +77,7 @@ def test_no_one_hot_arms(count):
 
 
 def test_one_hot_arms_that_would_fill_the_memory_are_refused():
-    with pytest.raises(ParameterError, match=r"count=1000000 is too much: .* 7,451 GiB; describe the arms"):
+    with pytest.raises(ParameterError, match=r"count=1000000 is too many: .* 7,451 GiB; describe the arms"):
         ArmSet.one_hot(10**6)
 
 

@@ -49,7 +49,7 @@ def test_limits_grow_as_they_should(limit):
 @pytest.mark.parametrize(
     ("means", "delta", "message"),
     [
-        ([1.0, 1.0], 0.05, "two largest"),
+        ([1.0, 1.0], 0.05, "two arms share the largest mean"),
         ([1.0], 0.05, "shape"),
         ([1.0, math.nan], 0.05, "finite"),
         ([1.0, 0.0], 0.5, "a guess would do"),
