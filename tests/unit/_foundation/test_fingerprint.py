@@ -101,5 +101,5 @@ def test_functions_without_a_name_are_told_apart_by_their_code():
 
 
 def test_a_setting_that_cannot_be_told_apart_is_refused():
-    with pytest.raises(ParameterError, match="to resume, use values that can be copied"):
+    with pytest.raises(ParameterError, match="resumed; use values that can be pickled"):
         _fingerprint(threading.Lock())
