@@ -8,6 +8,7 @@ from tests.unit.experiment.fed import fed, held_back
 from certified_logs import certified, found_in, rows_of, saved
 from orthobandit import ArmSet
 from orthobandit.verify import digest, heads, verify
+from personal_samples import begun, play
 
 CLOSE = 2e-6  # of claimed numbers, relative to 1 and to themselves, that are the same claim
 
@@ -48,6 +49,8 @@ KINDS = {
         found_in(rows_of(3, [[0.5, 0.3, 0.2]], gaps=[0.0, 0.9, -0.5], rows=600, hours=16))
     ),
     "log of several plans": lambda: certified("an arm that comes late"),
+    "rules": lambda: play(begun(), 60).certificate().to_json(),
+    "asymptotic rules": lambda: play(begun(rewards=None, holdout=0.2), 240).certificate().to_json(),
 }
 
 

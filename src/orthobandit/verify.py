@@ -19,11 +19,12 @@ minus a forecast of the level minus the value of its arm, both fixed before the 
 has mean (x_i − x_j)ᵀθ, the gap of the two arms, whatever the level does. Sums of ψ, weighted by 1/E g²,
 stray from the truth by more than a boundary with probability at most α, at all times at once. The sections
 below are: hashes; boundaries; modes; tallies; geometry; experiments; experiments with very many arms; logs;
-the verdict.
+rules; the verdict.
 """
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -2065,9 +2066,311 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
     )
 
 
+# Rules ------------------------------------------------------------------------------------------------------
+# Entries are "visitor" (when an arm is drawn: what it was drawn from, estimated values of the arms, a
+# forecast of the level, and the columns of the context that rules look at) and "reward" (when it settles, in
+# the order of draws). A rule chooses an arm for every visitor. With z = 1{rule's arm} − 1{reference's arm},
+#
+#     ψ = Σ_a z_a·values_a + z_arm/p_arm·residual
+#
+# has the mean of what the rule earns over the reference, of this visitor, whatever the level does. Every
+# visitor weighs the same: the mean of ψ estimates what the rule would have earned on the visitors so far.
+
+GUESSED_VISITORS = 1000  # at which intervals are made tightest; they hold at any number
+GUESSED_NOISE = 0.25  # of residuals, in units of the declared range; 1 where none was declared
+COMPARISONS: dict[str, Any] = {
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    ">": np.greater,
+}
+CONDITION = re.compile(rf"(.+?)\s*({'|'.join(COMPARISONS)})\s*(\S+)")
+
+
+class WrittenRule:
+    """A rule in words, "B if mobile >= 0.5 and hour < 8 else A": the arm of the first case that holds."""
+
+    def __init__(self, text: str, labels: list[str], columns: list[str]) -> None:
+        self.cases: list[tuple[int, list[tuple[str, str, float]]]] = []
+        rest = text.strip()
+        while rest not in labels:
+            # A label may hold the words of the grammar, so the longest one is meant.
+            label = max((one for one in labels if rest.startswith(f"{one} if ")), key=len)
+            words, _, rest = rest[len(f"{label} if ") :].partition(" else ")
+            rest = rest.strip()
+            given = []
+            for one in words.split(" and "):
+                match = CONDITION.fullmatch(one.strip())
+                if match is None or match[1] not in columns or not np.isfinite(float(match[3])):
+                    raise ValueError(f"the rule {text!r} has no condition {one!r}")
+                given.append((match[1], match[2], float(match[3])))
+            self.cases.append((labels.index(label), given))
+        self.cases.append((labels.index(rest), []))
+
+    def arm(self, context: dict[str, float], offered: Any) -> int:
+        """Return the arm for a visitor; where it is not offered the reference arm, or the first that is."""
+        for arm, given in self.cases:
+            if all(COMPARISONS[sign](context[column], bound) for column, sign, bound in given):
+                wanted = arm
+                break
+        return next(arm for arm in (wanted, 0, int(np.argmax(offered))) if offered[arm])
+
+
+class Spread:
+    """How values scatter: their number, mean, squares around it, and the largest deviation (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = self.scattered = self.largest = 0.0
+
+    def add(self, value: float) -> None:
+        """Take in a value."""
+        off = value - self.mean
+        self.largest = max(self.largest, abs(off)) if self.count else 0.0
+        self.count += 1
+        self.mean += off / self.count
+        self.scattered += off * (value - self.mean)
+
+    @property
+    def events(self) -> float:
+        """Scatter in units of the largest square."""
+        return self.scattered / self.largest**2 if self.largest > 0 else 0.0
+
+
+class RuleRun:
+    """A personalised experiment, replayed visitor by visitor: evidence (6, m) on all rules but the first."""
+
+    def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
+        self.verdict = verdict
+        self.mode = Mode(settings, verdict)
+        self.labels = list(settings["labels"])
+        self.columns = list(settings["columns"])
+        k = len(self.labels)
+        verdict.need(len(set(self.labels)) == k > 1, f"{k} arms need a name each")
+        rules = settings["rules"]
+        verdict.need(rules == RULES, f"it was planned by rules {rules}, and these are rules {RULES}")
+        texts = [(f"{label} for all", label) for label in self.labels]
+        texts += [(name, text) for name, text in settings["written"]]
+        self.names = [name for name, _ in texts]
+        verdict.need(len(set(self.names)) == len(texts), "rules need a name each")
+        self.rules = [WrittenRule(text, self.labels, self.columns) for _, text in texts]
+        looked_at = {one[0] for rule in self.rules for _, given in rule.cases for one in given}
+        verdict.need(looked_at == set(self.columns), f"rules look at {sorted(looked_at)}, not {self.columns}")
+        self.delta = float(settings["delta"])
+        explore = float(settings["explore"])
+        verdict.need(0 < self.delta < 1 and 0 < explore < 1, f"δ = {self.delta} and explore = {explore}")
+        self.silence = settings["silence"]
+        verdict.need(self.silence in ("zero", "missing"), f"silence counts as {self.silence!r}")
+        names = {"kind", "rules", "labels", "columns", "written", "confidence", "delta", "explore"}
+        check_names("settings", settings, names | {"silence", "key", "experiment"}, verdict)
+        self.floor = explore / k
+        m = len(texts) - 1
+        self.tuning = np.zeros((3, m))
+        # Each gain has two sides, and all hold together with probability 1 − δ.
+        self.tuning[ALPHA] = self.delta / (2 * m)
+        self.tuning[SCALE] = self.mode.limit / self.floor if self.mode.is_exact else 1.0
+        self.evidence = np.zeros((6, m))
+        self.different = np.zeros(m, dtype=int)
+        self.drawn = np.zeros(k)
+        self.carried = np.zeros((m, k))  # variance of each gain that rests on each arm
+        self.rewards = Spread()
+        self.residuals = Spread()
+        self.excess = 0.0
+        self.visitors = 0
+        self.settled = 0
+        self.missing = 0
+        self.waiting: list[dict[str, Any]] = []  # visitors without a reward, in the order of draws
+        self.next = 0
+        self.where = ""
+
+    def follow(self, number: int, entry: dict[str, Any]) -> None:
+        """Take in an entry."""
+        self.where = f"entry {number}"
+        if entry["entry"] == "visitor":
+            self.meet(entry)
+        elif entry["entry"] == "reward":
+            self.settle(entry)
+        else:
+            raise ValueError(f"no entry is a {entry['entry']!r}")
+
+    def meet(self, entry: dict[str, Any]) -> None:
+        """Check a visitor, who must be the next one, and wait for the reward unless it is in the holdout."""
+        verdict = self.verdict
+        where = self.where
+        self.visitors += 1
+        names = {"entry", "visitor", "plan", "probabilities", "values", "context", "forecast", "arm", "held"}
+        check_names(where, entry, names, verdict)
+        given = entry["visitor"]
+        verdict.need(given == self.visitors, f"{where}: visitor {given} is number {self.visitors}")
+        p = np.array(entry["probabilities"], dtype=float)
+        verdict.need(p.shape == self.drawn.shape, f"{where}: probabilities of other arms")
+        check_probabilities(where, p, verdict)
+        least = p[p > 0].min()
+        verdict.need(
+            least >= self.floor * (1 - 1e-9), f"{where}: {least:.12g} is below the share that is explored"
+        )
+        values = np.array(entry["values"], dtype=float)
+        good = values.shape == p.shape and np.isfinite(values).all() and np.isfinite(entry["forecast"])
+        verdict.need(good, f"{where}: values and forecast must be finite numbers")
+        context = entry["context"]
+        check_names(f"{where}: the context", context, set(self.columns), verdict)
+        verdict.need(np.isfinite(list(context.values())), f"{where}: the context is not finite")
+        arm = entry["arm"]
+        is_arm = type(arm) is int and 0 <= arm < len(p) and p[arm] > 0
+        verdict.need(is_arm, f"{where}: arm {arm!r} cannot have been drawn")
+        verdict.need(type(entry["held"]) is bool, f"{where}: held is {entry['held']!r}")
+        verdict.need(
+            type(entry["plan"]) is int and entry["plan"] >= 0, f"{where}: {entry['plan']!r} is no plan"
+        )
+        if entry["held"]:
+            verdict.need(arm == 0, f"{where}: the holdout is shown the first arm")
+        else:
+            self.waiting.append(entry)
+
+    def settle(self, entry: dict[str, Any]) -> None:
+        """Count the reward of the visitor who has waited longest: no other may settle before."""
+        verdict = self.verdict
+        check_names(self.where, entry, {"entry", "visitor", "reward"}, verdict)
+        met = self.waiting[self.next]
+        self.next += 1
+        given = entry["visitor"]
+        verdict.need(
+            given == met["visitor"], f"{self.where}: visitor {given} settles before {met['visitor']}"
+        )
+        reward = entry["reward"]
+        if reward is None:
+            self.missing += 1
+            verdict.need(self.silence == "missing", f"{self.where}: a reward is missing, and silence is 0")
+            return
+        good = np.isfinite(reward) and (not self.mode.is_bounded or self.mode.low <= reward <= self.mode.high)
+        verdict.need(good, f"{self.where}: {reward} is outside the declared range")
+        self.count(met, float(reward))
+
+    def count(self, met: dict[str, Any], reward: float) -> None:
+        """Add a visitor to the evidence on every rule."""
+        mode = self.mode
+        p = np.array(met["probabilities"], dtype=float)
+        values = np.array(met["values"], dtype=float)
+        arm = met["arm"]
+        offered = p > 0
+        chosen = np.array([rule.arm(met["context"], offered) for rule in self.rules])
+        z = np.eye(len(p))[chosen[1:]] - np.eye(len(p))[chosen[0]]
+        g = np.divide(z, p, out=np.zeros_like(z), where=offered)
+        # Values that differ by more than rewards can are shrunk; forecasts are clipped to what they leave.
+        spread = np.ptp(values[offered])
+        if spread > mode.high - mode.low:
+            values = values * ((mode.high - mode.low) / spread)
+        low = mode.low - values[offered].min()
+        level = min(max(met["forecast"], low), max(mode.high - values[offered].max(), low))
+        residual = float(np.clip(reward - level - values[arm], -mode.limit, mode.limit))
+        x = g[:, arm] * residual
+        factor = g**2 @ p
+        self.rewards.add(reward)
+        self.residuals.add(residual)
+        fresh = (self.tuning[RHO] == 0) & (factor > 0)
+        noise = GUESSED_NOISE * (mode.high - mode.low) if mode.is_exact else 1.0
+        guess = tightest_rho(GUESSED_VISITORS * noise**2 * factor, self.tuning[ALPHA])
+        self.tuning[RHO] = np.where(fresh, guess, self.tuning[RHO])
+        e = self.evidence
+        if mode.is_exact:
+            e[PEAK] = np.maximum(e[PEAK], np.abs(x))
+            e[POOLED] += np.abs(x) ** 3
+        else:
+            seen = self.residuals
+            mean = seen.scattered / seen.count + seen.mean**2
+            usual = mean * (2 * log(seen.count) + 6)
+            self.excess = max(self.excess, min(2 * sqrt(max(residual**2 - usual, 0.0)), abs(residual)))
+            e[PEAK] = np.maximum(e[PEAK], np.abs(g).max(axis=1) * self.excess)
+            e[POOLED] += factor * residual**2
+        e[TOTAL] += z @ values + x
+        e[WEIGHT] += 1.0
+        e[VARIANCE] += x**2
+        e[SLACK] += mode.bias * np.sqrt(factor)
+        self.settled += 1
+        self.different += np.any(z != 0, axis=1)
+        self.drawn[arm] += 1
+        self.carried += p * g**2
+
+    def intervals(self) -> tuple[Any, Any, Any]:
+        """Return estimates and half-widths of the gains (m,), and how far rounding may move them."""
+        e = self.evidence
+        is_ready = self.tuning[RHO] > 0
+        tuning = np.where(is_ready, self.tuning, np.array([[0.5], [1.0], [1.0]]))
+        tuning[ALPHA] = self.tuning[ALPHA]
+        least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
+        rare = np.where(self.drawn < least, self.carried, 0.0).sum(axis=1)
+        is_hidden = rare > HIDDEN * self.carried.sum(axis=1)
+        events = np.where(is_hidden, 0.0, min(self.rewards.events, self.residuals.events))
+        speaks = self.mode.is_exact | may_speak(e, events, np.inf, self.tuning[ALPHA])
+        n = max(self.settled, 1)
+        width = (boundary(e, speaks, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / n
+        # A rule that never differed earns the same, exactly.
+        width = np.where(is_ready, width, 0.0 if self.settled else np.inf)
+        middle = e[TOTAL] / n
+        scatter = np.abs(middle) + np.sqrt(np.maximum(e[VARIANCE], e[POOLED])) / n
+        return middle, width, CLOSE * np.where(np.isfinite(width), width, scatter)
+
+
+def check_rules(document: dict[str, Any], verdict: Verdict) -> None:
+    """Replay a personalised experiment, and compare gains of rules with what is claimed."""
+    claim = document["claim"]
+    now = RuleRun(document["settings"], verdict)
+    for number, entry in enumerate(document["entries"], start=1):
+        now.follow(number, entry)
+    reference, *others = now.names
+    verdict.need(len(claim["gains"]) == len(others), f"gains are claimed of {len(claim['gains'])} rules")
+    names = {"rule", "estimate", "low", "high", "different", "verdict"}
+    found_intervals = now.intervals()
+    ends = {reference: (0.0, 0.0)}
+    said = []
+    for place, gain in enumerate(claim["gains"]):
+        name = others[place]
+        middle, width, room = (float(part[place]) for part in found_intervals)
+        low = -np.inf if gain["low"] is None else gain["low"]
+        high = np.inf if gain["high"] is None else gain["high"]
+        verdict.need(gain["rule"] == name, f"a gain is claimed of {gain['rule']!r}; it is that of {name!r}")
+        verdict.same(f"the gain of {name!r}", gain["estimate"], middle, room)
+        verdict.same(f"the lower end of {name!r}", low, middle - width, room)
+        verdict.same(f"the upper end of {name!r}", high, middle + width, room)
+        different = int(now.different[place])
+        verdict.need(
+            gain["different"] == different and type(gain["different"]) is int,
+            f"{name!r} is claimed to differ on {gain['different']} visitors; recomputed {different}",
+        )
+        word = verdict_of(low, high)
+        verdict.need(
+            gain["verdict"] == word, f"{name!r} is claimed to be {gain['verdict']}; its interval says {word}"
+        )
+        check_names(f"the gain of {name!r}", gain, names, verdict)
+        ends[name] = (low, high)
+        said.append(f"{name!r} {low:.6g} to {high:.6g}, {word}")
+    most = max(low for low, _ in ends.values())
+    possible = [name for name in now.names if ends[name][1] >= most]
+    best = possible[0] if len(possible) == 1 else None
+    found = {
+        "over": reference,
+        "visitors": now.settled,
+        "missing": now.missing,
+        "possible": possible,
+        "best": best,
+    }
+    for name, right in found.items():
+        same = claim[name] == right and type(claim[name]) is type(right)
+        verdict.need(same, f"{name} is claimed to be {claim[name]!r}; it is {right!r}")
+    check_names("the claim", claim, {*found, "gains", "sentence"}, verdict)
+    more = [f"and {len(said) - NAMED} more"] if len(said) > NAMED else []
+    sure = f"a wrong interval in at most {100 * now.delta:.12g} % of experiments ({now.mode.words})"
+    proven = [f"{best!r} is the best of {len(now.names)} rules"] if best is not None else []
+    left = [f"rewards of {now.missing} more are missing"] if now.missing else []
+    words = "; ".join([*said[:NAMED], *more, *proven, sure, *left])
+    verdict.claim = f"earned over {reference!r} per visitor, of {now.settled}: {words}"
+
+
 # The verdict ------------------------------------------------------------------------------------------------
 
-KINDS = {"decision": check_experiment, "log": check_log}
+KINDS = {"decision": check_experiment, "log": check_log, "rules": check_rules}
 
 
 def verify(document: dict[str, Any], published: str | None = None) -> Verdict:

@@ -16,7 +16,7 @@ from orthobandit import (
 )
 from orthobandit.verify import verify
 
-FAST = ("bounded", "bounded, very many arms", "sub-Gaussian", "exact log", "asymptotic log")
+FAST = ("bounded", "bounded, very many arms", "sub-Gaussian", "exact log", "asymptotic log", "rules")
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from orthobandit.experiment.draw.edge_plan import EdgePlan
+from orthobandit.verify import verify
 from service_samples import is_problem, served
 
 PAGE = {
@@ -62,8 +64,44 @@ def test_what_cannot_be_is_a_problem_that_says_why(http, path, body, words):
     assert http.get("/v1/experiments").json()["keys"] == ["page"]
 
 
-def test_there_is_no_plan_to_hand_out(http):
-    assert "plan for every visitor" in http.get(f"{HERE}/plan").json()["detail"]
+def test_a_plan_is_handed_out_and_its_draws_are_taken(http):
+    plan = EdgePlan.from_json(http.get(f"{HERE}/plan").json())
+    assert plan.personal.columns == ("mobile",)
+    contexts = [{"mobile": float(k % 2)} for k in range(20)]
+    draws = [plan.draw(f"edge {k}", one) for k, one in enumerate(contexts)]
+    body = {
+        "plan": plan.plan,
+        "units": [one.unit for one in draws],
+        "arms": [one.arm for one in draws],
+        "context": contexts,
+        "rewards": [1] * 20,
+    }
+    body["arms"][3] = 1 - body["arms"][3]
+    body["context"][4] = {"tablet": 1}
+    answer = http.post(f"{HERE}/exposures", json=body).json()
+    assert (answer["taken"], answer["told"]) == (18, 18)
+    assert [one["pointer"] for one in answer["refused"]] == ["#/arms/3", "#/context/4"]
+    assert "context has no 'mobile'" in answer["refused"][1]["detail"]
+
+
+def test_a_certificate_of_rules_can_be_fetched_and_verified(http):
+    shown = http.post(f"{HERE}/ask", json={"unit": "ann", "context": {"mobile": 1}}).json()
+    http.post(f"{HERE}/tell", json={"id": shown["id"], "reward": 1})
+    found = verify(http.get(f"{HERE}/certificate").json())
+    assert found.valid
+    assert "'new on telephones'" in found.claim
+
+
+def test_visitors_may_bring_features(http):
+    shop = {"key": "shop", "arms": ["a", "b"], "rewards": [0, 1], "features": ["price"]}
+    assert http.post("/v1/experiments", json=shop).status_code == 201
+    asked = {"unit": "ann", "features": {"b": [3.5]}}
+    assert http.post("/v1/experiments/shop/ask", json=asked).json()["label"] == "b"
+    both = {"units": ["bob", "eve"], "features": [{"a": [1]}, {"a": [1], "b": [2]}]}
+    assert len(http.post("/v1/experiments/shop/ask-many", json=both).json()["proposals"]) == 2
+    wrong = http.post("/v1/experiments/shop/ask", json={"unit": "mel", "features": {"b": [1, 2]}})
+    assert is_problem(wrong, 422, "invalid")
+    assert "features of 'b' have shape (2,)" in wrong.json()["detail"]
 
 
 def test_its_pages_can_be_looked_at(http):

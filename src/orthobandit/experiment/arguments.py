@@ -26,7 +26,9 @@ from orthobandit.experiment.settings import (
     seconds,
 )
 from orthobandit.policy import AnytimeElimination, Policy
-from orthobandit.policy.contextual.personalised import Personalised
+
+# Features of the arms that a visitor is offered: rows by label, or a row (K, d) for every arm in order.
+OfferedFeatures = Mapping[str, Sequence[float]] | ArrayLike
 
 LONGEST_UNIT = 1024  # characters: a name or a hash, not a document
 MOST_ASKED = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
@@ -45,7 +47,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
             f"(expect={options.expect!r}) if it takes one; leave it out here"
         )
     chosen = AnytimeElimination(rewards=rewards, expect=options.expect) if policy is None else policy
-    if isinstance(chosen, Personalised):
+    if getattr(chosen, "is_personal", False):
         chosen.start(arms)  # rules that name no arm must be refused before anything is stored
         _check_personal(arms, options)
     objective = Metric(options.objective, rewards, bool(options.add))
@@ -86,10 +88,10 @@ def _check_personal(arms: ArmSet, options: Options) -> None:
             f"reference={options.reference!r}: a personalised experiment compares with its first arm; give"
             " that arm first"
         )
-    if options.metrics:
+    if options.guardrails:
         raise ParameterError(
-            f"metrics: a personalised experiment follows its objective alone, not {options.metrics[0].name!r}"
-            " as well"
+            f"guardrails: a personalised experiment retires no arm by itself, as one may harm some and serve"
+            f" others; give {options.guardrails[0].metric!r} as a metric, and look at what rules do to it"
         )
 
 
@@ -203,14 +205,15 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
 
 
 def with_context(
-    policy: Policy[Any],
     context: Covariates | Sequence[Covariates] | None,
     covariates: Covariates | Sequence[Covariates] | None,
+    *,
+    is_personal: bool,
 ) -> Covariates | Sequence[Covariates] | None:
     """Return what is known of visitors: their context, and what else forecasts take."""
     if context is None:
         return covariates
-    if not isinstance(policy, Personalised):
+    if not is_personal:
         raise ParameterError(
             "context is for experiments that are made with Personalised(context=[…]); this one shows the same"
             " arms to everybody, and its forecasts take `covariates`"
@@ -235,6 +238,35 @@ def warn_of_unused(settings: Settings, covariates: Covariates | Sequence[Covaria
             InputWarning,
             stacklevel=4,
         )
+
+
+def brought_features(
+    features: Sequence[OfferedFeatures] | None, count: int, *, is_personal: bool
+) -> list[OfferedFeatures] | None:
+    """Return the features that each visitor brings, if any do."""
+    if features is None:
+        return None
+    if not is_personal:
+        raise ParameterError("features are for experiments that are made with Personalised(features=[…])")
+    if isinstance(features, Mapping) or len(features) != count:
+        raise ParameterError(f"features must be a list of {count}, one for each proposal")
+    return list(features)
+
+
+def features_by_label(arms: ArmSet, features: OfferedFeatures) -> Mapping[str, Sequence[float]]:
+    """Return the features of the arms that are offered by label; an array (K, d) has a row for every arm."""
+    if isinstance(features, Mapping):
+        return features
+    try:
+        rows = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"features={features!r} must be numbers, a row for each arm") from None
+    if rows.ndim != 2 or len(rows) != len(arms):
+        raise ParameterError(
+            f"features have shape {rows.shape}; give a row for each of the {len(arms)} arms, or rows by label"
+            " for those that are on offer"
+        )
+    return dict(zip(arms.labels, rows.tolist(), strict=True))
 
 
 def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -> list[Covariates] | None:

@@ -12,7 +12,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment.arguments import unit_of, units_of
+from orthobandit.experiment.arguments import OfferedFeatures, unit_of, units_of
 from orthobandit.experiment.commit.requests import ManyRewards, Rewards
 from orthobandit.experiment.draw.audit import Audit, Replay
 from orthobandit.experiment.draw.edge_plan import EdgePlan
@@ -173,9 +173,11 @@ class AsyncExperiment:
         available: Sequence[int | str] | None = None,
         covariates: Covariates | None = None,
         context: Covariates | None = None,
+        features: OfferedFeatures | None = None,
     ) -> Proposal:
         """Return an arm to show; see :meth:`Experiment.ask`."""
-        [found] = await self._soon(self._methods.ask([unit_of(unit)], available, covariates, context))
+        own = None if features is None else [features]
+        [found] = await self._soon(self._methods.ask([unit_of(unit)], available, covariates, context, own))
         return found
 
     async def ask_many(
@@ -186,9 +188,12 @@ class AsyncExperiment:
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
         context: Covariates | Sequence[Covariates] | None = None,
+        features: Sequence[OfferedFeatures] | None = None,
     ) -> list[Proposal]:
         """Return several arms to show; see :meth:`Experiment.ask_many`."""
-        return await self._soon(self._methods.ask(units_of(count, units), available, covariates, context))
+        return await self._soon(
+            self._methods.ask(units_of(count, units), available, covariates, context, features)
+        )
 
     async def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, if it has one; see :meth:`Experiment.known`."""
@@ -214,9 +219,10 @@ class AsyncExperiment:
         rewards: Known | Mapping[str, Known] | None = None,
         *,
         covariates: Sequence[Covariates] | None = None,
+        context: Sequence[Covariates] | None = None,
     ) -> Exposed:
         """Take in draws that others made; see :meth:`Experiment.expose`."""
-        return await self._soon(self._methods.expose(plan, units, arms, rewards, covariates))
+        return await self._soon(self._methods.expose(plan, units, arms, rewards, covariates, context))
 
     async def tick(self) -> None:
         """Settle what the clock has settled; see :meth:`Experiment.tick`."""
@@ -270,7 +276,7 @@ class AsyncExperiment:
 
     async def certificate(self) -> Certificate:
         """Return the certificate of the decision; see :meth:`Experiment.certificate`."""
-        return await self._soon(self._methods.certificate)
+        return await asyncio.to_thread(self._experiment.certificate)
 
     async def head(self) -> str:
         """Return a line to publish while the experiment runs; see :meth:`Experiment.head`."""

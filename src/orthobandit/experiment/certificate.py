@@ -1,15 +1,25 @@
 """Certificates of decision: what a claim rests on, in kilobytes, for anybody to recompute."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from orthobandit.errors import CertificateError, ParameterError
-from orthobandit.estimate.certificate import Certificate, finite
+from orthobandit.estimate.certificate import Certificate, Chain, finite
+from orthobandit.experiment.ledger.entries import Entry
+from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.record import Record
+from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
-from orthobandit.verify import LEADER_RULES, RULES
+from orthobandit.verify import LEADER_RULES, RULES, verdict_of
+
+NOT_COMMITTED = (
+    "the experiment was begun by a release that gave no certificates of rules; what `report()` says holds all"
+    " the same, and experiments that this release begins can be certified"
+)
 
 
 def certify(
@@ -101,8 +111,57 @@ def certify_book(book: Book) -> Certificate:
     return certify(book.policy, book.state, record, is_held=book.is_held)  # type: ignore[arg-type]
 
 
+def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Certificate:
+    """Return the certificate of what rules of a personalised experiment have earned, from its log.
+
+    The log is followed from its beginning: all that a certificate rests on is in it, a line or two for each
+    visitor, which nobody has to keep in memory meanwhile.
+    """
+    ledger = Ledger(settings)
+    book = ledger.book
+    if not isinstance(book, PersonalBook):
+        raise ParameterError("gains of rules are certified of personalised experiments")
+    book.keeps_entries = True
+    for _, entry in entries:
+        ledger.apply(entry)
+    chain = None if book.record is None else book.record.chain
+    if not isinstance(chain, Chain):
+        raise ParameterError(NOT_COMMITTED)
+    try:
+        return Certificate.make(chain, _rules_claim(book))
+    except CertificateError as error:
+        raise ParameterError(f"{error}; the log was written by another release") from None
+
+
+def _rules_claim(book: PersonalBook) -> dict[str, Any]:
+    comparison = book.state.comparison
+    possible = list(comparison.possible_best())
+    return {
+        "over": comparison.reference,
+        "visitors": comparison.rounds,
+        "missing": 0 if book.record is None else book.record.missing,
+        "possible": possible,
+        "best": possible[0] if len(possible) == 1 else None,
+        "gains": [
+            {
+                "rule": gain.rule,
+                "estimate": gain.estimate,
+                "low": finite(gain.low),
+                "high": finite(gain.high),
+                "different": gain.different,
+                "verdict": verdict_of(gain.low, gain.high),
+            }
+            for gain in comparison.gains()
+        ],
+    }
+
+
 def head_of(book: Book) -> str:
     """Return the head of the record of a book."""
+    if isinstance(book, PersonalBook):
+        if book.record is None:
+            raise ParameterError(NOT_COMMITTED)
+        return book.record.head
     return _record_of(book).head
 
 

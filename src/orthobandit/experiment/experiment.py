@@ -16,7 +16,8 @@ from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.estimate.forecast.rounds import check_restartable
-from orthobandit.experiment.arguments import settings_of, unit_of, units_of
+from orthobandit.experiment.arguments import OfferedFeatures, settings_of, unit_of, units_of
+from orthobandit.experiment.certificate import certify_rules
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
 from orthobandit.experiment.commit.transaction import Request, Turn
@@ -256,6 +257,7 @@ class Experiment:
         available: Sequence[int | str] | None = None,
         covariates: Covariates | None = None,
         context: Covariates | None = None,
+        features: OfferedFeatures | None = None,
     ) -> Proposal:
         """Return an arm to show.
 
@@ -270,8 +272,12 @@ class Experiment:
         context : dict, optional
             What is known of the visitor, by name, if the experiment is :class:`Personalised`: a number for
             every column of its context. Forecasts may use it too.
+        features : mapping of str to (d,) sequence, or array (K, d), optional
+            Of each arm for this visitor, if the experiment is made with ``Personalised(features=[…])``: rows
+            by label for the arms that are on offer, or a row for every arm.
         """
-        [found] = self._do(self._methods.ask([unit_of(unit)], available, covariates, context))
+        own = None if features is None else [features]
+        [found] = self._do(self._methods.ask([unit_of(unit)], available, covariates, context, own))
         return found
 
     def ask_many(
@@ -282,6 +288,7 @@ class Experiment:
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
         context: Covariates | Sequence[Covariates] | None = None,
+        features: Sequence[OfferedFeatures] | None = None,
     ) -> list[Proposal]:
         """Return several arms to show, all drawn from what is known now: `count` of them, or one per unit.
 
@@ -297,8 +304,10 @@ class Experiment:
             As in :meth:`ask`: one dict for each proposal, or one for all.
         context : sequence of dict, or dict, optional
             Likewise.
+        features : sequence, optional
+            As in :meth:`ask`, one for each proposal.
         """
-        return self._do(self._methods.ask(units_of(count, units), available, covariates, context))
+        return self._do(self._methods.ask(units_of(count, units), available, covariates, context, features))
 
     def known(self, unit: str) -> Proposal | None:
         """Return the first proposal of a unit, or None if it was never asked for; draws nothing."""
@@ -330,6 +339,7 @@ class Experiment:
         rewards: Known | Mapping[str, Known] | None = None,
         *,
         covariates: Sequence[Covariates] | None = None,
+        context: Sequence[Covariates] | None = None,
     ) -> Exposed:
         """Take in draws that others made by :meth:`edge_plan`, each computed again, and their rewards.
 
@@ -345,8 +355,10 @@ class Experiment:
             None or NaN where nothing is known yet; post the exposure again with it.
         covariates : sequence of dict (n,), optional
             As they were before the draw.
+        context : sequence of dict (n,), optional
+            What the plan was drawn by, if the experiment is personalised.
         """
-        return self._do(self._methods.expose(plan, units, arms, rewards, covariates))
+        return self._do(self._methods.expose(plan, units, arms, rewards, covariates, context))
 
     def tick(self) -> None:
         """Settle what the clock has settled; asking and telling do it by the way."""
@@ -452,15 +464,22 @@ class Experiment:
 
         It has no user's data: plans, tallies of each, tuning and the claim. Rounds of a batch that is not
         complete yet are not in it, nor in the claim.
+
+        That of a personalised experiment certifies what each rule has earned. It has an entry or two for each
+        visitor, without the unit: the probabilities, the columns that rules look at, the arm and the reward.
         """
-        return self._do(self._methods.certificate)
+        if not self._settings.is_personal:
+            return self._do(self._methods.certificate)
+        self._do(self._methods.settle)
+        return certify_rules(self._settings, self._store.entries())
 
     def head(self) -> str:
         """Return a line to publish while the experiment runs: number of entries, and a hash over all of them.
 
         The entries are plans, made before their draws, and sums of what was returned under each; the hash
         begins with the key and the settings. A certificate that does not go on from a published head is
-        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends.
+        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends; that of
+        a personalised experiment with every visitor and every reward that settles.
         """
         return self._do(self._methods.head)
 

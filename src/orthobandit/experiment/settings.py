@@ -17,7 +17,9 @@ from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.experiment.ledger.record import commitment_of
+from orthobandit.experiment.ledger.rule_record import rule_commitment
 from orthobandit.policy import AnytimeElimination, Policy
+from orthobandit.policy.contextual.personalised import Personalised
 
 Silence = Literal["zero", "missing"]
 Unknown = Literal["unknown"]
@@ -270,11 +272,18 @@ class Settings:
         """Names of the metrics, the objective first."""
         return tuple(metric.name for metric in self.metrics)
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether every visitor has a plan of their own, as the policy says."""
+        return bool(getattr(self.policy, "is_personal", False))
+
     def commitment(self) -> dict[str, Any] | None:
         """Return the commitment made before the first draw; None for policies without certificates."""
+        rest = {name: value for name, value in self.to_json().items() if name != "key"}
+        if isinstance(self.policy, Personalised):
+            return rule_commitment(self.policy, self.arms, self.key, self.silence, rest)
         if not isinstance(self.policy, AnytimeElimination):
             return None
-        rest = {name: value for name, value in self.to_json().items() if name != "key"}
         return commitment_of(self.policy, self.arms, self.key, rest)
 
     def to_json(self) -> dict[str, Any]:

@@ -88,6 +88,9 @@ class Policy(Protocol[StateT]):
     under the number of the one in force, counts their rounds; others leave them out and plan anew. A policy
     with ``conclude(state, arm)`` takes over that an arm was declared.
 
+    **A plan for every visitor.** A policy with an attribute ``is_personal`` that is true plans for each
+    visitor by what is known of them (:class:`~orthobandit.Personalised`); all others plan for everybody.
+
     **Replications.** The state's leading axes are replications: a batch of R behaves as R single runs with
     the same `replications` numbers. Plans of a batch may have different numbers of rounds.
     """

@@ -5,7 +5,7 @@
 :mod:`orthobandit.verify` what follows from them.
 """
 
-from orthobandit.estimate.certificate.chain import Chain
+from orthobandit.estimate.certificate.chain import Chain, ChainHead
 from orthobandit.estimate.certificate.document import Certificate, describe_mode, finite
 
-__all__ = ["Certificate", "Chain", "describe_mode", "finite"]
+__all__ = ["Certificate", "Chain", "ChainHead", "describe_mode", "finite"]

@@ -63,3 +63,43 @@ class Chain:
     def from_json(cls, data: Mapping[str, Any]) -> "Chain":
         """Invert :meth:`to_json`."""
         return cls(data["settings"], data["entries"])
+
+
+class ChainHead:
+    """The head of a chain whose entries are not kept; they follow from elsewhere.
+
+    Parameters
+    ----------
+    settings : dict
+        What was fixed before the first entry; plain values.
+    count : int
+        Entries so far.
+    hashed : str
+        The hash over all of them; empty before the first.
+
+    Examples
+    --------
+    >>> long, short = Chain({"delta": 0.05}), ChainHead({"delta": 0.05})
+    >>> for chain in (long, short):
+    ...     chain.add({"entry": "plan"})
+    >>> long.head == short.head
+    True
+    """
+
+    def __init__(self, settings: Mapping[str, Any], count: int = 0, hashed: str = "") -> None:
+        self.settings = dict(settings)
+        self._count = count
+        self._hash = hashed or link(FORMAT, canonical(self.settings))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Add an entry of plain values at the end."""
+        self._hash = link(self._hash, canonical(entry))
+        self._count += 1
+
+    @property
+    def head(self) -> str:
+        """``"number of entries:hash"``, as that of a :class:`Chain` with the same entries."""
+        return f"{self._count}:{self._hash}"

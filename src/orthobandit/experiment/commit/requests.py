@@ -22,9 +22,12 @@ from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import (
+    OfferedFeatures,
     arm_of,
     arms_of,
+    brought_features,
     covariates_of,
+    features_by_label,
     numbers_of,
     values_of,
     warn_of_unused,
@@ -62,30 +65,35 @@ class Asking:
     names : sequence of str or None, (n,)
     available : sequence of int or str, optional
     covariates : list of mappings (n,), optional
+    features : list (n,), optional
+        Of the arms, where every visitor brings their own.
     """
 
     do: Callable[..., list[Proposal]]
     names: Sequence[str | None]
     available: Sequence[int | str] | None = None
     covariates: list[Covariates] | None = None
+    features: list[OfferedFeatures] | None = None
 
     def __call__(self, turn: Turn) -> list[Proposal]:
         """Draw the proposals."""
-        return self.do(turn, self.names, self.available, self.covariates)
+        return self.do(turn, self.names, self.available, self.covariates, self.features)
 
     @property
     def kind(self) -> tuple[str, ...] | None:
         """The key shared by requests that can be done together; None if this one cannot."""
         if self.available is not None or len(self.names) > MAX_SHARED_ROWS:
             return None
-        return () if self.covariates is None else ("covariates",)
+        given = {"covariates": self.covariates, "features": self.features}
+        return tuple(name for name, value in given.items() if value is not None)
 
     @staticmethod
     def together(turn: Turn, requests: Sequence["Asking"]) -> list[list[Proposal]]:
         """Do requests of one kind; return what each would have returned."""
         names = [name for one in requests for name in one.names]
         given = [row for one in requests for row in one.covariates or ()]
-        found = requests[0].do(turn, names, None, given or None)
+        brought = [row for one in requests for row in one.features or ()]
+        found = requests[0].do(turn, names, None, given or None, brought or None)
         out = []
         done = 0
         for one in requests:
@@ -169,12 +177,14 @@ class Methods:
         available: Sequence[int | str] | None = None,
         covariates: Covariates | Sequence[Covariates] | None = None,
         context: Covariates | Sequence[Covariates] | None = None,
+        features: Sequence[OfferedFeatures] | None = None,
     ) -> Asking:
         """Return the request that draws a proposal for each name."""
         if covariates is not None:
             warn_of_unused(self._settings, covariates)
-        given = with_context(self._settings.policy, context, covariates)
-        return Asking(self._ask, names, available, covariates_of(given, len(names)))
+        given = with_context(context, covariates, is_personal=self._settings.is_personal)
+        brought = brought_features(features, len(names), is_personal=self._settings.is_personal)
+        return Asking(self._ask, names, available, covariates_of(given, len(names)), brought)
 
     def _ask(
         self,
@@ -182,10 +192,13 @@ class Methods:
         names: Sequence[str | None],
         available: Sequence[int | str] | None,
         covariates: Sequence[Covariates] | None,
+        features: Sequence[OfferedFeatures] | None,
     ) -> list[Proposal]:
         turn.ledger.settle(self._clock())
-        shown = arms_of(turn.ledger.arms, available)
-        return transaction.ask(turn, self._store, names, shown, covariates)
+        arms = turn.ledger.arms
+        shown = arms_of(arms, available)
+        rows = None if features is None else [features_by_label(arms, one) for one in features]
+        return transaction.ask(turn, self._store, names, shown, covariates, rows)
 
     def tell(self, number: int, reward: Rewards) -> Telling:
         """Return the request that tells the reward of one proposal."""
@@ -212,9 +225,14 @@ class Methods:
         arms: Sequence[int] | Whole,
         rewards: Known | Mapping[str, Known] | None = None,
         covariates: Sequence[Covariates] | None = None,
+        context: Sequence[Covariates] | None = None,
     ) -> Callable[[Turn], Exposed]:
         """Return the request that takes in draws made elsewhere."""
-        batch = batch_of(plan, units, arms, named(rewards, self._settings.names[0]), covariates)
+        rows = covariates
+        if context is not None:
+            given = with_context(context, covariates, is_personal=self._settings.is_personal)
+            rows = covariates_of(given, len(units))
+        batch = batch_of(plan, units, arms, named(rewards, self._settings.names[0]), rows)
 
         def request(turn: Turn) -> Exposed:
             turn.ledger.settle(self._clock())
@@ -259,7 +277,7 @@ class Methods:
 
     def edge_plan(self, turn: Turn) -> EdgePlan:
         """Return the plan in force for those who draw without asking."""
-        return EdgePlan.of(turn.ledger)
+        return EdgePlan.of(turn.ledger, self._clock())
 
     def report(self, turn: Turn) -> Report:
         """Return the report, after settling proposals whose window has passed."""

@@ -16,9 +16,12 @@ from orthobandit.estimate import Plan
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.store import Store
 from orthobandit.experiment.store.contract import Row
+
+Features = Mapping[str, Sequence[float]]  # of the arms that a visitor is offered, by label
 
 
 class Lookup(Protocol):
@@ -114,6 +117,7 @@ def ask(
     names: Sequence[str | None],
     available: Sequence[int] | None,
     covariates: Sequence[Covariates] | None,
+    features: Sequence[Features] | None = None,
 ) -> list[Proposal]:
     """Return a proposal for each name (n,): a new one, or the first of a unit that has come before."""
     ledger = turn.ledger
@@ -128,7 +132,11 @@ def ask(
     if rows:
         units = [names[place] for place in rows]
         given = None if covariates is None else [covariates[place] for place in rows]
-        drawn = _draw(ledger, units, available, given)
+        if ledger.is_personal:
+            own = None if features is None else [features[place] for place in rows]
+            drawn = _draw_each(ledger, units, available, given, own)
+        else:
+            drawn = _draw(ledger, units, available, given)
         new = {whom[place]: one for place, one in zip(rows, drawn, strict=True)}
         turn.units.update({key: one for key, one in new.items() if isinstance(key, str)})
         found.update(new)
@@ -140,17 +148,34 @@ def _draw(
     units: Sequence[str | None],
     available: Sequence[int] | None,
     covariates: Sequence[Covariates] | None,
+    features: Features | None = None,
 ) -> list[Proposal]:
-    """Return new proposals (n,); of a personalised experiment each has an entry and a distribution."""
-    if ledger.is_personal and len(units) > 1:
-        given = covariates or [{}] * len(units)
-        for row in given:
-            ledger.check_context(row)  # all or none: whoever comes last must not find the others drawn
-        each = zip(units, given, strict=True)
-        return [one for unit, row in each for one in _draw(ledger, [unit], available, [row])]
-    entry = ledger.ask(ledger.at, units, len(units), available, covariates)
+    """Return new proposals (n,) of one distribution."""
+    entry = ledger.ask(ledger.at, units, len(units), available, covariates, features)
     probabilities = ledger.book.plans[entry.distribution].probabilities
     return _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
+
+
+def _draw_each(
+    ledger: Ledger,
+    units: Sequence[str | None],
+    available: Sequence[int] | None,
+    covariates: Sequence[Covariates] | None,
+    features: Sequence[Features] | None,
+) -> list[Proposal]:
+    """Return new proposals (n,) of a personalised experiment: each has an entry and a distribution."""
+    given: Sequence[Covariates | None] = covariates or [None] * len(units)
+    brought: Sequence[Features | None] = features or [None] * len(units)
+    visitors = [Visitor(*one) for one in zip(given, brought, strict=True)]
+    ledger.check_open()
+    for unit, one in zip(units, visitors, strict=True):
+        # All or none: whoever comes last must not find the others drawn.
+        ledger.check_visitor(unit, available, one)
+    out = []
+    for unit, one in zip(units, visitors, strict=True):
+        row = None if one.context is None else [one.context]
+        out += _draw(ledger, [unit], available, row, one.features)
+    return out
 
 
 def known_units(turn: Turn, store: Store, names: Sequence[str | None]) -> dict[str, Proposal]:

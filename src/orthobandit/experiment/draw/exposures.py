@@ -32,8 +32,11 @@ from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.commit import transaction
 from orthobandit.experiment.commit.transaction import Turn
 from orthobandit.experiment.draw.edge_plan import check_edge
-from orthobandit.experiment.draw.hashing import ORDER, name_of, positions
+from orthobandit.experiment.draw.hashing import ORDER, drawn_each, held_out, name_of, positions
 from orthobandit.experiment.ledger.entries import check_asked
+from orthobandit.experiment.ledger.ledger import DrawnElsewhere
+from orthobandit.experiment.ledger.personal_feed import PersonalBook, Version
+from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.store import Store
 
 Known = Sequence[float | None] | Array  # values, None or NaN where nothing is known
@@ -147,38 +150,122 @@ def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
     check_edge(ledger)
     for name in batch.rewards:
         ledger.metric(name)  # one that is not known is nobody's
+    if ledger.is_personal:
+        return _expose_each(turn, store, batch)
     number, plan = _plan(turn, store, batch.plan)
     names = [name_of(unit) for unit in batch.units]
     draws = ledger.draws(batch.plan, cumulative_probabilities(plan.probabilities), names)
     is_good = np.asarray(draws[0] == batch.arms)
     for row in np.flatnonzero(~is_good).tolist():
-        words = (
-            f"arm {batch.arms[row]} of unit {batch.units[row]!r} is not what plan {batch.plan} draws for it"
-        )
-        out.refused.append(Refusal(row, None, ConflictError(f"{words}; draw by its salt")))
+        _refuse_draw(batch, row, out)
     ids = _numbers(turn, store, batch, is_good, out)
     fresh = _fresh(turn, batch, ids, is_good, out)
+    new: dict[str, int] = {}
     if len(fresh):
         if number not in ledger.book.plans:
             ledger.note(ledger.at, "recall", number=number, plan=plan.to_json())
-        _enter(turn, batch, number, draws, fresh)
+        new = _enter(turn, batch, number, draws, fresh)
         out.taken = len(fresh)
-    _tell(turn, store, batch, _with_new(turn, batch, ids, is_good, out), out)
+    _tell(turn, store, batch, _with_new(new, batch, ids, is_good, out), out)
     out.refused.sort(key=lambda one: one.index)
     return out
 
 
-def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fresh: Whole) -> None:
-    """Take in new exposures in the order of a hash that knows neither arms nor rewards."""
+def _refuse_draw(batch: Batch, row: int, out: Exposed) -> None:
+    words = f"arm {batch.arms[row]} of unit {batch.units[row]!r} is not what plan {batch.plan} draws for it"
+    out.refused.append(Refusal(row, None, ConflictError(f"{words}; draw by its salt")))
+
+
+def _order(turn: Turn, batch: Batch, fresh: Whole) -> Whole:
+    """Return new exposures in the order of a hash that knows neither arms nor rewards."""
+    names = [name_of(batch.units[row]) for row in fresh]
+    return np.asarray(fresh[np.argsort(positions(turn.ledger.settings.key, ORDER, batch.plan, names))])
+
+
+def _expose_each(turn: Turn, store: Store, batch: Batch) -> Exposed:
+    """Take in exposures of a personalised experiment: each has a distribution, computed from its context."""
+    ledger = turn.ledger
+    out = Exposed()
+    version = _version(turn, store, batch.plan)
+    is_good = np.ones(len(batch.units), dtype=np.bool_)
+    # What is known of units that came before is on record; their context need not be sent again.
+    ids = _numbers(turn, store, batch, is_good, out)
+    contexts: dict[int, Covariates] = {}
+    for row in np.flatnonzero(is_good & (ids == 0)).tolist():
+        given = batch.covariates[row] if batch.covariates is not None else {}
+        try:
+            ledger.check_visitor(batch.units[row], version.plan.arms, Visitor(given))
+            contexts[row] = {name: float(value) for name, value in given.items()}
+        except ParameterError as error:
+            is_good[row] = False
+            out.refused.append(Refusal(row, None, error))
+    draws = _drawn_again(turn, batch, version, contexts)
+    for row, draw in draws.items():
+        if draw.arm != batch.arms[row]:
+            is_good[row] = False
+            _refuse_draw(batch, row, out)
+    fresh = _fresh(turn, batch, ids, is_good, out)
+    new: dict[str, int] = {}
+    for row in _order(turn, batch, fresh).tolist():
+        unit = batch.units[row]
+        entry = ledger.enter_drawn(version, unit, contexts[row], draws[row])
+        turn.entered.append(({unit: 0}, entry, ledger.book.plans[entry.distribution].probabilities))
+        new[unit] = entry.first
+    out.taken = len(fresh)
+    _tell(turn, store, batch, _with_new(new, batch, ids, is_good, out), out)
+    out.refused.sort(key=lambda one: one.index)
+    return out
+
+
+def _drawn_again(
+    turn: Turn, batch: Batch, version: Version, contexts: Mapping[int, Covariates]
+) -> dict[int, DrawnElsewhere]:
+    """Compute the draws of some rows again, all at once."""
+    if not contexts:
+        return {}
+    settings = turn.ledger.settings
+    names = [name_of(batch.units[row]) for row in contexts]
+    shares = version.plan.shares(list(contexts.values()))
+    every = np.zeros((len(names), len(turn.ledger.arms)))
+    every[:, list(version.plan.arms)] = shares
+    arms = drawn_each(settings.key, version.number, cumulative_probabilities(every), names)
+    # What cannot be shown cannot be held to.
+    share = settings.holdout if settings.reference in version.plan.arms else 0.0
+    held = held_out(settings.key, share, names)
+    arms = np.where(held, settings.reference, arms)
+    return {
+        row: DrawnElsewhere(shares[place], int(arms[place]), bool(held[place]))
+        for place, row in enumerate(contexts)
+    }
+
+
+def _version(turn: Turn, store: Store, wanted: int) -> Version:
+    """Return the plan of all visitors that was handed out under a number."""
+    book = turn.ledger.book
+    newest = book.newest if isinstance(book, PersonalBook) else None
+    if newest is not None and wanted == newest.number:
+        return newest
+    try:
+        data = store.distribution(wanted)
+    except ParameterError:
+        data = {}
+    if "handed" not in data:
+        last = "none was" if newest is None else f"the newest is {newest.number}"
+        raise ParameterError(f"plan={wanted} was never handed out; {last}")
+    return Version.of_note(data)
+
+
+def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fresh: Whole) -> dict[str, int]:
+    """Take in new exposures in their order; return the proposals of their units."""
     ledger = turn.ledger
     (arms, held) = draws
-    names = [name_of(batch.units[row]) for row in fresh]
-    order = fresh[np.argsort(positions(ledger.settings.key, ORDER, batch.plan, names))]
+    order = _order(turn, batch, fresh)
     units = [batch.units[row] for row in order]
     given = None if batch.covariates is None else [batch.covariates[row] for row in order]
     entry = ledger.enter(number, units, (arms[order], held[order]), given)
     places = dict(zip(units, range(len(units)), strict=True))
     turn.entered.append((places, entry, ledger.book.plans[number].probabilities))
+    return {unit: entry.first + place for unit, place in places.items()}
 
 
 def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
@@ -244,12 +331,11 @@ def _fresh(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) ->
     return rows if len(first) == len(rows) else np.array(sorted(first.values()))
 
 
-def _with_new(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
+def _with_new(new: Mapping[str, int], batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
     """Return the proposals (n,) with those that are new; a unit that comes twice has one."""
     rows = np.flatnonzero(is_good & (ids == 0))
     if len(rows):
-        places, entry, _ = turn.entered[-1]
-        ids[rows] = [entry.first + places[batch.units[row]] for row in rows.tolist()]
+        ids[rows] = [new[batch.units[row]] for row in rows.tolist()]
         out.known += len(rows) - out.taken
     return ids
 

@@ -121,6 +121,12 @@ def drawn(key: str, plan: int, cumulative: Array, names: Sequence[str]) -> Whole
     return arms_at(cumulative, positions(key, PLAN, plan, names))
 
 
+def drawn_each(key: str, plan: int, cumulative: Array, names: Sequence[str]) -> Whole:
+    """Return the arms (n,) of names that have a distribution each: its running sums are a row of (n, K)."""
+    at = positions(key, PLAN, plan, names)
+    return np.asarray(np.sum(cumulative <= at[:, np.newaxis], axis=1), dtype=np.int64)
+
+
 def held_out(key: str, share: float, names: Sequence[str]) -> Mask:
     """Return a mask (n,) of the names in the holdout; it does not depend on the plan in force."""
     if share <= 0:

@@ -21,7 +21,7 @@ from orthobandit.experiment.ledger.policy_feed import Book
 from orthobandit.experiment.ledger.settling import Settled, Waiting
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
-from orthobandit.policy.contextual.personalised import Personalised
+from orthobandit.policy.contextual.rules import RuleComparison
 
 
 class Accounts:
@@ -40,6 +40,8 @@ class Accounts:
         The policy, and what it is fed.
     levels, tracks : lists
         Forecasters and intervals, one per metric.
+    comparisons : list of RuleComparison
+        What rules do to each metric after the objective, where every visitor has a plan of their own.
     watch : Watch
         Tests of whether the experiment is what its claims take it for.
     holdout : list of Sums
@@ -57,6 +59,7 @@ class Accounts:
         self.book = self._kind_of_book(settings.policy, self.arms, self._guarded_by)
         self.levels = [RoundForecasts(self._baseline(place)) for place in range(len(settings.metrics))]
         self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
+        self.comparisons = self._new_comparisons()
         self.watch = self._new_watch()
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
         self.drawn, self.silent = (np.zeros(len(self.arms), dtype=np.int64) for _ in range(2))
@@ -66,7 +69,7 @@ class Accounts:
     @property
     def is_personal(self) -> bool:
         """Whether every visitor has a plan of their own."""
-        return isinstance(self.settings.policy, Personalised)
+        return self.settings.is_personal
 
     @property
     def _kind_of_book(self) -> type[Book]:
@@ -85,6 +88,12 @@ class Accounts:
         # Gaps that differ from visitor to visitor have no sequence of their own: rules are compared instead.
         follows = not self.is_personal
         return GapIntervals(self.mode(place), self.arms, self.settings.reference, own, follows=follows)
+
+    def _new_comparisons(self) -> list[RuleComparison]:
+        if not isinstance(self.book, PersonalBook):
+            return []
+        compare = self.book.policy.compare
+        return [compare(self.arms, metric.confidence, metric.delta) for metric in self.settings.metrics[1:]]
 
     def _new_watch(self) -> Watch:
         return Watch(self.arms, self.settings.reference, self.mode(0), is_constant=not self.is_personal)
@@ -136,8 +145,8 @@ class Accounts:
                 self.holdout[place].add(arms, values)
                 continue
             self._track(track, number, (arms, values, forecasts), run.informed[place, 0])
-            if place == 0 and isinstance(self.book, PersonalBook):
-                self.book.learn(number, arms, values, forecasts)
+            if isinstance(self.book, PersonalBook):
+                self._compare(place, number, (arms, values, forecasts), run.informed[place, 0])
             elif place == 0:
                 level = forecasts if plan.centre is not None else 0.0
                 self._feed(number, plan.residuals(arms, values, level), arms, ready)
@@ -162,6 +171,20 @@ class Accounts:
         arms, values, forecasts = rounds
         if is_informed or track.confidence.is_exact:
             track.add(number, arms, track.centre.residuals(arms, values, forecasts), forecasts)
+
+    def _compare(
+        self, place: int, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
+    ) -> None:
+        """Judge rules by a settled visitor; in the asymptotic mode of further metrics, once informed."""
+        book = self.book
+        if not isinstance(book, PersonalBook):
+            return
+        if place == 0:
+            book.learn(number, *rounds)
+            return
+        before = self.comparisons[place - 1]
+        if is_informed or before.confidence.is_exact:
+            self.comparisons[place - 1] = book.compare(before, number, *rounds)
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)
@@ -233,6 +256,7 @@ class Accounts:
             "book": self.book.to_json(),
             "levels": [level.to_json(pack) for level in self.levels],
             "tracks": [track.to_json() for track in self.tracks],
+            **({"comparisons": [one.to_json() for one in self.comparisons]} if self.comparisons else {}),
             "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
             "waiting": self.waiting.to_json(pack),
@@ -248,6 +272,9 @@ class Accounts:
         self.book = self._kind_of_book.from_json(
             settings.policy, self.arms, data["book"], self._guarded_by, release_of(data)
         )
+        kept = data.get("comparisons", ())
+        blank = self._new_comparisons()
+        self.comparisons = [one.resumed(state) for one, state in zip(blank, kept, strict=True)]
         self.watch = self._new_watch()
         self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))

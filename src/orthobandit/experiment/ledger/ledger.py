@@ -10,7 +10,7 @@ The policy is fed the longest settled prefix, and nothing else.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,10 @@ from orthobandit.estimate.forecast.rounds import Given
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.accounts import Accounts
 from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, check_asked
+from orthobandit.experiment.ledger.personal_feed import PersonalBook, Version
+from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
-from orthobandit.policy.contextual.personalised import Personalised
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -47,6 +48,14 @@ STOPPED = "stopped"
 WARM_UP_REWARDS = 20
 # Magnitude of a reward: squares of larger ones, and their sums, may be no numbers any more.
 MAX_REWARD_MAGNITUDE = 1e100
+
+
+class DrawnElsewhere(NamedTuple):
+    """A draw that was computed again: the distribution (K_t,) over arms on offer, the arm, the holdout."""
+
+    shares: Array
+    arm: int
+    is_held: bool
 
 
 class Ledger(Accounts):
@@ -110,19 +119,20 @@ class Ledger(Accounts):
         count: int,
         available: Sequence[int] | None = None,
         covariates: Given = None,
+        features: Mapping[str, Sequence[float]] | None = None,
     ) -> Asked:
-        """Draw proposals and take them in."""
+        """Draw proposals and take them in; `features` are those that a visitor brings for each arm."""
         self.settle(at)
         self.check_open()
         numbers = np.arange(self.waiting.next, self.waiting.next + count)
         # In a personalised experiment `count` is 1, and the visitor has a distribution of their own.
         context = covariates[0] if self.is_personal and covariates else None
-        number = self.book.distribution(available, context)
+        number = self.book.distribution(available, Visitor(context, features))
         self._tell_outbox(at)
         check_asked(units, covariates or (), count)
         names = names_of(units, numbers, sticky=self.settings.sticky)
         # What cannot be shown cannot be held to.
-        can_hold = available is None or self.settings.reference in available
+        can_hold = self.book.can_show(number, self.settings.reference, available)
         plan = int(self.book.plans[number].number)
         cumulative = self.book.cumulative(number)
         return self.enter(number, units, self.draws(plan, cumulative, names, can_hold=can_hold), covariates)
@@ -161,6 +171,30 @@ class Ledger(Accounts):
         self.outbox.append(entry)
         self._register(entry)
         return entry
+
+    def enter_drawn(self, version: Version, unit: str, context: Covariates, draw: DrawnElsewhere) -> Asked:
+        """Take in a visitor whose arm was drawn elsewhere, by a personalised plan that was handed out."""
+        number = self._personal_book.admit(version, context, draw.shares)
+        self._tell_outbox(self.at)
+        return self.enter(number, [unit], (np.array([draw.arm]), np.array([draw.is_held])), [context])
+
+    def newest_version(self, at: float) -> Version:
+        """Return the plan of all visitors to hand out, which is on record; a new one if it is time."""
+        book = self._personal_book
+        if self.is_due(at):
+            self.settle(at)
+        if book.newest is not None and not book.needs_version(at):
+            return book.newest
+        self.settle(at)
+        version = book.hand_out(self.at)
+        self._tell_outbox(self.at)
+        return version
+
+    @property
+    def _personal_book(self) -> PersonalBook:
+        if not isinstance(self.book, PersonalBook):
+            raise ParameterError("the experiment has one plan for all visitors")
+        return self.book
 
     def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
         """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
@@ -229,6 +263,10 @@ class Ledger(Accounts):
         self.waiting.add(
             entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
         )
+        if isinstance(self.book, PersonalBook):
+            [arm], [is_held] = entry.arms.tolist(), entry.held.tolist()
+            forecast = float(entry.forecasts[0, 0])
+            self.book.meet(entry.distribution, entry.first, arm, forecast, is_held=is_held)
 
     def _tell(self, entry: Told) -> None:
         place = self.metric(entry.metric)
@@ -294,20 +332,13 @@ class Ledger(Accounts):
             raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
         return np.asarray(new)
 
-    def check_same_for_all(self) -> None:
-        """Raise :class:`ParameterError` if every visitor has a plan of their own."""
-        if self.is_personal:
-            raise ParameterError(
-                "a personalised experiment has a plan for every visitor: `ask` for each, with its context"
-            )
-
-    def check_context(self, context: Covariates) -> None:
+    def check_visitor(self, unit: str | None, available: Sequence[int] | None, visitor: Visitor) -> None:
         """Raise :class:`ParameterError` if a personalised experiment cannot plan for such a visitor."""
-        policy = self.settings.policy
-        if isinstance(policy, Personalised):
-            policy.offer(self.arms, context)
+        given = [] if visitor.context is None else [visitor.context]
+        check_asked([unit], given, 1)
+        self.book.check_visitor(available, visitor)
         for level in self.levels:
-            level.check([context])
+            level.check(given or None)
 
     def check_open(self) -> None:
         """Raise :class:`ClosedError` if the experiment takes no more proposals now."""

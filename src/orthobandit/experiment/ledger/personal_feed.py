@@ -1,19 +1,67 @@
 """The policy's side of a personalised experiment: a distribution for every visitor."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthobandit._foundation.release import UNSTAMPED_RELEASE
-from orthobandit._foundation.types import Array, Whole
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan
-from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.policy_feed import ANYBODY, Book, Visitor
+from orthobandit.experiment.ledger.rule_record import RuleRecord, rule_columns
 from orthobandit.policy import Policy
+from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.policy.contextual.offers import Offer
 from orthobandit.policy.contextual.personalised import Personalised, PersonalState
+from orthobandit.policy.contextual.rules import RuleComparison
+
+# Seconds for which a plan that was handed out may be drawn from before it is asked for again, and in which no
+# other one is made.
+PLAN_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Version:
+    """A plan of all visitors that was handed out.
+
+    Attributes
+    ----------
+    number : int
+        By which its draws are posted.
+    plan : HandedPlan
+    at : float
+        When it was made.
+    learnt : int
+        Visitors that it was learnt from.
+    """
+
+    number: int
+    plan: HandedPlan
+    at: float
+    learnt: int
+
+    @classmethod
+    def of_note(cls, data: Mapping[str, Any]) -> "Version":
+        """Return the version that a note of the log holds."""
+        handed = data["handed"]
+        return cls(
+            int(data["number"]),
+            HandedPlan.from_json(handed["plan"]),
+            float(handed["at"]),
+            int(handed["learnt"]),
+        )
+
+
+class _Met(NamedTuple):
+    """A visitor whose reward is awaited: the offer, and the number of the proposal, 0 until it is drawn."""
+
+    offer: Offer
+    proposal: int = 0
 
 
 class PersonalBook(Book):
@@ -21,60 +69,143 @@ class PersonalBook(Book):
 
     The plan in force says nothing but its number. Arms are drawn from distributions, one per visitor, which
     are logged with the visitor's context before the draw. Reading a log takes them as they are.
+
+    For those who draw without asking, a plan of all visitors is handed out as data and logged. It has a
+    number among the distributions, by which its draws are salted and posted.
     """
 
     policy: Personalised
     state: PersonalState
+    record: RuleRecord | None  # type: ignore[assignment]
 
     def __init__(self, policy: Policy[Any], arms: ArmSet, reference: int | None = None) -> None:
-        self._offers: dict[int, Offer] = {}
+        self._met: dict[int, _Met] = {}
+        self.newest: Version | None = None
+        self.keeps_entries = False  # whether the record keeps entries, and not their hash alone
         super().__init__(policy, arms, reference)
 
-    def distribution(
-        self, available: Sequence[int] | None, context: Mapping[str, float] | None = None
-    ) -> int:
+    def commit(self, settings: Mapping[str, Any] | None) -> None:
+        """Begin the record of what follows, before the first draw."""
+        if settings is not None:
+            self.record = RuleRecord.start(settings, keeps_entries=self.keeps_entries)
+
+    # Distributions
+
+    def distribution(self, available: Sequence[int] | None, visitor: Visitor = ANYBODY) -> int:
         """Return the number of a new distribution, for one visitor.
 
         Parameters
         ----------
         available : sequence of int, optional
             Arms that can be shown; all by default. Those that were retired cannot.
-        context : mapping of str to float
+        visitor : Visitor
         """
+        offer = self._offer(self._shown(available), visitor)
+        plan = self._planned(offer)
+        return self._note_distribution(offer, plan, visitor.features is not None)
+
+    def can_show(self, number: int, arm: int, available: Sequence[int] | None) -> bool:  # noqa: ARG002
+        """Tell whether an arm is among those that a visitor was offered."""
+        return self.arms.labels[arm] in self._met[number].offer.labels
+
+    def check_visitor(self, available: Sequence[int] | None, visitor: Visitor) -> None:
+        """Raise what :meth:`distribution` would for a visitor whom nothing can be planned for."""
+        self._offer(self._shown(available), visitor)
+
+    def admit(self, version: Version, context: Mapping[str, float], shares: Array) -> int:
+        """Return the number of the distribution (K_t,) that a visitor was drawn from elsewhere."""
+        shown = version.plan.arms
+        offer = self._offer(shown, Visitor(context))
+        plan = self._centred(shown, shares, version.plan.values(context), version.number)
+        return self._note_distribution(offer, plan, has_features=False)
+
+    def _note_distribution(self, offer: Offer, plan: Plan, has_features: bool) -> int:
+        self._numbers += 1
+        self.plans[self._numbers] = plan
+        self._met[self._numbers] = _Met(offer)
+        data = {
+            "number": self._numbers,
+            "plan": plan.to_json(),
+            **self._offer_data(offer, has_features=has_features),
+        }
+        self.news.append(("distribution", data))
+        return self._numbers
+
+    def _offer_data(self, offer: Offer, *, has_features: bool) -> dict[str, Any]:
+        out = {
+            "available": [self.arms.index(label) for label in offer.labels],
+            "context": dict(offer.context),
+        }
+        if has_features:
+            out["features"] = dict(zip(offer.labels, offer.features.tolist(), strict=True))
+        return out
+
+    def _offer_of(self, data: Mapping[str, Any]) -> Offer:
+        """Return the offer that a note or a state holds."""
+        return self._offer(data["available"], Visitor(data["context"], data.get("features")))
+
+    def _shown(self, available: Sequence[int] | None) -> list[int]:
+        """Return the arms that can be shown to a visitor."""
         asked = range(len(self.arms)) if available is None else sorted(set(available))
         if not asked or asked[0] < 0 or asked[-1] >= len(self.arms):
             raise ParameterError(f"available={available} must name at least one of the arms")
         shown = [arm for arm in asked if not self.retired[arm]]
         if not shown:
             raise ParameterError(f"available={available}: all of these arms were retired")
-        offer = self._offer(shown, context)
-        plan = self._planned(shown, offer)
-        self._numbers += 1
-        self.plans[self._numbers] = plan
-        self._offers[self._numbers] = offer
-        data = {
-            "number": self._numbers,
-            "plan": plan.to_json(),
-            "available": shown,
-            "context": dict(offer.context),
-        }
-        self.news.append(("distribution", data))
-        return self._numbers
+        return shown
 
-    def _offer(self, shown: Sequence[int], context: Mapping[str, float] | None) -> Offer:
-        labels = self.arms.labels
-        return self.policy.offer(self.arms, context, [labels[arm] for arm in shown])
+    def _offer(self, shown: Sequence[int], visitor: Visitor) -> Offer:
+        labels = [self.arms.labels[arm] for arm in shown]
+        return self.policy.offer(self.arms, visitor.context, labels, visitor.features)
 
-    def _planned(self, shown: Sequence[int], offer: Offer) -> Plan:
+    def _planned(self, offer: Offer) -> Plan:
         """Return the distribution over all arms (K,), with what they are estimated to earn."""
+        shown = [self.arms.index(label) for label in offer.labels]
+        shares = self.policy.plan_for(self.state, offer).probabilities
+        return self._centred(shown, shares, self.policy.estimate(self.state, offer), int(self.plan.number))
+
+    def _centred(self, shown: Sequence[int], shares: Array, values: Array, number: int) -> Plan:
+        """Return a plan over all arms out of those shown; forecasts learn from rewards less `values`."""
         count = len(self.arms)
         probabilities = np.zeros(count)
-        probabilities[list(shown)] = self.policy.plan_for(self.state, offer).probabilities
-        # Forecasts of the level learn from rewards less these.
-        values = np.zeros(count)
-        values[list(shown)] = self.policy.estimate(self.state, offer)
-        centre = self.policy.confidence.centre(values, probabilities > 0)
-        return Plan(probabilities, 1, centre, int(self.plan.number))
+        probabilities[list(shown)] = shares
+        every = np.zeros(count)
+        every[list(shown)] = values
+        centre = self.policy.confidence.centre(every, probabilities > 0)
+        return Plan(probabilities, 1, centre, number)
+
+    # Plans that are handed out
+
+    def needs_version(self, at: float) -> bool:
+        """Tell whether to hand out another plan than the newest: it is old, or offers an arm that is out."""
+        newest = self.newest
+        if newest is None or list(newest.plan.arms) != self._shown(None):
+            return True
+        learnt = int(self.state.learnt.rounds)
+        return learnt > newest.learnt and at >= newest.at + PLAN_SECONDS
+
+    def hand_out(self, at: float) -> Version:
+        """Make a plan of all visitors out of what is known, for the log and for those who draw elsewhere."""
+        shown = self._shown(None)
+        plan = self.policy.hand_out(self.state, shown)
+        self._numbers += 1
+        version = Version(self._numbers, plan, float(at), int(self.state.learnt.rounds))
+        self.newest = version
+        self.news.append(("distribution", self._version_note(version)))
+        return version
+
+    def _version_note(self, version: Version) -> dict[str, Any]:
+        shares = np.zeros(len(self.arms))
+        shares[list(version.plan.arms)] = 1.0 / len(version.plan.arms)
+        return {
+            "number": version.number,
+            # The plan of visitors of whom nothing is known; nobody is drawn from it.
+            "plan": Plan(shares, 1, number=version.number).to_json(),
+            "available": list(version.plan.arms),
+            "handed": {"plan": version.plan.to_json(), "at": version.at, "learnt": version.learnt},
+        }
+
+    # Reading a log
 
     def adopt(self, kind: str, data: Mapping[str, Any]) -> list[int]:
         """Take in a note of the log: the plan in force, or the distribution of one visitor."""
@@ -89,26 +220,66 @@ class PersonalBook(Book):
                 f"{kind} {number} of the log comes after number {self._numbers}; restore a copy"
             )
         self._numbers = number
+        if "handed" in data:
+            self.newest = Version.of_note(data)
+            return []
         self.plans[number] = Plan.from_json(data["plan"])
-        self._offers[number] = self._offer(data["available"], data["context"])
+        self._met[number] = _Met(self._offer_of(data))
         return []
 
+    # What is learnt
+
+    def meet(self, number: int, proposal: int, arm: int, forecast: float, *, is_held: bool) -> None:
+        """Note that a visitor was drawn from a distribution, before anything is known of the reward."""
+        offer = self._met[number].offer
+        self._met[number] = _Met(offer, proposal)
+        if self.record is not None:
+            context = {name: float(offer.context[name]) for name in self._rule_columns}
+            self.record.visitor(proposal, self.plans[number], arm, context, forecast, is_held=is_held)
+
+    @cached_property
+    def _rule_columns(self) -> tuple[str, ...]:
+        return rule_columns(self.policy, self.arms)
+
     def learn(self, number: int, arms: Whole, rewards: Array, forecasts: Array) -> None:
-        """Learn from settled visitors (n,) of one distribution, in the order of draws."""
-        offer = self._offers[number]
-        plan = self.plans[number]
-        shown = [self.arms.index(label) for label in offer.labels]
-        own = Plan(plan.probabilities[shown], 1, number=plan.number)
+        """Learn from the settled visitor of a distribution; from none (0,) if the reward is missing."""
+        met = self._met[number]
+        if self.record is not None:
+            self.record.reward(met.proposal, float(rewards[0]) if len(rewards) else None)
+        offer, own, shown = self._own(number)
         for arm, reward, forecast in zip(arms.tolist(), rewards, forecasts, strict=True):
             self.state = self.policy.learn(
-                self.state, offer, own, shown.index(arm), float(reward), float(forecast)
+                self.state,
+                offer,
+                own,
+                shown.index(arm),
+                float(reward),
+                float(forecast),
+                self.plans[number].values[shown],
             )
+
+    def compare(
+        self, before: RuleComparison, number: int, arms: Whole, values: Array, forecasts: Array
+    ) -> RuleComparison:
+        """Return the comparison of rules in a further metric with the settled visitor of a distribution."""
+        offer, own, shown = self._own(number)
+        out = before
+        for arm, value, forecast in zip(arms.tolist(), values, forecasts, strict=True):
+            out = out.add(offer, own, shown.index(arm), float(value), forecast=float(forecast))
+        return out
+
+    def _own(self, number: int) -> tuple[Offer, Plan, list[int]]:
+        """Return the offer to a visitor, the plan over its rows, and the arms that these are."""
+        offer = self._met[number].offer
+        plan = self.plans[number]
+        shown = [self.arms.index(label) for label in offer.labels]
+        return offer, Plan(plan.probabilities[shown], 1, number=plan.number), shown
 
     def forget(self, in_use: Collection[int]) -> None:
         """Forget distributions that no proposal belongs to any more."""
         kept = {*in_use, self.current}
         self.plans = {number: plan for number, plan in self.plans.items() if number in kept}
-        self._offers = {number: offer for number, offer in self._offers.items() if number in kept}
+        self._met = {number: met for number, met in self._met.items() if number in kept}
 
     def now(self) -> PersonalState:
         """Return the policy's state, which has learnt from all that is settled."""
@@ -118,22 +289,27 @@ class PersonalBook(Book):
         """Take an arm out: it is offered to nobody any more."""
         if np.count_nonzero(~self.retired) <= 1:
             raise ParameterError("the last arm cannot be retired; stop the experiment instead")
-        self.retired = self.retired | (np.arange(len(self.arms)) == arm)
+        out: Mask = np.arange(len(self.arms)) == arm
+        self.retired = self.retired | out
 
     def extend(self, arms: ArmSet) -> None:  # noqa: ARG002 - the contract
         """Refuse new arms: the rules and their share of δ were fixed before the first visitor."""
         raise ParameterError("a personalised experiment cannot take in new arms; begin another one")
 
+    # As JSON
+
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""
+        brings_features = bool(self.policy.features)
         offers = {
             str(number): {
-                "available": [self.arms.index(label) for label in offer.labels],
-                "context": dict(offer.context),
+                **self._offer_data(met.offer, has_features=brings_features),
+                "proposal": met.proposal,
             }
-            for number, offer in self._offers.items()
+            for number, met in self._met.items()
         }
-        return {**super().to_json(), "offers": offers}
+        newest = None if self.newest is None else self._version_note(self.newest)
+        return {**super().to_json(), "offers": offers, "newest": newest}
 
     @classmethod
     def from_json(
@@ -145,11 +321,17 @@ class PersonalBook(Book):
         release: str = UNSTAMPED_RELEASE,
     ) -> "PersonalBook":
         """Invert :meth:`to_json`."""
-        out = super().from_json(policy, arms, data, reference, release)
+        out = super().from_json(policy, arms, {**data, "record": None}, reference, release)
         if not isinstance(out, PersonalBook):
             raise TypeError(f"{type(out).__name__} is not a {cls.__name__}")
-        out._offers = {
-            int(number): out._offer(one["available"], one["context"])
+        out._met = {
+            int(number): _Met(out._offer_of(one), int(one.get("proposal", 0)))
             for number, one in data["offers"].items()
         }
+        # States of early experiments know nothing of plans that are handed out, nor of certificates.
+        newest = data.get("newest")
+        out.newest = None if newest is None else Version.of_note(newest)
+        out.keeps_entries = False
+        record = data.get("record")
+        out.record = None if record is None else RuleRecord.from_json(record)
         return out

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,23 @@ LOG = logging.getLogger("orthobandit.experiment")
 # nothing left to learn: then all that is open is the comparison of two arms.
 GUARDED_SHARE = 0.2
 COMPARED_SHARE = 0.5
+
+
+class Visitor(NamedTuple):
+    """What is known of one visitor, for policies that plan for each.
+
+    Attributes
+    ----------
+    context : mapping of str to float, optional
+    features : mapping of str to sequence of float, optional
+        A row of features for each arm that is offered, by label.
+    """
+
+    context: Mapping[str, float] | None = None
+    features: Mapping[str, Sequence[float]] | None = None
+
+
+ANYBODY = Visitor()
 
 
 class Book:
@@ -221,12 +238,12 @@ class Book:
     def distribution(
         self,
         available: Sequence[int] | None,
-        context: Mapping[str, float] | None = None,  # noqa: ARG002 - for those that plan for each visitor
+        visitor: Visitor = ANYBODY,  # noqa: ARG002 - for those that plan for each visitor
     ) -> int:
         """Return the number of the plan in force, restricted to the arms that are available and renormalised.
 
         If the plan has none of them, the one that looks best among them is certain. The plan is the same for
-        everybody, whatever their `context`.
+        everybody, whoever the visitor is.
         """
         if available is None:
             return self.current
@@ -249,6 +266,13 @@ class Book:
             if self.record is not None:
                 self.record.restrict(limited)
         return self._restricted[key]
+
+    def can_show(self, number: int, arm: int, available: Sequence[int] | None) -> bool:  # noqa: ARG002
+        """Tell whether an arm is among those that were available to a distribution."""
+        return available is None or arm in available
+
+    def check_visitor(self, available: Sequence[int] | None, visitor: Visitor) -> None:
+        """Raise what :meth:`distribution` would for a visitor whom nothing can be planned for."""
 
     def cumulative(self, number: int) -> Array:
         """Return the running sums (K,) of a distribution's probabilities."""

@@ -42,8 +42,8 @@ def commitment_of(
         "growth": policy.growth,
         "pilot": policy.pilot,
         "expect": policy.expect,
-        "key": _hashed(f"key of draws\n{key}") if key else None,
-        "experiment": None if settings is None else _hashed(_canonical(settings)),
+        "key": hash_text(f"key of draws\n{key}") if key else None,
+        "experiment": None if settings is None else hash_values(settings),
     }
 
 
@@ -52,12 +52,14 @@ def rules_of(policy: AnytimeElimination, arms: ArmSet) -> int:
     return RULES if policy.follows_all_pairs(arms) else LEADER_RULES
 
 
-def _canonical(settings: Any) -> str:
-    """Return what :func:`~orthobandit.verify.canonical` returns; tables of many arms in pieces."""
-    return json_text(settings, sort_keys=True, separators=(",", ":"))
+def hash_values(settings: Any) -> str:
+    """Return the hash of plain values, by the text that :func:`~orthobandit.verify.canonical` gives them."""
+    # Tables of many arms are written in pieces.
+    return hash_text(json_text(settings, sort_keys=True, separators=(",", ":")))
 
 
-def _hashed(text: str) -> str:
+def hash_text(text: str) -> str:
+    """Return a hash of 40 digits."""
     return blake2b(text.encode(), digest_size=20).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """What a personalised experiment knows: rules and what they earn, effects by context, and who gets what."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from orthobandit._foundation.types import Array
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
-from orthobandit.policy.contextual.rules import RuleGain
+from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
 from orthobandit.showing.numbers import certainty_percent, estimate_words, number, share_words, span_words
 
 FEW_SETTLED = 10  # visitors a rule, before which nobody should look at which one leads
@@ -67,35 +68,47 @@ class PersonalReport:
         The rule that is proven to earn most of those that are judged.
     effects : tuple of EffectReport
     audiences : tuple of AudienceReport
+    metrics : tuple of (str, tuple of RuleReport)
+        What the rules do to each metric after the objective.
     """
 
     rules: tuple[RuleReport, ...]
     best: str | None
     effects: tuple[EffectReport, ...]
     audiences: tuple[AudienceReport, ...]
+    metrics: tuple[tuple[str, tuple[RuleReport, ...]], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         plain = asdict(self)
         plain["audiences"] = [{**one, "shares": list(one["shares"])} for one in plain["audiences"]]
+        plain["metrics"] = {name: list(rules) for name, rules in plain["metrics"]}
         return {**plain, **{name: list(plain[name]) for name in ("rules", "effects", "audiences")}}
 
 
-def personal_report(book: PersonalBook) -> PersonalReport:
-    """Return what the policy of a personalised experiment knows."""
+def personal_report(ledger: Ledger, book: PersonalBook) -> PersonalReport:
+    """Return what the policy of a personalised experiment knows, and what rules do to further metrics."""
     policy = book.policy
     state = book.state
-    possible = policy.best_rules(state)
-    gains = policy.gains(state)
-    reference = RuleReport(
-        for_all(state.arms.labels[0]), 0.0, 0.0, 0.0, 0, for_all(state.arms.labels[0]) in possible
-    )
+    possible = state.comparison.possible_best()
+    names = ledger.settings.names[1:]
     return PersonalReport(
-        rules=(reference, *(_rule(gain, is_possible=gain.rule in possible) for gain in gains)),
+        rules=_rules(state.comparison),
         best=possible[0] if len(possible) == 1 else None,
         effects=tuple(_effect(one) for one in policy.effects(state)),
         audiences=_audiences(book, state),
+        metrics=tuple(
+            (name, _rules(comparison)) for name, comparison in zip(names, ledger.comparisons, strict=True)
+        ),
     )
+
+
+def _rules(comparison: RuleComparison) -> tuple[RuleReport, ...]:
+    """Return what is known of each rule in one metric, the reference first."""
+    possible = comparison.possible_best()
+    name = comparison.reference
+    reference = RuleReport(name, 0.0, 0.0, 0.0, 0, name in possible)
+    return (reference, *(_rule(gain, is_possible=gain.rule in possible) for gain in comparison.gains()))
 
 
 def _rule(gain: RuleGain, *, is_possible: bool) -> RuleReport:
@@ -121,7 +134,7 @@ def _number(value: float | None) -> float | None:
 def _audiences(book: PersonalBook, state: PersonalState) -> tuple[AudienceReport, ...]:
     """Return who gets what at both ends of every column; nothing before the first visitor."""
     columns = state.columns
-    if not columns.visitors:
+    if not columns.visitors or book.policy.features:
         return ()
     out = []
     for place, name in enumerate(book.policy.context):
@@ -139,10 +152,10 @@ def _audiences(book: PersonalBook, state: PersonalState) -> tuple[AudienceReport
     return tuple(out)
 
 
-def arm_gaps(book: PersonalBook) -> tuple[Array, Array, Array]:
+def arm_gaps(labels: Sequence[str], comparison: RuleComparison) -> tuple[Array, Array, Array]:
     """Return estimates, lower and upper ends (K,) of what each arm, shown to all, earns over the first."""
-    gains = {gain.rule: gain for gain in book.policy.gains(book.state)}
-    shown = [gains.get(for_all(label)) for label in book.arms.labels]
+    gains = {gain.rule: gain for gain in comparison.gains()}
+    shown = [gains.get(for_all(label)) for label in labels]
     ends = [(0.0, 0.0, 0.0) if gain is None else (gain.estimate, gain.low, gain.high) for gain in shown]
     estimate, low, high = np.array(ends).T
     return estimate, low, high
@@ -176,24 +189,37 @@ def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
 
 
 Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+RULE_HEAD = ("rule", "gain", "interval", "visitors it changes", "")
 
 
-def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
-    """Return what a personalised experiment knows as tables: a title, the head and rows of words."""
-    reference = personal.rules[0].name
-    rules: list[tuple[str, ...]] = [
+def _rule_rows(rules: Sequence[RuleReport]) -> list[tuple[str, ...]]:
+    """Return rules in one metric, the reference first, as rows of words."""
+    reference = rules[0].name
+    is_proven = sum(rule.is_possible for rule in rules) == 1
+    return [
         (
             rule.name,
             "" if rule.name == reference else estimate_words(rule.gain, (rule.low, rule.high)),
             "" if rule.name == reference else span_words((rule.low, rule.high)),
             f"{rule.different:,}",
-            "proven best" if rule.name == personal.best else "may be best" if rule.is_possible else "",
+            "" if not rule.is_possible else "proven best" if is_proven else "may be best",
         )
-        for rule in personal.rules
+        for rule in rules
     ]
+
+
+def _effect_words(effect: EffectReport) -> str:
+    if effect.column is None:
+        return f"{effect.arm}, all columns 0"
+    return f"{effect.arm}, per unit of {effect.column}" if effect.arm else f"per unit of {effect.column}"
+
+
+def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
+    """Return what a personalised experiment knows as tables: a title, the head and rows of words."""
+    reference = personal.rules[0].name
     effects: list[tuple[str, ...]] = [
         (
-            f"{one.arm}, all columns 0" if one.column is None else f"{one.arm}, per unit of {one.column}",
+            _effect_words(one),
             estimate_words(one.estimate, (one.low, one.high)),
             "" if one.low is None and one.high is None else span_words((one.low, one.high)),
         )
@@ -205,9 +231,19 @@ def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
     ]
     gains = f"What each rule earns over {reference!r}, per visitor so far"
     linear = "How arms differ from the reference arm, if effects are linear"
+    if personal.effects and not personal.effects[0].arm:
+        linear = "What a unit of each feature is worth, if effects are linear"
     shares = "Who gets what now, other columns at their mean"
     out: list[Table] = [
-        (gains, ("rule", "gain", "interval", "visitors it changes", ""), rules),
+        (gains, RULE_HEAD, _rule_rows(personal.rules)),
+        *(
+            (
+                f"What each rule does to {name!r} over {reference!r}, per visitor so far",
+                RULE_HEAD,
+                _rule_rows(rules),
+            )
+            for name, rules in personal.metrics
+        ),
         (linear, ("arm", "difference", "interval"), effects),
     ]
     if audiences:

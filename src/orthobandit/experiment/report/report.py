@@ -267,10 +267,8 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     labels = ledger.arms.labels
     leader = int(decision.leader)
     declared = int(decision.declared)
-    personal = personal_report(book) if isinstance(book, PersonalBook) else None
-    estimates, low, high = (
-        arm_gaps(book) if isinstance(book, PersonalBook) else ledger.tracks[0].intervals(book.plans)
-    )
+    personal = personal_report(ledger, book) if isinstance(book, PersonalBook) else None
+    estimates, low, high = _gaps(ledger, 0)
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
     shown = (coherent.clip(estimates), coherent.low, coherent.high)
@@ -280,7 +278,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     metrics = (
         _metric(ledger, 0, shown, joint),
         *(
-            _metric(ledger, place, track.intervals(book.plans), 1.0 - track.delta)
+            _metric(ledger, place, _gaps(ledger, place), 1.0 - track.delta)
             for place, track in enumerate(ledger.tracks[1:], start=1)
         ),
     )
@@ -342,6 +340,15 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         at=_number(ledger.at),
         personal=personal,
     )
+
+
+def _gaps(ledger: Ledger, place: int) -> tuple[Array, Array, Array]:
+    """Return estimates, lower and upper ends (K,) of gaps to the reference arm in one metric."""
+    book = ledger.book
+    if not isinstance(book, PersonalBook):
+        return ledger.tracks[place].intervals(book.plans)
+    comparison = ledger.comparisons[place - 1] if place else book.state.comparison
+    return arm_gaps(ledger.arms.labels, comparison)
 
 
 def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coherent:

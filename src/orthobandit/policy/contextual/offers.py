@@ -156,7 +156,7 @@ class Interactions:
             Labels of the arms that this visitor can get; all by default.
         """
         given = dict(context or {})
-        row = np.array([[self._number(given, name) for name in self.context]])
+        row = np.array([[self.number(given, name) for name in self.context]])
         features = self.features(row)[0]
         if available is None:
             return Offer(features, self.labels, given)
@@ -185,7 +185,14 @@ class Interactions:
         crossed = self._arms[np.newaxis, :, :, np.newaxis] * whole[:, np.newaxis, np.newaxis, :]
         return np.asarray(crossed.reshape(len(table), len(self.labels), -1))
 
-    def _number(self, given: Mapping[str, float], name: str) -> float:
+    @property
+    def arm_features(self) -> Array:
+        """The features (K, f) of the arms themselves, which are crossed with the context."""
+        return self._arms
+
+    @staticmethod
+    def number(given: Mapping[str, float], name: str) -> float:
+        """Return a column of a visitor's context; one that is missing or no finite number is refused."""
         if name not in given:
             raise ParameterError(
                 f"context has no {name!r}, which effects depend on; it has {', '.join(given) or 'nothing'}"

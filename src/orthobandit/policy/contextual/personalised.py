@@ -4,10 +4,10 @@ Wraps a contextual policy with all that a live experiment fixes before its first
 context, the share of visitors who are drawn uniformly so that every rule can be judged, and the rules.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Baseline, Bounded, Confidence, Plan, Tally
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.contextual.base import ContextualState
+from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.policy.contextual.information_directed import InformationDirected
 from orthobandit.policy.contextual.offers import Interactions, Offer
 from orthobandit.policy.contextual.rule_text import parse_rule
@@ -35,8 +36,10 @@ class Effect:
     Attributes
     ----------
     arm, reference : str
+        Both empty where visitors bring features: an effect is then that of a feature, whichever the arm.
     column : str or None
-        The column of the context that the effect changes with; None for the effect where all columns are 0.
+        The column of the context that the effect changes with, or the feature; None for the effect where all
+        columns are 0.
     estimate : float
     low, high : float or None
         Hold at all times, for all effects at once, whatever the level does; None if no range of rewards was
@@ -122,6 +125,10 @@ class Personalised:
         Probability that any interval, of an effect or a rule, is ever wrong.
     policy : InformationDirected
         What decides for the other visitors.
+    features : sequence of str
+        Names of features that every visitor brings for each arm, e.g. ``["price", "distance"]``; then
+        ``ask(unit, features={"A": [3.0, 0.5], "B": [2.5, 4.0]})`` offers the arms that are named, and effects
+        are those of features. By default features are made of arms and context.
 
     Examples
     --------
@@ -139,12 +146,14 @@ class Personalised:
     explore: float = 0.1
     delta: float = 0.05
     policy: InformationDirected = InformationDirected()  # noqa: RUF009
+    features: Sequence[str] = ()
+
+    is_personal: ClassVar[bool] = True  # every visitor has a plan of their own
 
     def __post_init__(self) -> None:
-        if isinstance(self.context, str):
-            raise ParameterError(f"context={self.context!r} must be a list of names: [{self.context!r}]")
-        columns = tuple(self.context)
-        if not columns or not all(isinstance(name, str) and name for name in columns):
+        object.__setattr__(self, "features", _names("features", self.features))
+        columns = _names("context", self.context)
+        if not columns and not self.features:
             raise ParameterError(f"context={self.context!r} must name the columns that effects may depend on")
         object.__setattr__(self, "context", columns)
         given = self.rules.items() if isinstance(self.rules, Mapping) else self.rules
@@ -197,11 +206,67 @@ class Personalised:
         is_one_hot = np.array_equal(arms.features, np.eye(len(arms)))
         return Interactions(arms.labels if is_one_hot else arms, self.context)
 
+    def dimension(self, arms: ArmSet) -> int:
+        """Return the number of coefficients that are learnt."""
+        return len(self.features) or self.interactions(arms).dimension
+
     def offer(
-        self, arms: ArmSet, context: Mapping[str, float] | None, available: Iterable[str] | None = None
+        self,
+        arms: ArmSet,
+        context: Mapping[str, float] | None,
+        available: Sequence[str] | None = None,
+        features: Mapping[str, Sequence[float]] | None = None,
     ) -> Offer:
-        """Return the offer to one visitor; a column that is missing is refused by name."""
-        return self.interactions(arms).offer(context, available)
+        """Return the offer to one visitor; what is missing or does not fit is refused by name.
+
+        Parameters
+        ----------
+        arms : ArmSet
+        context : mapping of str to float
+        available : sequence of str, optional
+            Labels of the arms that this visitor can get; all by default.
+        features : mapping of str to (d,) sequence
+            A row for each arm that is offered, where visitors bring features.
+        """
+        if not self.features:
+            if features is not None:
+                raise ParameterError(
+                    "features are for experiments that are made with Personalised(features=[…]); those of"
+                    f" this one follow from the context: {', '.join(self.context)}"
+                )
+            return self.interactions(arms).offer(context, available)
+        given = dict(context or {})
+        for name in self.context:
+            Interactions.number(given, name)
+        rows = self._feature_rows(arms, features)
+        shown = arms.labels if available is None else available
+        labels = [label for label in arms.labels if label in rows and label in shown]
+        if not labels:
+            raise ParameterError(
+                "no arm is available to this visitor; give features of at least one that can be shown"
+            )
+        return Offer([rows[label] for label in labels], labels, given)
+
+    def _feature_rows(
+        self, arms: ArmSet, features: Mapping[str, Sequence[float]] | None
+    ) -> dict[str, list[float]]:
+        """Return the features of the arms that a visitor is offered, by label."""
+        width = len(self.features)
+        words = f"{width} numbers ({', '.join(self.features)})"
+        if features is None:
+            raise ParameterError(f"features are missing; every visitor brings {words} for each arm on offer")
+        out = {}
+        for label, row in features.items():
+            if label not in arms.labels:
+                raise ParameterError(f"features of {label!r}: arms are {', '.join(arms.labels)}")
+            numbers = np.asarray(row, dtype=np.float64)
+            if numbers.shape != (width,):
+                raise ParameterError(f"features of {label!r} have shape {numbers.shape}; {words} are needed")
+            if not np.all(np.isfinite(numbers)):
+                name = self.features[int(np.argmin(np.isfinite(numbers)))]
+                raise ParameterError(f"feature {name!r} of {label!r} must be a finite number")
+            out[label] = numbers.tolist()
+        return out
 
     def named_rules(self, arms: ArmSet) -> dict[str, Rule]:
         """Return all rules by name, that of the reference arm for everybody first."""
@@ -232,18 +297,26 @@ class Personalised:
             raise ParameterError("a personalised experiment is one replication; batch must be ()")
         if len(arms) < 2:
             raise ParameterError("a personalised experiment needs two arms or more")
-        dimension = self.interactions(arms).dimension
-        comparison = RuleComparison.start(
+        comparison = self.compare(arms, self.confidence, self.rules_delta)
+        learnt = self.inner.start(self.dimension(arms), seed=seed)
+        return PersonalState(arms, learnt, comparison, Columns.start(len(self.context)))
+
+    @property
+    def rules_delta(self) -> float:
+        """The part of δ for the gains of rules."""
+        return (1.0 - EFFECTS_SHARE if self.rewards is not None else 1.0) * self.delta
+
+    def compare(self, arms: ArmSet, confidence: Confidence, delta: float) -> RuleComparison:
+        """Return the comparison of all rules in one metric, before the first visitor."""
+        return RuleComparison.start(
             self.named_rules(arms),
             reference=for_all(arms.labels[0]),
-            confidence=self.confidence,
-            delta=(1.0 - EFFECTS_SHARE if self.rewards is not None else 1.0) * self.delta,
+            confidence=confidence,
+            delta=delta,
             floor=self.explore / len(arms),
             # Without the model: gains of rules then hold whatever effects look like.
             linear=False,
         )
-        learnt = self.inner.start(dimension, seed=seed)
-        return PersonalState(arms, learnt, comparison, Columns.start(len(self.context)))
 
     def plan(self, state: PersonalState) -> Plan:
         """Return the share of each arm among visitors who are drawn uniformly; it is in force for ever.
@@ -257,12 +330,48 @@ class Personalised:
         """Return the distribution over the rows of one visitor's offer."""
         return spread_plan(self.inner.plan(state.learnt, offer), self.explore)
 
+    def hand_out(self, state: PersonalState, shown: Sequence[int]) -> HandedPlan:
+        """Return the plan of all visitors as data, for those who draw without asking.
+
+        It plans as :meth:`plan_for` does, except that a visitor who is far out of line among the first
+        thousand does not raise the ridge: that takes an inverse. Any plan is valid.
+
+        Parameters
+        ----------
+        state : PersonalState
+        shown : sequence of int
+            Arms that are offered.
+        """
+        if self.features:
+            raise ParameterError("a plan can be handed out where features are made of arms and context alone")
+        memory = state.learnt.memory
+        rows = self.interactions(state.arms).arm_features[list(shown)]
+        # Features that never differed yet have no unit; any will do while nothing is known of them.
+        scale = np.divide(1.0, memory.units, out=np.ones(len(memory.units)), where=memory.units > 0)
+        return HandedPlan(
+            arms=tuple(int(arm) for arm in shown),
+            columns=tuple(self.context),
+            features=tuple(map(tuple, rows.tolist())),
+            scale=tuple(scale.tolist()),
+            theta=tuple(memory.theta.tolist()),
+            inverse=tuple(map(tuple, memory.inverse.tolist())),
+            radius=float(self.policy.radius * np.sqrt(memory.variance)),
+            explore=float(self.explore),
+        )
+
     def estimate(self, state: PersonalState, offer: Offer) -> Array:
         """Return what each arm (K_t,) of an offer is estimated to earn, up to the level."""
         return np.asarray(offer.features @ self.inner.estimate(state.learnt))
 
     def learn(
-        self, state: PersonalState, offer: Offer, plan: Plan, arm: int, reward: float, forecast: float
+        self,
+        state: PersonalState,
+        offer: Offer,
+        plan: Plan,
+        arm: int,
+        reward: float,
+        forecast: float,
+        values: Array | None = None,
     ) -> PersonalState:
         """Return the state after one visitor's reward.
 
@@ -276,9 +385,11 @@ class Personalised:
             Its row in the offer.
         reward, forecast : float
             The forecast was made before the draw.
+        values : (K_t,) array, optional
+            What each arm was estimated to earn when the arm was drawn; by default as it is estimated now.
         """
-        theta = self.inner.estimate(state.learnt)
-        comparison = state.comparison.add(offer, plan, arm, reward, forecast=forecast, theta=theta)
+        known = self.estimate(state, offer) if values is None else values
+        comparison = state.comparison.add(offer, plan, arm, reward, forecast=forecast, values=known)
         learnt = self.inner.observe(state.learnt, offer, plan, arm, reward, forecast)
         row = np.array([offer.context[name] for name in self.context])
         return PersonalState(state.arms, learnt, comparison, state.columns.and_of(row))
@@ -293,7 +404,8 @@ class Personalised:
         """Return the arm that would have earned most if shown to all; arms are never declared or dropped."""
         count = len(state.arms)
         names = [for_all(label) for label in state.arms.labels]
-        gains = {gain.rule: gain.estimate for gain in state.comparison.gains()}
+        # Which arm leads follows from estimates alone; intervals would take a hundred times as long.
+        gains = dict(zip(state.comparison.compared, state.comparison.evidence.estimates, strict=True))
         return Decision(
             active=np.ones(count, dtype=np.bool_),
             leader=np.array(int(np.argmax([gains.get(name, 0.0) for name in names]))),
@@ -315,6 +427,9 @@ class Personalised:
 
     def effects(self, state: PersonalState) -> list[Effect]:
         """Return how each arm differs from the reference arm, and how that changes with the context."""
+        if self.features:
+            named = [("", name) for name in self.features]
+            return self._effects(state, named, np.eye(len(self.features)))
         crossed = self.interactions(state.arms)
         zero = np.zeros(len(self.context))
         base = crossed.features(zero)[0]
@@ -329,16 +444,22 @@ class Personalised:
                 moved = crossed.features(unit)[0]
                 out.append((label, column))
                 rows.append((moved[arm] - moved[0]) - (base[arm] - base[0]))
-        contrasts = np.array(rows)
+        return self._effects(state, out, np.array(rows))
+
+    def _effects(
+        self, state: PersonalState, named: Sequence[tuple[str, str | None]], contrasts: Array
+    ) -> list[Effect]:
+        """Return contrasts zᵀθ (n, d) as effects, by arm and column."""
         middle = contrasts @ self.inner.estimate(state.learnt)
-        ends: tuple[list[float | None], list[float | None]] = ([None] * len(rows), [None] * len(rows))
+        unknown: list[float | None] = [None] * len(contrasts)
+        ends = (unknown, unknown)
         if self.rewards is not None:
             low, high = self.inner.intervals(state.learnt, contrasts)
             ends = (low.tolist(), high.tolist())
         reference = state.arms.labels[0]
         return [
-            Effect(label, reference, column, float(middle[row]), ends[0][row], ends[1][row])
-            for row, (label, column) in enumerate(out)
+            Effect(label, reference if label else "", column, float(middle[row]), ends[0][row], ends[1][row])
+            for row, (label, column) in enumerate(named)
         ]
 
     # As JSON
@@ -371,6 +492,18 @@ class Personalised:
         return PersonalState(
             arms, self.inner.load(data["learnt"]), blank.comparison.resumed(data["comparison"]), columns
         )
+
+
+def _names(name: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns, all different."""
+    if isinstance(given, str):
+        raise ParameterError(f"{name}={given!r} must be a list of names: [{given!r}]")
+    out = tuple(given)
+    if not all(isinstance(one, str) and one for one in out):
+        raise ParameterError(f"{name}={given!r} must be names of columns")
+    if len(set(out)) < len(out):
+        raise ParameterError(f"{name}={given!r} must be different names")
+    return out
 
 
 def for_all(label: str) -> str:

@@ -13,6 +13,7 @@ visitors*. Every round weighs the same, so that nothing but the rules decides wh
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log, sqrt
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -295,6 +296,7 @@ class RuleComparison:
         *,
         forecast: float = 0.0,
         theta: ArrayLike | None = None,
+        values: ArrayLike | None = None,
     ) -> "RuleComparison":
         """Return the comparison with one round.
 
@@ -311,13 +313,15 @@ class RuleComparison:
         theta : array-like (d,), optional
             Coefficients that were estimated before the draw, e.g. ``policy.estimate(state)``; 0 by default.
             Good ones narrow intervals, none can bias them.
+        values : array-like (K,), optional
+            What each arm was estimated to earn before the draw, up to the level; instead of `theta`.
         """
         z, g = self.weights(offer, plan)
         p = plan.probabilities
         if not 0 <= arm < len(offer) or p[arm] <= 0:
             raise ParameterError(f"round {self.rounds}: arm={arm} cannot have been drawn under this plan")
-        values = self._values(offer, theta, p > 0)
-        centre = self.confidence.centre(values, p > 0)
+        known = self._values(offer, theta, values, p > 0)
+        centre = self.confidence.centre(known, p > 0)
         residual = float(centre.residuals(np.array([arm]), [reward], [forecast])[0])
         # Where the range is known forecasts were clipped to it; the rest of ψ is the same.
         x = g[:, arm] * residual
@@ -334,7 +338,7 @@ class RuleComparison:
             pooled = self.evidence.pooled + factor * residual**2
         evidence = replace(
             self.evidence,
-            totals=self.evidence.totals + z @ values + x,
+            totals=self.evidence.totals + z @ known + x,
             weights=self.evidence.weights + 1.0,
             variances=self.evidence.variances + x**2,
             slack=self.evidence.slack + self.confidence.bias * np.sqrt(factor),
@@ -364,9 +368,14 @@ class RuleComparison:
 
         Intervals are of the visitors so far, so they move with them; those of earlier looks do not bind.
         """
+        return list(self._gains)
+
+    @cached_property
+    def _gains(self) -> tuple[RuleGain, ...]:
+        """The gains, computed once for all that a report says of them."""
         width = self._widths(self.tuning.alpha)
         middle = self.evidence.estimates
-        return [
+        return tuple(
             RuleGain(
                 name,
                 self.reference,
@@ -377,7 +386,7 @@ class RuleComparison:
                 self.rounds,
             )
             for j, name in enumerate(self.compared)
-        ]
+        )
 
     def p_values(self) -> Array:
         """Return, for every rule but the reference (m,), the least α at which it is proven to earn more.
@@ -411,7 +420,7 @@ class RuleComparison:
 
         With probability 1 − δ the best rule is among them at all times. One alone is proven to be the best.
         """
-        ends = {gain.rule: (gain.low, gain.high) for gain in self.gains()}
+        ends = {gain.rule: (gain.low, gain.high) for gain in self._gains}
         ends[self.reference] = (0.0, 0.0)
         most = max(low for low, _ in ends.values())
         return tuple(name for name in self.rules if ends[name][1] >= most)
@@ -494,20 +503,21 @@ class RuleComparison:
             )
         return g
 
-    def _values(self, offer: Offer, theta: ArrayLike | None, played: Mask) -> Array:
-        """Return x_aᵀθ̂ (K,), shrunk so that the values of arms that are played keep to the declared range."""
-        if theta is None:
+    def _values(self, offer: Offer, theta: ArrayLike | None, values: ArrayLike | None, played: Mask) -> Array:
+        """Return values (K,), shrunk so that those of arms that are played keep to the declared range."""
+        if values is None and theta is None:
             return np.zeros(len(offer))
-        given = np.asarray(theta, dtype=np.float64)
-        if given.shape != (offer.dimension,) or not np.all(np.isfinite(given)):
+        name = "theta" if values is None else "values"
+        given = np.asarray(theta if values is None else values, dtype=np.float64)
+        needed = offer.dimension if values is None else len(offer)
+        if given.shape != (needed,) or not np.all(np.isfinite(given)):
             raise ParameterError(
-                f"round {self.rounds}: theta has shape {given.shape}; {offer.dimension} finite coefficients"
-                " are needed"
+                f"round {self.rounds}: {name} has shape {given.shape}; {needed} finite numbers are needed"
             )
-        values = offer.features @ given
+        known = offer.features @ given if values is None else given
         low, high = self.confidence.range
-        spread = float(np.ptp(values[played]))
-        return np.asarray(values * ((high - low) / spread)) if spread > high - low else values
+        spread = float(np.ptp(known[played]))
+        return np.asarray(known * ((high - low) / spread)) if spread > high - low else np.asarray(known)
 
     def _tuned(self, factor: Array) -> Tuning:
         """Fix the boundary of every rule that differs for the first time, by what its plan can tell."""

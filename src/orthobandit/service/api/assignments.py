@@ -25,6 +25,8 @@ from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 
+Row = Annotated[list[float], Field(min_length=1, max_length=1_000)]
+Features = Annotated[dict[Name, Row], Field(max_length=MOST_ARMS)]
 Values = Annotated[list[float], Field(max_length=MOST_TOLD)]
 ROLE = "ask-tell"
 NO_PROBABILITIES = '"probabilities":[]'
@@ -48,6 +50,10 @@ class AskBody(Body):
         Covariates | None,
         Field(description="What is known of the visitor, if the experiment is personalised"),
     ] = None
+    features: Annotated[
+        Features | None,
+        Field(description="Of each arm on offer by label, if visitors bring features"),
+    ] = None
 
 
 class AskManyBody(Body):
@@ -64,6 +70,9 @@ class AskManyBody(Body):
     context: Annotated[
         list[Covariates] | None,
         Field(max_length=MOST_ASKED, description="One object for each visitor of a personalised experiment"),
+    ] = None
+    features: Annotated[
+        list[Features] | None, Field(max_length=MOST_ASKED, description="One object for each visitor")
     ] = None
 
     @model_validator(mode="after")
@@ -180,7 +189,11 @@ def send_json(content: bytes) -> Response:
 
 async def _answer_ask(experiment: AsyncExperiment, body: AskBody) -> bytes:
     proposal = await experiment.ask(
-        unit=body.unit, available=body.available, covariates=body.covariates, context=body.context
+        unit=body.unit,
+        available=body.available,
+        covariates=body.covariates,
+        context=body.context,
+        features=body.features,
     )
     return ProposalAnswer.of(proposal).model_dump_json().encode()
 
@@ -192,6 +205,7 @@ async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> by
         available=body.available,
         covariates=body.covariates,
         context=body.context,
+        features=body.features,
     )
     return dump_proposals(found)
 

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from orthobandit.errors import ParameterError
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.experiment.draw.edge_plan import PLAN_SECONDS
 from orthobandit.experiment.draw.exposures import Exposed, Refusal
+from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS
 from orthobandit.service.api.assignments import send_json
 from orthobandit.service.api.shared import (
     LARGEST_ID,
@@ -64,6 +65,23 @@ class ExposuresBody(Body):
     covariates: Annotated[
         list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each unit")
     ] = None
+    context: Annotated[
+        list[Covariates] | None,
+        Field(max_length=MOST_ASKED, description="What a personalised plan was drawn by, one for each unit"),
+    ] = None
+
+
+class HandedPlanAnswer(BaseModel):
+    """What gives each visitor of a personalised experiment a distribution."""
+
+    arms: list[int] = Field(description="Numbers of the arms on offer")
+    columns: list[str] = Field(description="Of the context")
+    features: list[list[float]] = Field(description="Of the arms on offer, to be crossed with the context")
+    scale: list[float] = Field(description="Crossed features are multiplied by it")
+    theta: list[float] = Field(description="Estimated coefficients")
+    inverse: list[list[float]] = Field(description="Inverse of the information about them")
+    radius: float
+    explore: float = Field(description="Share of visitors who are drawn uniformly")
 
 
 class PlanAnswer(BaseModel):
@@ -80,6 +98,9 @@ class PlanAnswer(BaseModel):
     holdout_salt: str
     reference: int
     lasts: float = Field(description="Seconds after which to ask for the plan again")
+    personal: HandedPlanAnswer | None = Field(
+        None, description="Of a personalised experiment, which has no probabilities and thresholds for all"
+    )
 
 
 class RefusedAnswer(BaseModel):
@@ -116,7 +137,9 @@ class ExposedAnswer(BaseModel):
 
 def _pointer(one: Refusal, *, is_named: bool) -> str:
     if one.metric is None:
-        return f"#/arms/{one.index}"
+        # A personalised plan cannot be drawn from for a context that does not fit it.
+        part = "context" if isinstance(one.error, ParameterError) else "arms"
+        return f"#/{part}/{one.index}"
     name = one.metric.replace("~", "~0").replace("/", "~1")
     return f"#/rewards/{name}/{one.index}" if is_named else f"#/rewards/{one.index}"
 
@@ -150,7 +173,12 @@ def plan(key: Key, request: Request) -> Response:
 
 async def _answer_exposures(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
     found = await experiment.expose(
-        body.plan, body.units, body.arms, body.rewards, covariates=body.covariates
+        body.plan,
+        body.units,
+        body.arms,
+        body.rewards,
+        covariates=body.covariates,
+        context=body.context,
     )
     answer = ExposedAnswer.of(found, is_named=isinstance(body.rewards, dict))
     return answer.model_dump_json().encode()

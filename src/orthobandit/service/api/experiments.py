@@ -166,6 +166,10 @@ class CreateBody(Body):
             examples=[{"video on telephones": "with video if mobile >= 0.5 else as it is"}],
         ),
     ] = {}  # noqa: RUF012 - pydantic copies it
+    features: Annotated[
+        list[Name],
+        Field(max_length=1_000, description="Names of features that visitors bring for each arm"),
+    ] = []  # noqa: RUF012 - pydantic copies it
     explore: Annotated[
         float, Field(description="Share of visitors with an arm at random, if there is a context")
     ] = Personalised.explore
@@ -288,8 +292,8 @@ def arms_of(given: list[str] | list[Arm]) -> ArmSet:
 
 def policy_of(body: CreateBody) -> Policy[Any]:
     """Return the policy that a request asks for."""
-    if body.context is not None:
-        return _personalised(body, body.context)
+    if body.context is not None or body.features:
+        return _personalised(body, body.context or [])
     if body.rules:
         raise ParameterError("rules are judged in personalised experiments: give `context` as well")
     chosen: dict[str, Any] = {
@@ -317,6 +321,7 @@ def _personalised(body: CreateBody, context: list[str]) -> Personalised:
         explore=body.explore,
         delta=body.delta,
         policy=inner,
+        features=body.features,
     )
 
 

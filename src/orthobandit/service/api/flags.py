@@ -27,7 +27,6 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
-from orthobandit.policy.contextual import Personalised
 from orthobandit.service.api.shared import (
     LONGEST_NAME,
     NOT_MODIFIED,
@@ -147,8 +146,8 @@ def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, fl
     policy = experiment.settings.policy
     baseline = getattr(policy, "baseline", None)
     names = [*baseline.names] if isinstance(baseline, CovariateRegression) else []
-    if isinstance(policy, Personalised):
-        names += policy.context
+    if experiment.settings.is_personal:
+        names += getattr(policy, "context", ())
     if not names:
         return None
     found = {}

@@ -183,6 +183,7 @@ class Client(_Base):
         context: Sequence[str] | None = None,
         rules: Mapping[str, str] | None = None,
         explore: float | None = None,
+        features: Sequence[str] | None = None,
         window: str | float | None = None,
         silence: Silence | None = None,
         sticky: bool | None = None,
@@ -211,8 +212,8 @@ class Client(_Base):
             As those of :class:`AnytimeElimination`.
         covariates : sequence of str, optional
             Names that forecasts use.
-        context, rules, explore
-            As those of :class:`Personalised`; with `context` the experiment is personalised.
+        context, rules, explore, features
+            As those of :class:`Personalised`; with `context` or `features` the experiment is personalised.
         window, silence, sticky, reference, holdout, objective, add
             As in :meth:`Experiment.create`; `reference` by its label.
         metrics, guardrails : sequence of dict, optional
@@ -230,6 +231,7 @@ class Client(_Base):
             context=context,
             rules=rules,
             explore=explore,
+            features=features,
             window=window,
             silence=silence,
             sticky=sticky,
@@ -264,9 +266,12 @@ class Client(_Base):
         available: Sequence[str] | None = None,
         covariates: Covariates | None = None,
         context: Covariates | None = None,
+        features: Mapping[str, Sequence[float]] | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = drop_missing(unit=unit, available=available, covariates=covariates, context=context)
+        body = drop_missing(
+            unit=unit, available=available, covariates=covariates, context=context, features=features
+        )
         return proposal_of(self._send(write_call(path_of(key, "ask"), body)))
 
     def ask_many(
@@ -278,10 +283,16 @@ class Client(_Base):
         available: Sequence[str] | None = None,
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
+        features: Sequence[Mapping[str, Sequence[float]]] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
         body = drop_missing(
-            count=count, units=units, available=available, covariates=covariates, context=context
+            count=count,
+            units=units,
+            available=available,
+            covariates=covariates,
+            context=context,
+            features=features,
         )
         answer = self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]
@@ -390,6 +401,7 @@ class AsyncClient(_Base):
         context: Sequence[str] | None = None,
         rules: Mapping[str, str] | None = None,
         explore: float | None = None,
+        features: Sequence[str] | None = None,
         window: str | float | None = None,
         silence: Silence | None = None,
         sticky: bool | None = None,
@@ -413,6 +425,7 @@ class AsyncClient(_Base):
             context=context,
             rules=rules,
             explore=explore,
+            features=features,
             window=window,
             silence=silence,
             sticky=sticky,
@@ -447,9 +460,12 @@ class AsyncClient(_Base):
         available: Sequence[str] | None = None,
         covariates: Covariates | None = None,
         context: Covariates | None = None,
+        features: Mapping[str, Sequence[float]] | None = None,
     ) -> Proposal:
         """Return an arm to show."""
-        body = drop_missing(unit=unit, available=available, covariates=covariates, context=context)
+        body = drop_missing(
+            unit=unit, available=available, covariates=covariates, context=context, features=features
+        )
         return proposal_of(await self._send(write_call(path_of(key, "ask"), body)))
 
     async def ask_many(
@@ -461,10 +477,16 @@ class AsyncClient(_Base):
         available: Sequence[str] | None = None,
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
+        features: Sequence[Mapping[str, Sequence[float]]] | None = None,
     ) -> list[Proposal]:
         """Return arms to show, for a count or for units."""
         body = drop_missing(
-            count=count, units=units, available=available, covariates=covariates, context=context
+            count=count,
+            units=units,
+            available=available,
+            covariates=covariates,
+            context=context,
+            features=features,
         )
         answer = await self._send(write_call(path_of(key, "ask-many"), body))
         return [proposal_of(one) for one in answer["proposals"]]

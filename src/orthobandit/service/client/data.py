@@ -71,6 +71,7 @@ class ExposuresData(TypedDict):
     arms: Sequence[int]
     rewards: NotRequired[Sequence[float | None] | dict[str, list[float | None]] | None]
     covariates: NotRequired[Sequence[dict[str, float]] | None]
+    context: NotRequired[Sequence[dict[str, float]] | None]
 
 
 class RefusedData(TypedDict):

@@ -48,10 +48,63 @@ function position(salt, unit) {
   return w.getUint32(0) / 2 ** 32 + (w.getUint32(4) >>> 11) / 2 ** 53
 }
 
-export function armOf(plan, unit) {
+// What a personalised plan gives to the arms on offer. The server has the same numbers to the last bit, as
+// long as the order of + - * / and sqrt is its own: see policy/contextual/handed_plan.py and direct_into.
+export function sharesOf(rule, context) {
+  const z = [1, ...rule.columns.map(name => context?.[name])], n = rule.arms.length, { theta, inverse: m, radius: r } = rule
+  if (!z.every(Number.isFinite)) throw Error("context must have numbers " + rule.columns)
+  const dot = (a, b) => a.reduce((sum, x, k) => sum + x * b[k], 0), p = Array(n).fill(0)
+  const x = rule.features.map(f => f.flatMap((v, j) => z.map((u, c) => v * u * rule.scale[j * z.length + c])))
+  const score = x.map(row => dot(row, theta)), best = score.indexOf(Math.max(...score))
+  const y = x.map((row, a) => row.map((v, k) => a == best ? 0 : v - x[best][k]))
+  const most = Math.max(...theta.map((_, k) => m.reduce((sum, row) => sum + Math.abs(row[k]), 0)))
+  // Four rows at a time, as the server does.
+  const times = v => v.map((_, k) => {
+    let out = 0, j = 0
+    for (; j + 4 <= v.length; j += 4) out += m[j][k] * v[j] + m[j + 1][k] * v[j + 1] + (m[j + 2][k] * v[j + 2] + m[j + 3][k] * v[j + 3])
+    for (; j < v.length; j++) out += m[j][k] * v[j]
+    return out
+  })
+  const pull = [], far = [], loss = Array(n).fill(0), square = []
+  let lost = 0, over = 1 / 0, under = 1, first = best, second = best
+  for (const all of [0, 1]) {
+    y.forEach((row, a) => {
+      const behind = score[best] - score[a]
+      if (pull[a] || !all && r * r * most * dot(row, row) < behind * behind) return
+      pull[a] = times(row)
+      far[a] = Math.max(dot(pull[a], row), 0)
+      if (far[a] > 0) lost = Math.max(lost, r * Math.sqrt(far[a]) - behind)
+    })
+    if (lost <= 0) break
+  }
+  p[best] = 1
+  if (lost > 0) {
+    for (let a = 0; a < n; a++) {
+      square[a] = y.slice(0, a).map((row, b) => row.reduce((sum, v, k) => sum - 2 * pull[a][k] * v, far[a] + far[b]))
+      square[a].forEach((s, b) => {
+        const width = r * Math.sqrt(s), gap = score[a] - score[b]
+        if (s > 0) {
+          loss[a] = Math.max(loss[a], width - gap)
+          loss[b] = Math.max(loss[b], width + gap)
+        }
+      })
+    }
+    square.forEach((row, a) => row.forEach((s, b) => {
+      if (s > 0 && loss[a] * loss[b] * under < over * s) [over, under, first, second] = [loss[a] * loss[b], s, a, b]
+    }))
+    p[best] = 0
+    p[first] = loss[second] / (loss[first] + loss[second])
+    p[second] = loss[first] / (loss[first] + loss[second])
+  }
+  return p.map(share => (1 - rule.explore) * share + rule.explore / n)
+}
+
+export function armOf(plan, unit, context) {
+  const rule = plan.personal, shares = rule && sharesOf(rule, context)
   if (plan.holdout && position(plan.holdout_salt, unit) < plan.holdout) return plan.reference
   const at = position(plan.salt, unit)
-  return plan.thresholds.findIndex(x => x > at)
+  let sum = 0
+  return rule ? rule.arms.find((_, k) => (sum += shares[k]) > at) ?? rule.arms.at(-1) : plan.thresholds.findIndex(x => x > at)
 }
 
 // An experiment to draw from; `most` draws are posted together.
@@ -72,7 +125,8 @@ export function edge(address, token, key, most = 1000) {
     for (const n of new Set(queue.map(x => x.plan))) {
       const all = queue.filter(x => x.plan == n), rewards = {}
       for (const { metric } of all) if (metric) rewards[metric] ??= all.map(x => x.metric == metric ? x.reward : null)
-      posts.push([{ plan: n, units: all.map(x => x.unit), arms: all.map(x => x.arm), rewards }, crypto.randomUUID()])
+      const context = all[0].context && all.map(x => x.context)
+      posts.push([{ plan: n, units: all.map(x => x.unit), arms: all.map(x => x.arm), rewards, context }, crypto.randomUUID()])
     }
     queue = []
     draws = 0
@@ -85,8 +139,9 @@ export function edge(address, token, key, most = 1000) {
     }
   }
 
-  // Keep what it returns with the unit, and show that arm when the unit comes again.
-  const draw = async unit => {
+  // Keep what it returns with the unit, and show that arm when the unit comes again. `context` is for
+  // personalised experiments.
+  const draw = async (unit, context) => {
     if (Date.now() > until) {
       // An old plan will do while the server cannot be reached.
       plan = await call("plan").catch(e => {
@@ -95,7 +150,7 @@ export function edge(address, token, key, most = 1000) {
       })
       until = Date.now() + 1e3 * plan.lasts
     }
-    const arm = armOf(plan, unit), drawn = { unit, plan: plan.plan, arm, label: plan.labels[arm] }
+    const arm = armOf(plan, unit, context), drawn = { unit, plan: plan.plan, arm, label: plan.labels[arm], context: plan.personal ? context : void 0 }
     queue.push(drawn)
     if (++draws >= most) await flush()
     return drawn

@@ -1,7 +1,7 @@
 """A client that draws without asking, and posts what it drew in batches."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -86,13 +86,19 @@ class EdgeClient:
         self._sending = Lock()
         self.refused: list[dict[str, Any]] = []
 
-    def draw(self, unit: str) -> Drawn:
+    def draw(self, unit: str, context: Mapping[str, float] | None = None) -> Drawn:
         """Return the arm of a unit, under the plan in force.
 
         Keep what is returned with the unit, in a cookie say, and show the same arm when it comes again: under
         the next plan it may have another, which the server refuses.
+
+        Parameters
+        ----------
+        unit : str
+        context : mapping of str to float, optional
+            What is known of the visitor, if the experiment is personalised; it is posted with the draw.
         """
-        drawn = self._current().draw(unit)
+        drawn = self._current().draw(unit, context)
         with self._lock:
             now = self._clock()
             self._since = self._since if self._draws else now
@@ -186,5 +192,7 @@ def _posts(queue: list[_Queued]) -> list[_Post]:
                     name: [one.reward if one.metric == name else None for one in some] for name in names
                 },
             }
+            if some[0].drawn.context is not None:
+                body["context"] = [dict(one.drawn.context or {}) for one in some]
             found.append(_Post(uuid4().hex, body))
     return found
