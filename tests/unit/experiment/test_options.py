@@ -58,6 +58,7 @@ def test_requests_take_names_defaults_and_help_from_the_options():
         "context",
         "rules",
         "explore",
+        "features",
     } == set(body)
     for option in shared:
         field = body[option.name]

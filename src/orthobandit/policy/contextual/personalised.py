@@ -334,7 +334,8 @@ class Personalised:
         """Return the plan of all visitors as data, for those who draw without asking.
 
         It plans as :meth:`plan_for` does, except that a visitor who is far out of line among the first
-        thousand does not raise the ridge: that takes an inverse. Any plan is valid.
+        thousand does not raise the ridge, as that takes an inverse, and that it rests on the centred
+        regression also while the policy trusts the level. Any plan is valid.
 
         Parameters
         ----------
