@@ -6,7 +6,7 @@ fall back to the caller's default.
 """
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -131,7 +131,11 @@ def unit_of(context: dict[str, Any]) -> str:
 
 def evaluate_flag(key: str, experiment: Experiment, context: dict[str, Any]) -> Flag:
     """Return a flag: the arm of the context's unit, drawn now if it has none."""
-    proposal = experiment.ask(unit=unit_of(context), covariates=_covariates(experiment, context))
+    proposal = experiment.ask(
+        unit=unit_of(context),
+        covariates=_covariates(experiment, context),
+        context=_visitor(experiment, context),
+    )
     return {
         "key": key,
         "value": proposal.label,
@@ -142,14 +146,19 @@ def evaluate_flag(key: str, experiment: Experiment, context: dict[str, Any]) -> 
 
 
 def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
-    """Return what an experiment wants to know of a visitor, from the context's attributes."""
-    policy = experiment.settings.policy
-    baseline = getattr(policy, "baseline", None)
-    names = [*baseline.names] if isinstance(baseline, CovariateRegression) else []
-    if experiment.settings.is_personal:
-        names += getattr(policy, "context", ())
-    if not names:
-        return None
+    """Return what the forecast of an experiment takes, from the context's attributes."""
+    baseline = getattr(experiment.settings.policy, "baseline", None)
+    return _numbers(context, baseline.names if isinstance(baseline, CovariateRegression) else ())
+
+
+def _visitor(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
+    """Return what a personalised experiment plans a visitor by, from the context's attributes."""
+    is_personal = experiment.settings.is_personal
+    return _numbers(context, getattr(experiment.settings.policy, "context", ()) if is_personal else ())
+
+
+def _numbers(context: dict[str, Any], names: Iterable[str]) -> dict[str, float] | None:
+    """Return attributes of a context that must be numbers; None if none are wanted."""
     found = {}
     for name in names:
         value = context.get(name)
@@ -157,7 +166,7 @@ def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, fl
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
             raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}")
         found[name] = float(value)
-    return found
+    return found or None
 
 
 def describe_failure(key: str | None, error: OrthobanditError) -> Flag:
