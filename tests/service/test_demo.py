@@ -153,3 +153,8 @@ def test_nobody_elses_server_gets_visitors():
 def test_what_is_wrong_is_said(arguments, message, capsys):
     assert main(["demo-traffic", *arguments]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_port_that_does_not_exist_is_named():
+    with pytest.raises(ParameterError, match="port=99999 must be a whole number of at most 65,535"):
+        show(Visitors(10.0, 0), port=99_999)

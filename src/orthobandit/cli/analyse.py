@@ -139,7 +139,8 @@ def flag_words(message: str) -> str:
     'choose --missing zero, or say --fixed; --bounds 0.0 1.0 and --covariate age'
     """
     names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "bounds"])
-    return re.sub(rf"(?<![\w(.-])({names})=({ARGUMENT})?", _flag_of, message)
+    # Where an ellipsis stands for a value, it is Python that the reader is to write.
+    return re.sub(rf"(?<![\w(.-])({names})=(?!…)({ARGUMENT})?", _flag_of, message)
 
 
 def _flag_of(found: re.Match[str]) -> str:

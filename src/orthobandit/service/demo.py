@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.checks import check_positive
+from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.random import stream
 from orthobandit.errors import ClosedError, ParameterError, ServiceError, UnknownExperimentError
 from orthobandit.service.client.client import Client
@@ -241,6 +241,7 @@ def show(
     ParameterError
         If another program listens on the port: the visitors would go there.
     """
+    check_whole("port", port, most=65535)
     _check_free(port)
     with _ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="orthobandit-demo-") as folder:
         where = Path(folder) / "demo.db"

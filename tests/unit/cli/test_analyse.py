@@ -8,7 +8,7 @@ from tests.unit.logs.found import everything, found
 
 import orthobandit.logs
 from orthobandit.cli import main
-from orthobandit.cli.analyse import cap, duration, guardrail, probabilities, ratio, split
+from orthobandit.cli.analyse import cap, duration, flag_words, guardrail, probabilities, ratio, split
 from orthobandit.errors import OutputError, ParameterError
 from orthobandit.logs.question import Guardrail, Quantile, Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
@@ -259,3 +259,8 @@ def test_help_is_grouped_and_says_something_of_every_option(capsys):
     for part in ("the log:", "how arms were drawn", "metrics", "method:", "output:", "examples:"):
         assert part in shown
     assert shown.count("  orthobandit analyse ") == 6
+
+
+def test_python_that_a_reader_is_to_write_keeps_its_words():
+    assert flag_words("np.savez(path, action=…, reward=…)") == "np.savez(path, action=…, reward=…)"
+    assert flag_words("name the arm with arm='page'") == "name the arm with --arm page"

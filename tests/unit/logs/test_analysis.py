@@ -148,7 +148,7 @@ def test_a_look_inside_the_first_bucket_spends_nothing():
     found = analyse(first, **ASKED)
     assert {one.verdict for one in found.metrics[0].effects} == {"reference", "undecided"}
     assert [one.interval for one in found.metrics[0].effects[1:]] == [(None, None)] * 2
-    assert found.sentence == "Nothing can be said of 'spent' yet: too few rows count."
+    assert found.sentence == "Nothing can be said of 'spent' yet: too few rows count, or none differ."
     assert found.notes[0].startswith("all rows are in one bucket (hour), and the first only tells level")
     assert "fixed=True" in found.notes[0]
     once = analyse(first, **ASKED, fixed=True)

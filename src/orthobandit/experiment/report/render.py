@@ -30,6 +30,13 @@ from orthobandit.showing.words import LEADER, MEANINGS, REFERENCE, WINNER, arm_s
 
 ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed
 ROUNDING = 1e-12  # gaps below this are what rounding left of 0
+# Width of a lift's interval from which on gaps say more: the reference arm may then earn next to nothing.
+WIDEST_LIFT = 4.0
+RATES_WORDS = (
+    "Rates are over the same visitors for every arm, so that two of them differ by the gap between the arms."
+    " The range of a rate allows for all that is not known of the other arms either, which makes it wide:"
+    " compare arms by their lift or gap."
+)
 
 
 def counts_words(report: Report) -> str:
@@ -128,9 +135,14 @@ def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
 
 
 def lift_bars(report: Report) -> list[Bar]:
-    """Return the lifts in the objective as bars in per cent; none if no arm's is known."""
+    """Return the lifts in the objective as bars in per cent; none if no arm's is known well enough."""
     lifts = [lift_of(report, arm) for arm in report.arms]
-    if not any(is_known(low) and is_known(high) for _, low, high in lifts):
+    widths = [
+        high - low
+        for arm, (_, low, high) in zip(report.arms, lifts, strict=True)
+        if is_known(low) and is_known(high) and arm.is_active
+    ]
+    if not widths or max(widths) > WIDEST_LIFT:
         return []
     bars = []
     for arm, (estimate, low, high) in zip(report.arms, lifts, strict=True):
@@ -181,6 +193,7 @@ def text_of(report: Report) -> str:
     objective = report.metrics[0]
     name = rate_name(objective)
     head = ("arm", "settled", "silent", "share", name, "lift", "gap", "interval", "")
+    has_lifts = bool(lift_bars(report))
     rows = []
     for arm in report.arms:
         gap = gap_of(report, arm)
@@ -193,7 +206,7 @@ def text_of(report: Report) -> str:
                 f"{arm.silent:,}",
                 share_words(arm.probability),
                 rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
-                lift_words(lift[1:]),
+                lift_words(lift[1:]) if has_lifts else "",
                 gap_words(gap),
                 "" if is_reference else span_words(gap[1:]),
                 ", ".join(arm_tags(report, arm)),
@@ -256,7 +269,7 @@ def page_of(report: Report) -> str:
         # The page has a place of its own for alarms, above everything else.
         alarms=[text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
         summary=summary_of(report),
-        has_rates=any(is_known(arm.rate) for arm in report.arms),
+        rates_words=RATES_WORDS if any(is_known(arm.rate) for arm in report.arms) else "",
         details=_details(report),
         metrics=[_other_metric(report, metric) for metric in report.metrics[1:]],
         personal=[(title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(report)],
@@ -328,6 +341,7 @@ def notebook_of(report: Report) -> str:
     """Return the advice, the arms, and what is not as it should be."""
     objective = report.metrics[0]
     head = ["arm", "visitors", "share now", rate_name(objective), "lift", "gap", "interval", ""]
+    has_lifts = bool(lift_bars(report))
     rows = []
     for arm in report.arms:
         gap = gap_of(report, arm)
@@ -338,7 +352,7 @@ def notebook_of(report: Report) -> str:
                 f"{arm.settled:,}",
                 share_words(arm.probability),
                 rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
-                lift_words(lift_of(report, arm)[1:]),
+                lift_words(lift_of(report, arm)[1:]) if has_lifts else "",
                 gap_words(gap),
                 "" if is_reference else span_words(gap[1:]),
                 ", ".join(arm_tags(report, arm)),

@@ -246,7 +246,7 @@ def _look_alike(keys: Coded, counts: Whole) -> tuple[str, ...]:
 def _one_hot(labels: Iterable[str]) -> ArmSet:
     names = list(labels)
     if len(names) < 2:
-        raise InputError(f"the log has only the arm {names[0]!r}; there is nothing to compare it with")
+        raise InputError(f"there is only the arm {names[0]!r}; there is nothing to compare it with")
     if len(names) > MOST_ARMS:
         raise InputError(f"{len(names):,} arms are more than {MOST_ARMS:,}; is this the column of the arms?")
     return ArmSet.one_hot(len(names), names)

@@ -159,7 +159,7 @@ def _recommend(reward: MetricResult) -> str:
         return f"{left[0]!r} is the best arm by {reward.name!r} {how_sure}.{_gain_words(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]
     if not known:
-        return f"Nothing can be said of {reward.name!r} yet: too few rows count."
+        return f"Nothing can be said of {reward.name!r} yet: too few rows count, or none differ."
     if len(compared) == 1:
         one = compared[0]
         return f"{one.arm!r} and {one.over!r} cannot be told apart yet.{_wait_words(one)}"

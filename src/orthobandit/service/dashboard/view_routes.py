@@ -9,7 +9,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.experiment.report.render import ALARM, guarantee_words, lift_bars, rate_name
+from orthobandit.experiment.report.render import (
+    ALARM,
+    RATES_WORDS,
+    guarantee_words,
+    lift_bars,
+    personal_tables,
+    rate_name,
+)
 from orthobandit.service.api.reports import ReportAnswer, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
 from orthobandit.service.dashboard.access import LASTS, Filled, Looks, set_secret_cookie
@@ -36,6 +43,7 @@ from orthobandit.service.dashboard.words import (
 )
 from orthobandit.service.http.auth import ROLES, SESSION_COOKIE, allows
 from orthobandit.service.http.problems import Problem
+from orthobandit.showing.html import PageTable
 
 router = page_router()
 root = APIRouter(include_in_schema=False)
@@ -186,6 +194,10 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "guarantee": guarantee_words(report),
         "has_rates": any(arm.rate is not None for arm in report.arms),
         "rate_name": rate_name(report.metrics[0]),
+        "rates_words": RATES_WORDS,
+        "personal": [
+            (title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(report)
+        ],
         "compared": "lift over" if has_lifts else "difference to",
         "compared_by": "lift" if has_lifts else "gap",
         "alarms": [text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],

@@ -85,6 +85,14 @@ def test_without_lifts_bars_are_of_gaps():
     assert "$new$ 12,346 17.8 % (15.1 to 20.4 %) +0.078 (+0.031 to +0.124) leads" in words
 
 
+@pytest.mark.parametrize(("highest", "is_shown"), [(4.2, True), (4.4, False)])
+def test_lifts_that_say_next_to_nothing_give_way_to_gaps(highest, is_shown):
+    old, new, *rest = made().arms
+    report = made(arms=(old, replace(new, lift_low=0.3, lift_high=highest), *rest))
+    assert ("Lift over old" in words_of(report.to_html())) == is_shown
+    assert (f"+30 to +{100 * highest:.0f} %" in str(report)) == is_shown
+
+
 def test_the_page_says_what_the_text_says():
     page = made().to_html()
     words = words_of(page)
