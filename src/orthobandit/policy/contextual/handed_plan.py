@@ -77,10 +77,18 @@ class HandedPlan:
 
     Examples
     --------
-    >>> one = HandedPlan((0, 1), ("mobile",), ((0.0,), (1.0,)), (1.0, 1.0), (0.0, 0.5),
-    ...                  ((0.1, 0.0), (0.0, 0.1)), 1.0, 0.1)
-    >>> one.shares([{"mobile": 1.0}]).round(3).tolist()
-    [[0.088, 0.912]]
+    >>> plan = HandedPlan(
+    ...     arms=(0, 1),
+    ...     columns=("mobile",),
+    ...     features=((0.0,), (1.0,)),
+    ...     scale=(1.0, 1.0),
+    ...     theta=(0.0, 0.4),
+    ...     inverse=((0.1, 0.0), (0.0, 0.1)),
+    ...     radius=1.0,
+    ...     explore=0.1,
+    ... )
+    >>> plan.shares([{"mobile": 0.0}, {"mobile": 1.0}]).round(3).tolist()
+    [[0.5, 0.5], [0.098, 0.902]]
     """
 
     arms: tuple[int, ...]
