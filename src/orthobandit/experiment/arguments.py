@@ -229,7 +229,7 @@ def with_context(
 
 def warn_of_unused(settings: Settings, covariates: Covariates | Sequence[Covariates]) -> None:
     """Warn of covariates that no forecast of the experiment takes; forecasters of others may take any."""
-    if isinstance(settings.policy, Personalised):  # what is known of a visitor may come by either name
+    if getattr(settings.policy, "is_personal", False):  # what is known of a visitor comes by either name
         return
     baselines = [settings.policy.baseline, *(metric.baseline for metric in settings.metrics)]
     if all(one is None or isinstance(one, CompiledBaseline) for one in baselines):
