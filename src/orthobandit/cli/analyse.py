@@ -33,6 +33,7 @@ MEANT = {
     "guardrails": "guardrail",
     "ratios": "ratio",
     "caps": "cap",
+    "rules": "rule",
 }
 # Flags that reach the library under their own name, and those that may be repeated under another.
 SINGLE = (
@@ -41,7 +42,7 @@ SINGLE = (
     *SUMMARY_COLUMNS,
     "cumulative",
 )
-REPEATED = ("probabilities", "covariates", "metrics", "guardrails", "ratios")
+REPEATED = ("probabilities", "covariates", "context", "metrics", "guardrails", "ratios")
 # How the library writes the value of an argument: a tuple, a list, text, a word or a number.
 ARGUMENT = r"\([^()]*\)|\[[^\[\]]*\]|'[^']*'|True|False|-?[\d.]+(?:e[-+]?\d+)?"
 SWITCHES = ("asymptotic", "fixed", "compare")
@@ -64,6 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "analyse postgresql://host/shop --table exposures --arm variant \\\n"
                 '    --reward revenue --time at --split "old=.8 new=.2" --unit customer --window 7d \\\n'
                 "    --covariate spent_before --guardrail complaints:0.01 --html report.html"
+            ),
+            "what a rule for telephones would have earned": (
+                "analyse log.csv --arm page --reward ordered --time at --probabilities p:A p:B \\\n"
+                '    --context mobile --rule "B on telephones=B if mobile >= 0.5 else A"'
             ),
             "daily counts, means and variances instead of rows": (
                 "analyse daily.csv --summary --arm variant --time day --split equal \\\n"
@@ -299,6 +304,20 @@ def _add_known_before(parser: argparse.ArgumentParser) -> None:
         help="a number that makes intervals narrower (may be repeated)",
     )
     group.add_argument("--segment", metavar="COLUMN", help="groups: effects in each, and whether they differ")
+    group.add_argument(
+        "--context",
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+        help="numbers that effects may depend on: what would each rule have earned, who should get what",
+    )
+    group.add_argument(
+        "--rule",
+        action="append",
+        type=rule,
+        metavar="NAME=RULE",
+        help="a rule to judge, with --context: 'B on telephones=B if mobile >= 0.5 else A' (may be repeated)",
+    )
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:
@@ -369,6 +388,8 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
         given["quantiles"] = tuple(options.quantile)
     if options.type is not None:
         given["types"] = dict(options.type)
+    if options.rule is not None:
+        given["rules"] = rules_of(options.rule)
     if options.noninferiority is not None:
         given["noninferiority"] = dict(options.noninferiority)
     if options.cap is not None:
@@ -567,6 +588,34 @@ def column_type(text: str) -> tuple[str, str]:
             f"{text!r} must be COLUMN=KIND with one of {', '.join(TYPES)}, as in clicked=boolean"
         )
     return column, kind
+
+
+def rule(text: str) -> tuple[str, str]:
+    """Return the name and the rule of ``B on telephones=B if mobile >= 0.5 else A``; a rule may be its name.
+
+    Examples
+    --------
+    >>> rule("phones=B if mobile >= 0.5 else A"), rule("B if mobile == 1 else A")
+    (('phones', 'B if mobile >= 0.5 else A'), ('B if mobile == 1 else A', 'B if mobile == 1 else A'))
+    """
+    # The first = that is no part of a comparison ends the name.
+    found = re.match(r"([^=]*[^=<>!\s])\s*=(?!=)\s*(.+)", text)
+    name, words = (found[1].strip(), found[2]) if found else (text.strip(), text.strip())
+    if not name or not words:
+        raise ArgumentTypeError(
+            f"{text!r} must be NAME=RULE, as in 'B on telephones=B if mobile >= 0.5 else A'"
+        )
+    return name, words
+
+
+def rules_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return rules by name; a name has one."""
+    rules = dict(pairs)
+    if len(rules) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"--rule is given twice for {twice!r}; give every rule a name of its own")
+    return rules
 
 
 def cap(text: str) -> tuple[str, float]:

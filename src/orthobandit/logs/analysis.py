@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice
+from orthobandit._foundation.types import Mask
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower, follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose
+from orthobandit.estimate.follow.rules import RuleCells
+from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose, units_found
 from orthobandit.logs.effects.effects import NOTHING
 from orthobandit.logs.effects.metrics import (
     Asked,
@@ -20,14 +22,22 @@ from orthobandit.logs.effects.metrics import (
     judge_noninferiority,
     metric_result,
 )
+from orthobandit.logs.effects.personal import (
+    check_draws,
+    check_missing,
+    follow_personal,
+    personal_of,
+    reward_of,
+)
 from orthobandit.logs.effects.quantiles import quantile_result
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers.compare import compare as compared_with
-from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary
+from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary, spell_out
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
+from orthobandit.logs.reading.rule_groups import GatheredRules, rule_cells_of
 from orthobandit.logs.reading.source import Opened, open_source
 from orthobandit.logs.reading.summary import cells_of_summary
 from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
@@ -36,11 +46,12 @@ from orthobandit.logs.results import (
     Diagnostic,
     Heterogeneity,
     MetricResult,
+    Personal,
     Record,
     SegmentResult,
     Value,
 )
-from orthobandit.logs.showing.words import sentence_of
+from orthobandit.logs.showing.words import rules_sentence, sentence_of
 
 ROUNDING = 1e-12  # of a sum of squares
 LIKELY_WAIT = 1.5  # times the events that intervals wait for: below, these are taken to be what is missing
@@ -48,6 +59,7 @@ Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
 
+@spell_out
 def analyse(
     source: Any,
     *,
@@ -82,13 +94,12 @@ def analyse(
     types : mapping of str to str, optional
         As for :func:`warehouse_sql`, with `cells`.
     **asked
-        Fields of :class:`~orthobandit.logs.question.Question`: the columns `arm` and `reward` at least, for
-        sources that do not know theirs; time, split or probabilities or plan with plans, unit, window,
-        missing, covariates, segment, metrics (names, or ``{"latency": Quantile(0.95)}``), guardrails,
-        noninferiority, ratios, caps, bucket, reference, delta, bounds, asymptotic, baseline, fixed. Of
-        aggregated data, instead of `reward`, the columns `n`,
-        `mean`, and `variance` or `std` of each arm and period (`smallest` and `largest` where there are
-        such), and whether they are `cumulative`: :class:`~orthobandit.logs.question.Summary`.
+        Fields of :class:`~orthobandit.logs.question.Question`, which describes them: the columns `arm` and
+        `reward` at least, for sources that do not know theirs, and how arms were drawn. Metrics may be names,
+        or ``{"latency": Quantile(0.95)}``. With `context`, effects may depend on who comes, and `rules` say
+        who gets what. Of aggregated data, instead of `reward`, the columns `n`, `mean`, and `variance` or
+        `std` of each arm and period (`smallest` and `largest` where there are such), and whether they are
+        `cumulative`: :class:`~orthobandit.logs.question.Summary`.
 
     Examples
     --------
@@ -111,13 +122,21 @@ def analyse(
         if asked.get("bounds") is None and question.bounds is not None:
             question = _with_known_ranges(question)
         _check(question)
-        gathered = _gather(opened, question, types or {}, is_returned=cells)
+        if question.context:
+            _check_personal(compare=compare, value=value, cells=cells)
+            gathered_rules = rule_cells_of(opened, question)
+        else:
+            gathered = _gather(opened, question, types or {}, is_returned=cells)
     show(1, 2, "computing")
-    found = analysis_of(gathered, question, compare=compare, value=value)
+    if question.context:
+        found = personal_analysis_of(gathered_rules, question)
+    else:
+        found = analysis_of(gathered, question, compare=compare, value=value)
     show(2, 2, "done")
     return found
 
 
+@spell_out
 def warehouse_sql(table: str, dialect: str, *, types: Mapping[str, str] | None = None, **asked: Any) -> str:
     """Return the one GROUP BY of an analysis as SQL, to run where the log lives without a driver for it here.
 
@@ -161,7 +180,8 @@ def analysis_of(
     gathered: Gathered, question: Question, *, compare: bool = False, value: Mapping[str, float] | None = None
 ) -> Analysis:
     """Return what cells say; see :func:`analyse`."""
-    cells, unfinished = keep_finished(gathered, question)
+    is_over, unfinished = find_finished(gathered, question)
+    cells = gathered.cells if is_over.all() else gathered.cells.only(is_over)
     reference = _reference(question, cells)
     # Who names the time may come back when the log has grown. A look inside the first bucket that spent δ
     # on an ordinary interval would be followed by a sequence that spends δ again.
@@ -233,17 +253,90 @@ def _record_of(reward: Follower) -> Record:
     )
 
 
-def keep_finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[str, ...]]:
-    """Return the cells of units whose window was over by the end of the log, and a note about the others.
+def personal_analysis_of(gathered: GatheredRules, question: Question) -> Analysis:
+    """Return what a log says of rules and of effects by context; see :func:`analyse`."""
+    is_over, unfinished = find_finished(gathered, question)
+    cells = gathered.cells.only(is_over)
+    gathered = replace(gathered, cells=cells)
+    once = question.fixed or question.time is None
+    scores = follow_personal(gathered, question, once=once)
+    personal = personal_of(gathered, scores, once=once)
+    reward = reward_of(gathered, question, scores, personal, once=once)
+    checks = [check_draws(gathered), check_missing(gathered)]
+    if gathered.units is not None:
+        units = gathered.units
+        checks.append(units_found(units.units, units.rows, units.in_several_arms))
+    diagnostics = tuple(one for one in checks if one is not None)
+    alarms = tuple(one for one in diagnostics if one.status == "alarm")
+    return Analysis(
+        sentence=rules_sentence(personal, question.delta, alarms),
+        rows=cells.rows,
+        buckets=len(np.unique(cells.bucket)),
+        bucket=bucket_in_words(cells),
+        reference=cells.labels[gathered.reference],
+        labels=cells.labels,
+        metrics=(reward,),
+        diagnostics=diagnostics,
+        personal=personal,
+        notes=(*gathered.notes, *unfinished, *_personal_notes(question, gathered, personal)),
+        is_clock=cells.is_clock,
+        bucket_rule=gathered.bucket_rule,
+    )
+
+
+def _check_personal(*, compare: bool, value: Mapping[str, float] | None, cells: bool) -> None:
+    """Refuse what is not asked of effects that differ from visitor to visitor."""
+    given = {"compare": compare, "value": value is not None, "cells": cells}
+    for name, is_given in given.items():
+        if is_given:
+            raise ParameterError(
+                f"context= and {name}=: rules are judged from the rows of a log, by this method alone; leave"
+                f" out {name}"
+            )
+
+
+def _personal_notes(question: Question, gathered: GatheredRules, personal: Personal) -> list[str]:
+    """Return notes on what a reader may not expect of rules."""
+    cells = gathered.cells
+    out: list[str] = []
+    if personal.one_arm_rows:
+        out.append(
+            f"{personal.one_arm_rows:,} of {cells.rows:,} rows had one arm only: they tell nothing, and all"
+            " rules earn the same there"
+        )
+    elsewhere = personal.replaced_rows - personal.one_arm_rows
+    if elsewhere > 0:
+        out.append(
+            f"in {elsewhere:,} rows with several arms a rule's arm had the probability 0; the rule then shows"
+            f" {cells.labels[gathered.reference]!r}, or the first arm that could be drawn: gains are of rules"
+            " that keep to what the log could show"
+        )
+    if question.time is None and not question.fixed:
+        out.append(
+            "no time column was named: the log is looked at as a whole, once; name the time of each draw for"
+            " intervals that hold at all times"
+        )
+    elif len(cells.times) == 1 and not question.fixed:
+        out.append(
+            f"all rows are in one bucket ({bucket_in_words(cells)}), and the first only tells level and"
+            " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
+            " (--fixed) if this is the one look at a log that is complete"
+        )
+    return out
+
+
+def find_finished(gathered: Gathered | GatheredRules, question: Question) -> tuple[Mask, tuple[str, ...]]:
+    """Return the cells (G,) of units whose window was over by the end of the log, and a note on the others.
 
     A unit that came late would count with a part of its rewards: the metric would shrink towards the end, and
     gaps with it.
     """
     cells = gathered.cells
+    every = np.ones(len(cells.bucket), dtype=np.bool_)
     if question.unit is None:
-        return cells, ()
+        return every, ()
     if question.window is None:
-        return cells, ("units add up to the end of the log, late ones for a shorter time: give a window",)
+        return every, ("units add up to the end of the log, late ones for a shorter time: give a window",)
     end = np.inf if gathered.end is None else gathered.end
     # By the bucket and not by the unit: all units of a bucket are in or out, whatever they returned.
     is_over = cells.times[cells.bucket] + max(cells.width, gathered.longest) + question.window <= end
@@ -253,10 +346,10 @@ def keep_finished(gathered: Gathered, question: Question) -> tuple[Cells, tuple[
             f"window={question.window:g} is longer than the log: no unit can be followed for so long"
         )
     note = f"{left:,} units whose window was not over by the end of the log are left out"
-    return cells.only(is_over), (note,) if left else ()
+    return is_over, (note,) if left else ()
 
 
-def bucket_in_words(cells: Cells) -> str:
+def bucket_in_words(cells: Cells | RuleCells) -> str:
     """Say how long a bucket is."""
     if not cells.width:
         return "the whole log"
@@ -285,7 +378,7 @@ def _question(asked: Mapping[str, Any]) -> Question:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
     if isinstance(fields.get("metrics"), Mapping):
         fields |= _metrics_and_quantiles(fields["metrics"])
-    several = ("probabilities", "covariates", "metrics", "quantiles", "guardrails", "ratios")
+    several = ("probabilities", "covariates", "context", "metrics", "quantiles", "guardrails", "ratios")
     fields |= {name: _tuple(fields[name]) for name in several if name in fields}
     return Question(**fields)
 

@@ -85,7 +85,7 @@ def diagnose(
     found += [constant_gaps(cells, follower), blind_buckets(cells, follower.measure.reference)]
     found += _capped(cells, question)
     if units is not None:
-        found.append(_units(int(units.units), int(units.rows), int(units.in_several_arms)))
+        found.append(units_found(int(units.units), int(units.rows), int(units.in_several_arms)))
     return tuple(found)
 
 
@@ -218,7 +218,8 @@ def _extremes(shares: Array) -> tuple[int, int]:
     return int(np.argmin(shares)), int(np.argmax(shares))
 
 
-def _units(units: int, rows: int, several: int) -> Diagnostic:
+def units_found(units: int, rows: int, several: int) -> Diagnostic:
+    """Tell how many units were seen in several arms."""
     share = several / max(units, 1)
     details = {"units": units, "rows": rows, "several": several}
     seen = f"{several:,} of {units:,} units ({share:.2%}) were seen in several arms"

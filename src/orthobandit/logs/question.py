@@ -1,9 +1,11 @@
 """What is asked of a log: which columns are what, and what to make of them."""
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import TypeVar
 
 from orthobandit._foundation.checks import check_fraction
 from orthobandit.errors import ParameterError
@@ -126,6 +128,26 @@ class Summary:
 
 
 SUMMARY_COLUMNS = ("n", "mean", "variance", "std", "smallest", "largest")
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def spell_out(function: Function) -> Function:
+    """Give a function that takes ``**asked`` the signature that it really has.
+
+    The arguments are the fields of :class:`Question` and of :class:`Summary`, with their types; None stands
+    for their defaults. These two classes stay the only list of them, and help, notebooks and the reference
+    show every argument.
+    """
+    shown = inspect.signature(function)
+    kept = [one for one in shown.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    of_rows = [one for one in fields(Question) if one.name != "summary"]
+    for one in (*of_rows, *fields(Summary)):
+        kind = one.type if "None" in str(one.type) else one.type | None  # type: ignore[operator]
+        kept.append(
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        )
+    function.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
+    return function
 
 
 @dataclass(frozen=True)
@@ -161,6 +183,11 @@ class Question:
         Numbers known before the arm was drawn.
     segment : str or None
         A column known before the arm was drawn.
+    context : tuple of str
+        Numbers known before the arm was drawn that effects may depend on, and rules look at.
+    rules : mapping of str to str
+        Rules to judge, by name, in words: ``{"B on telephones": "B if mobile >= 0.5 else A"}``; with
+        `context`. That one arm is shown to all is judged as well, for every arm.
     metrics : tuple of str
         Further columns, at a joint level.
     quantiles : tuple of Quantile
@@ -203,6 +230,8 @@ class Question:
     missing: str = "refuse"
     covariates: tuple[str, ...] = ()
     segment: str | None = None
+    context: tuple[str, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     quantiles: tuple[Quantile, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
@@ -246,6 +275,7 @@ class Question:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns whose moments are needed: metrics, then covariates."""
-        # Covariates last, so that metrics have the same numbers with and without them.
-        return (*self.measured, *(name for name in self.covariates if name not in self.measured))
+        """Columns whose moments are needed: metrics, then covariates and the context."""
+        # Metrics first, so that they have the same numbers with and without others.
+        known_before = (*self.covariates, *self.context)
+        return (*self.measured, *(name for name in known_before if name not in self.measured))

@@ -237,6 +237,91 @@ class Record:
 
 
 @dataclass(frozen=True)
+class RuleResult:
+    """What a rule would have earned over showing the reference arm to all, per row.
+
+    Attributes
+    ----------
+    name : str
+    text : str
+        The rule in words: the label of an arm, or cases.
+    estimate : float or None
+        None if the log cannot tell.
+    interval : (float or None, float or None)
+        Holds for all rules at once; see :attr:`MetricResult.mode` for when.
+    fixed : (float or None, float or None)
+        The ordinary interval for one look.
+    changed : int
+        Rows whose visitors would have got another arm than the reference.
+    is_possible : bool
+        Whether the rule may be the best of all that are judged.
+    """
+
+    name: str
+    text: str
+    estimate: float | None
+    interval: Interval
+    fixed: Interval
+    changed: int
+    is_possible: bool
+
+
+@dataclass(frozen=True)
+class ContextEffect:
+    """How an arm differs from the reference arm: where all columns are 0, or per unit of a column.
+
+    Coefficients of the straight line that is closest to the effects of the visitors of the log. `column` is
+    None for the effect where all columns of the context are 0.
+    """
+
+    arm: str
+    over: str
+    column: str | None
+    estimate: float | None
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Visitors with a column at its least or its most, others at their mean: who should get what.
+
+    `effects` are estimates of every arm's reward over the reference arm's; `best` is the arm with the
+    largest.
+    """
+
+    column: str
+    value: float
+    best: str
+    effects: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Personal:
+    """Rules, what they would have earned, and effects by context; with ``context=``.
+
+    Attributes
+    ----------
+    rules : tuple of RuleResult
+        That the reference arm is shown to all comes first, with a gain of 0.
+    best : str or None
+        The rule that is proven to earn most of those that are judged.
+    effects : tuple of ContextEffect
+    audiences : tuple of Audience
+    one_arm_rows : int
+        Rows in which one arm alone could be drawn: they tell nothing, and all rules earn the same there.
+    replaced_rows : int
+        Rows in which a rule's arm could not be drawn, so that the rule shows another.
+    """
+
+    rules: tuple[RuleResult, ...]
+    best: str | None
+    effects: tuple[ContextEffect, ...]
+    audiences: tuple[Audience, ...]
+    one_arm_rows: int
+    replaced_rows: int
+
+
+@dataclass(frozen=True)
 class Analysis:
     """All that was found in a log. Prints as a table with one sentence; see also `to_json` and `html`.
 
@@ -261,6 +346,8 @@ class Analysis:
         With ``value=``.
     noninferiority : tuple of NonInferiority
         Of every guardrail, and of metrics with ``noninferiority=``.
+    personal : Personal or None
+        Rules and effects by context, with ``context=``.
     notes : tuple of str
     is_clock : bool
         Whether times are seconds since 1970.
@@ -284,6 +371,7 @@ class Analysis:
     rivals: tuple[Rival, ...] = ()
     value: Value | None = None
     noninferiority: tuple[NonInferiority, ...] = ()
+    personal: Personal | None = None
     notes: tuple[str, ...] = ()
     is_clock: bool = True
     bucket_rule: dict[str, Any] = field(default_factory=dict)
@@ -317,10 +405,11 @@ class Analysis:
 
         Parameters
         ----------
-        table : {"effects", "arms", "history", "checks", "segments", "rivals"}
+        table : {"effects", "arms", "history", "checks", "segments", "rivals", "rules", "context"}
             A row per metric and arm: gaps over the reference arm, or rows and means; a row per metric, bucket
             and arm, for effects as they were known at the time; a row per check of the log; a row per segment
-            and arm; a row per arm and other method, with ``compare=True``.
+            and arm; a row per arm and other method, with ``compare=True``; with
+            ``context=``, a row per rule, and a row per arm and column of the context.
         library : {"pandas", "polars", "pyarrow"}, optional
             The library of the frame; by default the first that is installed.
         """

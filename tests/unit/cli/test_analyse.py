@@ -8,7 +8,17 @@ from tests.unit.logs.found import everything, found
 
 import orthobandit.logs
 from orthobandit.cli import main
-from orthobandit.cli.analyse import cap, duration, flag_words, guardrail, probabilities, ratio, split
+from orthobandit.cli.analyse import (
+    cap,
+    duration,
+    flag_words,
+    guardrail,
+    probabilities,
+    ratio,
+    rule,
+    rules_of,
+    split,
+)
 from orthobandit.errors import OutputError, ParameterError
 from orthobandit.logs.question import Guardrail, Quantile, Question, Ratio, Summary
 from orthobandit.logs.results import Analysis
@@ -19,7 +29,9 @@ EVERY = """--time at --arms arms.csv --plan plan --plans plans.csv --unit user -
 --ratio revenue/visits --cap revenue=500 --cap visits=9 --bucket 15m --reference old --delta .1
 --bounds -1 2.5 --asymptotic --baseline seasonal --fixed --compare --table t --format export
 --probabilities p_a p_b --noninferiority a:b:-0.01 --noninferiority crashed:.002
---quantile a:b:.95 --quantile latency:0.5:100,200"""
+--quantile a:b:.95 --quantile latency:0.5:100,200 --context age hour"""
+
+RULE = ["--rule", "old=b if age >= 60 else a"]
 
 
 @pytest.fixture
@@ -49,7 +61,7 @@ def test_only_what_is_given_reaches_the_library(called, capsys):
 
 
 def test_every_flag_reaches_the_library(called):
-    assert main([*LOG, *EVERY.split(), "--split", "old=.8 new=1/5", "--value", "equal=.2, b=.8"]) == 0
+    assert main([*LOG, *EVERY.split(), "--split", "old=.8 new=1/5", "--value", "equal=.2, b=.8", *RULE]) == 0
     ((_, asked),) = called
     assert asked == {
         "arm": "variant",
@@ -65,6 +77,8 @@ def test_every_flag_reaches_the_library(called):
         "missing": "zero",
         "covariates": ("x", "y"),
         "segment": "country",
+        "context": ("age", "hour"),
+        "rules": {"old": "b if age >= 60 else a"},
         "metrics": ("revenue", "visits"),
         "quantiles": (Quantile(0.95, (), "a:b"), Quantile(0.5, (100.0, 200.0), "latency")),
         "guardrails": (Guardrail("visits", 0.1),),
@@ -258,7 +272,14 @@ def test_help_is_grouped_and_says_something_of_every_option(capsys):
     shown = capsys.readouterr().out
     for part in ("the log:", "how arms were drawn", "metrics", "method:", "output:", "examples:"):
         assert part in shown
-    assert shown.count("  orthobandit analyse ") == 6
+    assert shown.count("  orthobandit analyse ") == 7
+
+
+def test_rules_have_a_name_or_are_their_own():
+    assert rule("x = B if z == 1 else A") == ("x", "B if z == 1 else A")
+    assert rule("B if z <= 1 else A") == ("B if z <= 1 else A", "B if z <= 1 else A")
+    with pytest.raises(ParameterError, match="--rule is given twice for 'x'"):
+        rules_of([("x", "A"), ("x", "B")])
 
 
 def test_python_that_a_reader_is_to_write_keeps_its_words():

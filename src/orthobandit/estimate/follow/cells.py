@@ -23,6 +23,7 @@ LIKE_A_ROW = 10.0  # rows whose worth the ridge of covariates has
 MOST = 500_000  # numbers that a table of all contrasts and arms may have, so that it stays near the processor
 MOST_FEEDS = 200_000  # plans of a bucket, summed over buckets
 MOST_NUMBERS = 2_000_000  # of one kind, counts of each arm or sums: 64 MB for all four
+ROUNDING = 1e-12  # part of a sum of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,17 +153,8 @@ class Cells:
 
     def with_rows(self, least: int) -> "Cells":
         """Return the cells with small buckets joined to those after them, to at least `least` rows."""
-        # Joined forwards: which buckets are joined rests on earlier rows, and stays so as the log grows.
         rows = np.bincount(self.bucket, self.counts, minlength=len(self.times))
-        joined = np.arange(len(rows))
-        first = 0
-        gathered = 0.0
-        for bucket, count in enumerate(rows.tolist()):
-            joined[bucket] = first if gathered else bucket
-            first = int(joined[bucket])
-            gathered = gathered + count
-            if gathered >= least:
-                gathered = 0.0
+        joined = join_small_buckets(rows, least)
         return replace(self, bucket=joined[self.bucket])
 
 
@@ -183,6 +175,27 @@ PER_CELL = (
     "rest_high",
     "below",
 )
+
+
+def join_small_buckets(rows: Array | Whole, least: int) -> Whole:
+    """Return the bucket (B,) that each bucket is joined to, so that all but the last have `least` rows.
+
+    Examples
+    --------
+    >>> join_small_buckets(np.array([1.0, 5.0, 2.0, 1.0, 3.0]), 4).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    # Joined forwards: which buckets are joined rests on earlier rows, and stays so as the log grows.
+    joined = np.arange(len(rows))
+    first = 0
+    gathered = 0.0
+    for bucket, count in enumerate(rows.tolist()):
+        joined[bucket] = first if gathered else bucket
+        first = int(joined[bucket])
+        gathered = gathered + count
+        if gathered >= least:
+            gathered = 0.0
+    return joined
 
 
 def time_words(time: float, *, is_clock: bool) -> str:
@@ -306,23 +319,43 @@ def slopes_before(cells: Cells, first: Whole, metric: int, covariates: Whole) ->
         0 for covariates that do not vary; the last row is of all rows.
     """
     columns = np.append(covariates, metric).astype(np.int64)
-    sums = cells.sums[:, columns]
-    counts = cells.counts.astype(np.float64)
     products = cells.products[:, columns[:, np.newaxis], columns]
+    return slopes_within(cells.counts.astype(np.float64), cells.sums[:, columns], products, first)
+
+
+def slopes_within(counts: Array, sums: Array, products: Array, first: Whole) -> Array:
+    """Return regression slopes of the last column on the others, within groups of rows, before each step.
+
+    Parameters
+    ----------
+    counts : (G,) array
+        Rows of each group, above 0; groups are in the order of time.
+    sums, products : (G, c + 1) and (G, c + 1, c + 1) arrays
+        Σv and Σvvᵀ of each group.
+    first : (S,) array of int
+        The first group of each step.
+
+    Returns
+    -------
+    (S + 1, c) array
+        0 for columns that do not vary; the last row is of all rows.
+    """
     # Around the means of each cell: arms and times that differ in level must not look like a slope.
     around = products - sums[:, :, np.newaxis] * (sums / counts[:, np.newaxis])[:, np.newaxis]
     scatter = running_sums(around, first)
     # A cell of n rows has n − 1 degrees of freedom around its own mean.
     rows = running_sums(np.maximum(counts - 1.0, 0.0), first)
     sizes = np.diagonal(scatter, axis1=1, axis2=2)[:, :-1]
-    vary = (sizes > 0) & (rows > 0)[:, np.newaxis]
+    # What rounding leaves of a column that is constant in every group is no scatter.
+    squares = running_sums(np.diagonal(products, axis1=1, axis2=2)[:, :-1], first)
+    vary = (sizes > ROUNDING * squares) & (rows > 0)[:, np.newaxis]
     scale = np.sqrt(np.where(vary, sizes, 1.0))
     unit = scatter[:, :-1, :-1] / scale[:, np.newaxis] / scale[:, :, np.newaxis]
     unit = np.where(vary[:, np.newaxis] & vary[:, :, np.newaxis], unit, 0.0)
     # In units of each covariate's scatter, so that no unit matters; + 1 keeps covariates that do not vary
     # solvable.
     ridge = LIKE_A_ROW / np.maximum(rows, 1.0)[:, np.newaxis] + ~vary
-    unit += ridge[:, np.newaxis] * np.eye(len(covariates))
+    unit += ridge[:, np.newaxis] * np.eye(sums.shape[1] - 1)
     moment = np.where(vary, scatter[:, :-1, -1] / scale, 0.0)
     return np.asarray(np.linalg.solve(unit, moment[..., np.newaxis])[..., 0] / scale)
 

@@ -20,6 +20,7 @@ ALARM = 1e-4  # p-value from which on something is wrong
 # Draws that the plan is believed as much as, κ. A single one would have to be guessed: too small, and a few
 # first draws would be believed too much ever after; too large, and a large loss would be found late.
 BELIEF = np.array([10.0, 1e3, 1e5])
+BETS = 10.0 ** np.arange(-5.0, 0.5, 0.5)  # λ of totals_p_value: for deviations of 10⁻⁵ of the rows and more
 RARE = 5.0  # rows that are expected of an arm, below which it is counted together with other rare ones
 ROUNDING = 1e-9  # part of a variance
 MANY = 1000  # arms, above which their covariances are left out: Pearson's statistic, exact for one plan
@@ -170,6 +171,34 @@ class SampleRatio:
             np.array(data["wealth"], dtype=np.float64),
             np.inf if data["largest"] is None else float(data["largest"]),
         )
+
+
+def totals_p_value(observed: Array, expected: Array, scatter: Array) -> float:
+    """Return the chance of ever seeing arms come up as unlike their plans as they did, from totals alone.
+
+    For rows with probabilities of their own, of which only sums are known. With X = 1{a is drawn} − p_a,
+    exp(±λX − p_a(1 − p_a)(e^λ − 1 − λ)) has mean 1 at most (Bennett 1962), so that the mean of its products
+    over arms, signs and a few λ is a supermartingale: by Ville's inequality it ever reaches 1/α with
+    probability at most α.
+
+    Parameters
+    ----------
+    observed, expected, scatter : (S, K) arrays
+        How often each arm came up, Σ p_a and Σ p_a(1 − p_a), up to each of S moments.
+
+    Examples
+    --------
+    >>> expected = np.array([[5000.0, 5000.0]])
+    >>> totals_p_value(np.array([[5040.0, 4960.0]]), expected, expected / 2) > 0.05
+    True
+    >>> totals_p_value(np.array([[5400.0, 4600.0]]), expected, expected / 2) < ALARM
+    True
+    """
+    off = (observed - expected)[..., np.newaxis]
+    cost = scatter[..., np.newaxis] * (np.expm1(BETS) - BETS)
+    logs = np.concatenate([off * BETS - cost, -off * BETS - cost], axis=-1)
+    wealth = np.logaddexp.reduce(logs.reshape(len(logs), -1), axis=1) - np.log(logs[0].size)
+    return float(np.exp(-max(float(wealth.max(initial=0.0)), 0.0)))
 
 
 def check_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> Whole:

@@ -45,6 +45,7 @@ def check_options(question: Question) -> None:
     _check_summary(question)
     _check_stated(question)
     _check_combinations(question)
+    _check_context(question)
     _check_repeats(question)
 
 
@@ -55,8 +56,23 @@ NUMBERS = (
     "noninferiority",
     "ratios",
     "covariates",
+    "context",
     "probabilities",
     *SUMMARY_COLUMNS,
+)
+MOST_CONTEXT = 8  # columns: sums of all products of four are needed
+# What is not asked of effects that differ from visitor to visitor.
+NOT_OF_RULES = (
+    "arms",
+    "covariates",
+    "segment",
+    "metrics",
+    "quantiles",
+    "guardrails",
+    "noninferiority",
+    "ratios",
+    "caps",
+    "summary",
 )
 # What needs single rows, which a summary does not have.
 OF_ROWS = ("unit", "window", "covariates", "metrics", "quantiles", "ratios", "caps")
@@ -73,7 +89,7 @@ def _roles(question: Question) -> list[tuple[str, str]]:
         roles += [] if name is None else [(role, name)]
     roles += [
         (role, name)
-        for role in ("probabilities", "covariates", "metrics")
+        for role in ("probabilities", "covariates", "context", "metrics")
         for name in getattr(question, role)
     ]
     roles += [("quantiles", one.metric) for one in question.quantiles]
@@ -170,6 +186,24 @@ def _check_combinations(question: Question) -> None:
         raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time")
 
 
+def _check_context(question: Question) -> None:
+    if question.rules and not question.context:
+        raise ParameterError(
+            f"rules={dict(question.rules)!r} look at columns of the log; name them with context="
+        )
+    if len(question.context) > MOST_CONTEXT:
+        raise ParameterError(
+            f"context names {len(question.context)} columns; effects can be told by {MOST_CONTEXT} at most:"
+            " keep those that rules look at"
+        )
+    given = [name for name in NOT_OF_RULES if question.context and getattr(question, name)]
+    if given:
+        raise ParameterError(
+            f"context={question.context!r} and {given[0]}: effects that depend on who comes are judged for"
+            f" the reward, by rules; leave out {given[0]}, or ask for it in an analysis without context"
+        )
+
+
 def _check_repeats(question: Question) -> None:
     """Refuse a column with two roles; a metric may be named twice, and is counted once."""
     seen: dict[str, str] = {}
@@ -187,7 +221,7 @@ def _check_repeats(question: Question) -> None:
             "ratios",
         }:
             raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
-    for role in ("probabilities", "covariates"):
+    for role in ("probabilities", "covariates", "context"):
         names = getattr(question, role)
         for name in names:
             if names.count(name) > 1:
@@ -268,9 +302,11 @@ def _shares(groups: Any, missing: Any) -> str:
 
 def _refuse_column(opened: Opened, question: Question, name: str, where: str, shares: str) -> None:
     is_covariate = name not in question.measured
-    what = "covariate" if is_covariate else "metric"
+    what = "metric"
+    if is_covariate:
+        what = "column of the context" if name in question.context else "covariate"
     remedy = (
-        "missing='drop' leaves these rows out, or fill the covariate with a constant"
+        f"missing='drop' leaves these rows out, or fill the {what} with a constant"
         if is_covariate
         else "choose missing='zero' (no value means nothing came of it) or missing='drop' (rows are left out,"
         " which biases effects if what is missing depends on the arm)"

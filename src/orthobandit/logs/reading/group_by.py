@@ -134,7 +134,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     guessed = guess_slopes(opened, question)
     groups, rows = _ask_groups(opened, question, clock, (offset, guessed))
     found = read_moments(groups, question, is_masked=rows.is_masked)
-    _check_groups(opened, question, groups)
+    check_times_and_units(opened, question, groups)
     origin = read_draws(opened, question, groups, found.rows)
     # Asked first as if nothing were missing, which is the usual case; masks only if they are needed.
     if not found.is_whole:
@@ -264,7 +264,7 @@ def group_rows(
     return table.group_by(keys).aggregate(**wanted), rows
 
 
-def _check_groups(opened: Opened, question: Question, groups: Any) -> None:
+def check_times_and_units(opened: Opened, question: Question, groups: Any) -> None:
     """Refuse rows without a time, units without a name, and units whose first row cannot be told."""
     if question.time is not None:
         empty = groups["bucket"].is_null().to_numpy()

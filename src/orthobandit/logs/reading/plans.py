@@ -38,22 +38,14 @@ class Drawn:
 
 def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -> Drawn:
     """Return arms and distributions of groups (a pyarrow table of G rows), each of `counts` rows."""
-    keys = encode_keys(groups["arm"])
-    if np.any(keys.codes < 0):
-        own = key_of(opened.table[question.arm], opened.schema[question.arm])
-        where = first_row(opened, own.isnull())
-        rows = how_many(question, int(counts[keys.codes < 0].sum()))
-        raise InputError(f"arm={question.arm!r} is empty in {rows}{where}; leave these out or name their arm")
     laws = laws_of(question)
-    arms, notes = arms_of(question, keys, laws)
-    arm = arm_numbers(opened, question, arms, keys, counts)
-    notes += _look_alike(keys, counts)
+    arms, arm, notes = read_arms(opened, question, groups, counts, laws)
     if question.split is not None:
         by_arm = np.bincount(arm, counts, minlength=len(arms)).astype(np.float64)
-        plans = _split(question.split, arms, by_arm)[np.newaxis]
+        plans = split_of(question.split, arms, by_arm)[np.newaxis]
         plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
-        plans, plan = _named_plans(question, arms, encode_keys(groups["plan"]), laws, counts)
+        plans, plan = named_plans(question, arms, encode_keys(groups["plan"]), laws, counts)
     elif len(question.probabilities) == 1:
         plans, plan = _one_column(question, arms, arm, groups["p0"].to_numpy())
     else:
@@ -74,7 +66,22 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
     return Drawn(arms, plans / whole, arm, plan, notes)
 
 
-def _split(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Array:
+def read_arms(
+    opened: Opened, question: Question, groups: Any, counts: Whole, laws: Mapping[str, Mapping[str, float]]
+) -> tuple[ArmSet, Whole, tuple[str, ...]]:
+    """Return the arms, the number of the arm of each group (G,), and notes on their labels."""
+    keys = encode_keys(groups["arm"])
+    if np.any(keys.codes < 0):
+        own = key_of(opened.table[question.arm], opened.schema[question.arm])
+        where = first_row(opened, own.isnull())
+        rows = how_many(question, int(counts[keys.codes < 0].sum()))
+        raise InputError(f"arm={question.arm!r} is empty in {rows}{where}; leave these out or name their arm")
+    arms, notes = arms_of(question, keys, laws)
+    arm = arm_numbers(opened, question, arms, keys, counts)
+    return arms, arm, notes + _look_alike(keys, counts)
+
+
+def split_of(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Array:
     """Return the one distribution (K,) of all rows, of which each arm has so many (K,)."""
     if split == OBSERVED:
         return np.asarray(rows / rows.sum())
@@ -99,9 +106,10 @@ def _law(name: str, law: Mapping[str, float], arms: ArmSet) -> Array:
     return p
 
 
-def _named_plans(
+def named_plans(
     question: Question, arms: ArmSet, keys: Coded, laws: Mapping[str, Mapping[str, float]], counts: Whole
 ) -> tuple[Array, Whole]:
+    """Return the distributions (P, K) of the plans that groups name, and the plan of each group (G,)."""
     for place, text in [(-1, ""), *enumerate(keys.texts)]:
         rows = int(counts[keys.codes == place].sum()) if place < 0 or text not in laws else 0
         if rows:
@@ -161,13 +169,14 @@ def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple
     np.minimum.at(low, arm, p)
     np.maximum.at(high, arm, p)
     if np.any(high - low > TOLERANCE):
-        _refuse_one_column(name, "it varies from row to row")
+        refuse_one_column(name, "it varies from row to row")
     if np.any(np.isinf(low)) or abs(low.sum() - 1) > TOLERANCE:
-        _refuse_one_column(name, "those of the arms that were drawn do not sum to 1")
+        refuse_one_column(name, "those of the arms that were drawn do not sum to 1")
     return low[np.newaxis], np.zeros(len(arm), dtype=np.int64)
 
 
-def _refuse_one_column(name: str, why: str) -> NoReturn:
+def refuse_one_column(name: str, why: str) -> NoReturn:
+    """Raise for a column of the drawn arm's probability that does not tell those of the others."""
     raise ProbabilityError(
         f"probabilities={name!r} has only the probability of the arm that was drawn, and {why}: with more"
         " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the"

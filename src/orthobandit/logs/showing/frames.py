@@ -40,6 +40,27 @@ def tables_of(analysis: Analysis) -> dict[str, Columns]:
             | {"low": one.interval[0], "high": one.interval[1], "assumes": one.assumes}
             for one in analysis.rivals
         ),
+        **_personal(analysis),
+    }
+
+
+def _personal(analysis: Analysis) -> dict[str, Columns]:
+    """Return rules and effects by context; without columns where none were asked for."""
+    if analysis.personal is None:
+        return {"rules": {}, "context": {}}
+    return {
+        "rules": _columns(
+            {"rule": one.name, "text": one.text, "estimate": one.estimate}
+            | {"low": one.interval[0], "high": one.interval[1]}
+            | {"fixed_low": one.fixed[0], "fixed_high": one.fixed[1]}
+            | {"changed": one.changed, "is_possible": one.is_possible}
+            for one in analysis.personal.rules
+        ),
+        "context": _columns(
+            {"arm": one.arm, "over": one.over, "column": one.column, "estimate": one.estimate}
+            | {"low": one.interval[0], "high": one.interval[1]}
+            for one in analysis.personal.effects
+        ),
     }
 
 

@@ -23,6 +23,9 @@ from orthobandit.logs.showing.words import (
     is_held_against_best,
     mean_places,
     method_rows,
+    personal_tables,
+    rule_verdict,
+    rule_words,
     saved_words,
     size_words,
     title_words,
@@ -82,6 +85,10 @@ def page_of(analysis: Analysis, title: str = "") -> str:
         histories=_histories(analysis),
         level=level_over_time(analysis, first),
         shares=shares_over_time(analysis, first),
+        rules=_rules(analysis),
+        by_context=[
+            (title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(analysis)[1:]
+        ],
         segments=_segments(analysis),
         rivals=_rivals(analysis),
         assumed=_assumed(analysis),
@@ -194,6 +201,31 @@ def _histories(analysis: Analysis) -> list[dict[str, Any]]:
         for metric, plots in found
         if plots
     ]
+
+
+def _rules(analysis: Analysis) -> Forest | None:
+    """Return a forest plot with a bar a rule; None without rules."""
+    personal = analysis.personal
+    if personal is None:
+        return None
+    reference = personal.rules[0].name
+    bars = []
+    for rule in personal.rules:
+        verdict = rule_verdict(personal, rule)
+        is_reference = rule.name == reference
+        bars.append(
+            Bar(
+                rule.name,
+                rule.estimate,
+                (None, None) if is_reference else rule.interval,
+                "" if is_reference else rule_words(rule),
+                tags=[verdict] if verdict else [],
+                tone="good" if rule.name == personal.best else "open",
+                cells=(rule.text, f"{rule.changed:,}"),
+            )
+        )
+    head = (Column("In words", ""), Column("Rows it changes", ""), Column(f"Gain over {reference}", ""))
+    return forest("What each rule would have earned, per row", bars, head=head)
 
 
 def _segments(analysis: Analysis) -> list[dict[str, Any]]:

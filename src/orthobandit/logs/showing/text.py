@@ -15,6 +15,7 @@ from orthobandit.logs.showing.words import (
     is_held_against_best,
     mean_places,
     method_rows,
+    personal_tables,
     saved_words,
     size_words,
     title_words,
@@ -54,6 +55,7 @@ def text_of(analysis: Analysis) -> str:
         _wrapped(printable(analysis.sentence)),
         _diagnostics(analysis),
         *(_metric(analysis, metric) for metric in analysis.metrics),
+        *_personal(analysis),
         _segments(analysis),
         _rivals(analysis),
         _value(analysis),
@@ -162,6 +164,16 @@ def _unusual(metric: MetricResult) -> str:
             named = ", ".join(f"{printable(arm)} {share_words(share)}" for arm, share in shares[:NAMED])
             out.append(f"{what}: {named}{' …' if len(shares) > NAMED else ''}")
     return "; ".join(out)
+
+
+def _personal(analysis: Analysis) -> list[str]:
+    """Return rules, effects by context, and who should get what."""
+    out = []
+    for title, head, rows in personal_tables(analysis):
+        # The last column of rules, of words, has no head.
+        table = text_table(head, rows, last_words=0 if head[-1] else 1)
+        out.append(f"{_wrapped(title)}\n{table}")
+    return out
 
 
 def _segments(analysis: Analysis) -> str:

@@ -8,7 +8,9 @@ from orthobandit.logs.results import (
     Effect,
     Heterogeneity,
     MetricResult,
+    Personal,
     Rival,
+    RuleResult,
 )
 from orthobandit.showing.numbers import about, estimate_words, is_known, number, places_of, span_words
 from orthobandit.showing.words import names_words, printable
@@ -147,6 +149,88 @@ def sentence_of(
     ]
     said = _recommend(reward)
     return f"{said} But {'; '.join(harmed)}." if harmed else said
+
+
+def rules_sentence(personal: Personal, delta: float, alarms: tuple[Diagnostic, ...]) -> str:
+    """Say which rule to follow, or which looks best so far; alarms come first."""
+    if alarms:
+        return f"Do not act on these effects yet: {alarms[0].words}"
+    over = personal.rules[0].name
+    known = [rule for rule in personal.rules[1:] if rule.estimate is not None]
+    if not known:
+        return "Nothing can be said of any rule yet: too few rows count."
+    count = len(personal.rules)
+    if personal.best is not None:
+        said = (
+            f"The rule {personal.best!r} earns most of the {count} rules that are judged (wrong in at most"
+            f" {100.0 * delta:g} % of logs)."
+        )
+        best = next(rule for rule in personal.rules if rule.name == personal.best)
+        return said if best.name == over else f"{said} It earns {rule_words(best)} a row over {over!r}."
+    looks = max(personal.rules, key=lambda rule: rule.estimate or 0.0)
+    left = sum(rule.is_possible for rule in personal.rules)
+    said = f"No rule is the best for sure yet: {left} of {count} may be. {looks.name!r} looks best"
+    return f"{said}." if looks.name == over else f"{said}, {rule_words(looks)} a row over {over!r}."
+
+
+def rule_words(rule: RuleResult) -> str:
+    """Return the gain of a rule and its interval."""
+    return f"{estimate_words(rule.estimate, rule.interval)} ({span_words(rule.interval)})"
+
+
+def rule_verdict(personal: Personal, rule: RuleResult) -> str:
+    """Say whether a rule is, or may be, the best."""
+    return "proven best" if rule.name == personal.best else "may be best" if rule.is_possible else ""
+
+
+Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+
+
+def personal_tables(analysis: Analysis) -> list[Table]:
+    """Return rules, effects by context and who should get what as tables: a title, the head and rows."""
+    personal = analysis.personal
+    if personal is None:
+        return []
+    reference = personal.rules[0].name
+    rules: list[tuple[str, ...]] = [
+        (
+            printable(rule.name),
+            "" if rule.name == reference else estimate_words(rule.estimate, rule.interval),
+            "" if rule.name == reference else span_words(rule.interval),
+            f"{rule.changed:,}",
+            rule_verdict(personal, rule),
+        )
+        for rule in personal.rules
+    ]
+    gains = f"What each rule would have earned over {printable(reference)!r}, per row"
+    out: list[Table] = [(gains, ("rule", "gain", "interval", "rows it changes", ""), rules)]
+    if personal.effects:
+        effects: list[tuple[str, ...]] = [
+            (
+                f"{printable(one.arm)}, all columns 0"
+                if one.column is None
+                else f"{printable(one.arm)}, per unit of {printable(one.column)}",
+                estimate_words(one.estimate, one.interval),
+                span_words(one.interval),
+            )
+            for one in personal.effects
+        ]
+        over = printable(analysis.reference)
+        line = f"How arms differ from {over!r}: the straight line closest to the visitors' effects"
+        out.append((line, ("arm", "difference", "interval"), effects))
+    if personal.audiences:
+        places = places_of(effect for one in personal.audiences for effect in one.effects)
+        audiences: list[tuple[str, ...]] = [
+            (
+                f"{printable(one.column)} = {number(one.value)}",
+                printable(one.best),
+                *(number(effect, places, "+") for effect in one.effects),
+            )
+            for one in personal.audiences
+        ]
+        head = ("visitors with", "looks best", *(printable(label) for label in analysis.labels))
+        out.append(("Who should get what, by these lines; other columns at their mean", head, audiences))
+    return out
 
 
 def _recommend(reward: MetricResult) -> str:
