@@ -53,6 +53,10 @@ OWN = {
     "bucket": "hour",
     "probabilities": ["p_a", "p_b", "p_c"],
 }
+RULES = OWN | {
+    "context": ["mobile", "hour"],
+    "rules": {"b on telephones": "b if mobile >= 0.5 else a", "c at night": "c if hour < 8 else a"},
+}
 BARE = """
     SELECT
         date_trunc('hour', time), arm, count(*), sum(reward), sum(covariate),
@@ -114,8 +118,8 @@ def task(name: str, path: str) -> Callable[[], int]:
         import polars as pl
 
         return partial(ours, pl.read_parquet(path))
-    if name == "own":
-        return partial(ours, path, OWN)
+    if name in ("own", "rules"):
+        return partial(ours, path, OWN if name == "own" else RULES)
     plain: dict[str, Callable[[str], int]] = {"bare": bare, "cells": cells, "regression": regression}
     return partial(plain.get(name, ours), path)
 
@@ -217,14 +221,17 @@ def few(folder: Path, spotify: str | None, turns: int) -> None:
     for name, sql in (("few.csv", fixed_split), ("few.parquet", fixed_split), ("own.parquet", own_split)):
         write(folder / name, sql(FEW), 0, FEW)
         write(folder / f"little_{name}", sql(FEW), 0, LITTLE)
-    files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet"}
+    files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet", "rules": "own.parquet"}
     names: dict[str, tuple[Path | str, ...]] = {}
     peers = {"regression": ("pandas", "statsmodels"), "pandas": ("pandas",), "polars": ("polars",)}
-    wanted = ("csv", "regression", "parquet", "pandas", "polars", "own")
+    wanted = ("csv", "regression", "parquet", "pandas", "polars", "own", "rules")
     for name in (one for one in wanted if has_peer(*peers.get(one, ()))):
         file = files.get(name, "few.parquet")
         names[name] = (folder / file, folder / f"little_{file}")
-    print(f"{FEW:,} rows; regression is pandas and statsmodels, own has every row's own probabilities:")
+    print(
+        f"{FEW:,} rows; regression is pandas and statsmodels; in own and rules every row has probabilities of"
+        " its own, and rules judges two of them with a context of two columns:"
+    )
     if spotify is not None:
         names["spotify"] = (*names["csv"], spotify)
     found = best(names, FEW, turns)

@@ -44,7 +44,8 @@ def own_split(rows: int) -> str:
         SELECT
             time, CASE WHEN u < p_a THEN 'a' WHEN u < p_a + p_b THEN 'b' ELSE 'c' END AS arm,
             10 + 3 * sin(2 * pi() * date_part('epoch', time) / 86400) + 2 * {uniform(4)} AS reward,
-            p_a, p_b, 1 - p_a - p_b AS p_c
+            p_a, p_b, 1 - p_a - p_b AS p_c,
+            (hash(i, 5) % 2)::DOUBLE AS mobile, (hash(i, 6) % 24)::DOUBLE AS hour
         FROM (
             SELECT i, u, time, a / (a + b + c) AS p_a, b / (a + b + c) AS p_b
             FROM (
