@@ -106,3 +106,30 @@ def test_additive_noise_of_any_kind_keeps_the_ellipsoid_exact(noise, level, skew
     misses = sum(ever_misses(seed, LEVELS[level], skew, NOISES[noise]) for seed in range(RUNS))
     # False-alarm rate 1e-6 for each of the 36 cases.
     assert misses <= binom.isf(1e-6, RUNS, DELTA)
+
+
+def test_a_multiple_of_the_residuals_scale_is_no_radius():
+    """Where few visitors have a choice and only their level varies, θ is outside 8 residual scales.
+
+    A radius that holds with probability 0.95 would be missed in 40 of 200 runs with probability 10⁻¹².
+    """
+    dimension, rounds = 10, 10_000
+    missed = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=dimension)
+        theta /= np.linalg.norm(theta)
+        has_choice = np.arange(rounds) % 50 == 0
+        # Two arms ±z/2 with probability ½ each, or twice the same arm; noise is 0.1, the level ±5 or 0.
+        centred = np.zeros((rounds, dimension))
+        centred[has_choice] = rng.normal(size=(has_choice.sum(), dimension))
+        centred /= 2 * np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12)
+        level = 5.0 * has_choice * rng.choice([-1.0, 1.0], size=rounds)
+        reward = centred @ theta + level + 0.1 * rng.normal(size=rounds)
+        gram = np.eye(dimension) + centred.T @ centred
+        estimate = np.linalg.solve(gram, centred.T @ reward)
+        scale = np.sqrt(np.mean((reward - centred @ estimate) ** 2))
+        off = estimate - theta
+        missed += bool(np.sqrt(off @ gram @ off) > 8.0 * scale)
+    assert binom.sf(39, 200, 0.05) < 1e-12
+    assert missed >= 190

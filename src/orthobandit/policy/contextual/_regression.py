@@ -23,22 +23,28 @@ from orthobandit._foundation.types import Array, Whole
 @compiled
 def times(matrix: Array, vector: Array, out: Array) -> None:
     """Write matrix·vector for a symmetric matrix."""
-    size = vector.size
-    for k in range(size):
+    for k in range(vector.size):
         out[k] = 0.0
+    add_times(matrix, vector, out)
+
+
+@compiled
+def add_times(matrix: Array, vector: Array, out: Array) -> None:
+    """Add the sum of a matrix's first rows (n of m, m), weighed by a vector (n,), to `out` (m,)."""
+    columns = out.size
     # Four rows at a time: `out` is then read and written a quarter as often, which is what takes the time.
-    whole = size - size % 4
+    whole = vector.size - vector.size % 4
     for j in range(0, whole, 4):
         v0 = vector[j]
         v1 = vector[j + 1]
         v2 = vector[j + 2]
         v3 = vector[j + 3]
-        for k in range(size):
+        for k in range(columns):
             out[k] += (matrix[j, k] * v0 + matrix[j + 1, k] * v1) + (
                 matrix[j + 2, k] * v2 + matrix[j + 3, k] * v3
             )
-    for j in range(whole, size):
-        for k in range(size):
+    for j in range(whole, vector.size):
+        for k in range(columns):
             out[k] += matrix[j, k] * vector[j]
 
 
@@ -101,8 +107,48 @@ def mean_into(features: Array, probabilities: Array, mean: Array) -> None:
 @compiled
 def scores_into(features: Array, theta: Array, scores: Array) -> None:
     """Write x_aᵀθ of every row."""
-    for a in range(features.shape[0]):
+    count, size = features.shape
+    # Four rows at a time: each sum waits for its last addition, and four of them wait together.
+    whole = count - count % 4
+    for a in range(0, whole, 4):
+        s0 = 0.0
+        s1 = 0.0
+        s2 = 0.0
+        s3 = 0.0
+        for k in range(size):
+            s0 += features[a, k] * theta[k]
+            s1 += features[a + 1, k] * theta[k]
+            s2 += features[a + 2, k] * theta[k]
+            s3 += features[a + 3, k] * theta[k]
+        scores[a] = s0
+        scores[a + 1] = s1
+        scores[a + 2] = s2
+        scores[a + 3] = s3
+    for a in range(whole, count):
         scores[a] = dot(features[a], theta)
+
+
+@compiled
+def squares_into(features: Array, squares: Array) -> None:
+    """Write x_aᵀx_a of every row."""
+    count, size = features.shape
+    whole = count - count % 4
+    for a in range(0, whole, 4):
+        s0 = 0.0
+        s1 = 0.0
+        s2 = 0.0
+        s3 = 0.0
+        for k in range(size):
+            s0 += features[a, k] * features[a, k]
+            s1 += features[a + 1, k] * features[a + 1, k]
+            s2 += features[a + 2, k] * features[a + 2, k]
+            s3 += features[a + 3, k] * features[a + 3, k]
+        squares[a] = s0
+        squares[a + 1] = s1
+        squares[a + 2] = s2
+        squares[a + 3] = s3
+    for a in range(whole, count):
+        squares[a] = dot(features[a], features[a])
 
 
 @compiled
@@ -160,33 +206,35 @@ def direct_into(
     features[leader] = 0.0
     # No eigenvalue of the norm exceeds its largest absolute row sum: an arm that this cannot lift above the
     # leader needs no length. Most rounds of a long experiment end here.
-    sums = np.zeros(size)
+    # Few allocations: each takes as long as a row of arithmetic.
+    work = np.zeros((3, max(count, size)))
+    sums = work[0, :size]
     for j in range(size):
         for k in range(size):
             sums[k] += abs(norm[j, k])
-    largest = sums.max()
+    largest = radius * radius * sums.max()
+    squares = work[1, :count]
+    squares_into(features, squares)
+    from_leader = work[2, :count]
+    is_beaten = True
+    for a in range(count):
+        behind = scores[leader] - scores[a]
+        # Marked by −1 until its length is known.
+        from_leader[a] = -1.0
+        if a != leader and largest * squares[a] >= behind * behind:
+            is_beaten = False
+    if is_beaten:
+        probabilities[leader] = 1.0
+        return
     pulled = np.empty((count, size))
-    from_leader = np.empty(count)
-    is_known = np.zeros(count, dtype=np.bool_)
-    difference = np.empty(size)
-    pull = np.empty(size)
     lost = 0.0
     for everyone in range(2):
         for a in range(count):
-            if is_known[a]:
-                continue
-            squares = 0.0
-            for k in range(size):
-                difference[k] = features[a, k]
-                squares += difference[k] * difference[k]
             behind = scores[leader] - scores[a]
-            if everyone == 0 and radius * radius * largest * squares < behind * behind:
+            if from_leader[a] >= 0.0 or (everyone == 0 and largest * squares[a] < behind * behind):
                 continue
-            is_known[a] = True
-            times(norm, difference, pull)
-            from_leader[a] = max(dot(pull, difference), 0.0)
-            for k in range(size):
-                pulled[a, k] = pull[k]
+            times(norm, features[a], pulled[a])
+            from_leader[a] = max(dot(pulled[a], features[a]), 0.0)
             if from_leader[a] > 0.0:
                 lost = max(lost, radius * np.sqrt(from_leader[a]) - behind)
         if lost <= 0.0:
@@ -238,6 +286,8 @@ REFRESH = 1024  # rounds after which the inverse is computed afresh, so that rou
 CAUTIOUS = 10  # first rounds, in which twice the largest residual stands for the scale: θ̂ knows nothing yet
 FAR = 16.0  # variance of a feature in an offer, over that which the ridge stands for, that is out of line
 SETTLED = 1024  # rounds after which the ridge is left as it is
+ROUGH = 32  # taught rounds before later residuals are compared with those so far
+CALMER = 0.5  # later residuals with less than this part of the variance make earlier rounds count for less
 
 
 class CentredMemory(NamedTuple):
@@ -245,8 +295,9 @@ class CentredMemory(NamedTuple):
 
     `units` (R, d) of features, 0 until known, with the mean square of their spread in these units and the
     part of V's diagonal that is the ridge (R, d); V (R, d, d) and its inverse; θ̂ (R, d) in these units;
-    Σ x̃x̃ᵀe² (R, d, d) and the variance of residuals that follows, or the sum of their squares (R,); rounds,
-    and those that taught something (R,); keys (R,); the ridge before the first round (R,).
+    Σ x̃x̃ᵀe² (R, d, d), the variance of residuals that follows, and the sum of their squares since it was last
+    compared with them, or of all (R,); rounds, and those that taught something (R,); keys (R,); the ridge
+    before the first round (R,).
     """
 
     units: Array
@@ -290,6 +341,7 @@ def begin_centred(dimension: int, ridge: float, keys: Whole) -> CentredMemory:
 def scale_into(units: Array, features: Array, scaled: Array) -> None:
     """Write features in units of their spread; note the unit of a feature that differs for the first time."""
     count, size = features.shape
+    factors = np.empty(size)
     for k in range(size):
         if units[k] == 0.0:
             mean = 0.0
@@ -301,10 +353,12 @@ def scale_into(units: Array, features: Array, scaled: Array) -> None:
             # Differences that rounding explains are none.
             if squares > 1e-24 * mean * mean:
                 units[k] = np.sqrt(squares)
+    for k in range(size):
         # A feature that never differed has no effect to learn.
-        factor = 1.0 / units[k] if units[k] > 0.0 else 0.0
-        for a in range(count):
-            scaled[a, k] = features[a, k] * factor
+        factors[k] = 1.0 / units[k] if units[k] > 0.0 else 0.0
+    for a in range(count):
+        for k in range(size):
+            scaled[a, k] = features[a, k] * factors[k]
 
 
 @compiled
@@ -367,6 +421,29 @@ def follow_spread(memory: Any, i: int, scaled: Array) -> None:
         spreads[k] += (spread_of(scaled, k) - spreads[k]) / rounds
     if rounds > 1 and rounds & (rounds - 1) == 0:
         change_ridge(memory, i, spreads)
+
+
+@compiled
+def forget_rough_rounds(memory: Any, i: int, share: float) -> None:
+    """Let all rounds so far count `share` times: their residuals were larger than those of today.
+
+    A forecast of the level that has become good leaves residuals whose variance is lower; in least squares
+    a round counts in inverse proportion to it. V = ridge + G becomes ridge + share·G, and Σ x̃e is scaled too.
+    The few calm rounds among them count for less, too: their sums are not kept apart.
+    """
+    size = memory.theta.shape[1]
+    gram = memory.gram[i]
+    weighed = memory.weighed[i]
+    moment = np.empty(size)
+    times(gram, memory.theta[i], moment)
+    for j in range(size):
+        moment[j] *= share
+        for k in range(size):
+            gram[j, k] *= share
+            weighed[j, k] *= share * share
+        gram[j, j] += (1.0 - share) * memory.ridge[i, j]
+    invert(gram, memory.inverse[i])
+    times(memory.inverse[i], moment, memory.theta[i])
 
 
 @compiled
@@ -449,6 +526,15 @@ def learn_centred(
                 under -= inverse[j, j] * ridge[j]
                 over += columns[j]
             memory.variance[i] = over / under
+            memory.squares[i] += square
+            # After 64, 128, … such rounds the later half is compared with what θ̂ rests on.
+            if taught >= ROUGH and taught & (taught - 1) == 0:
+                # Two standard errors above a mean of squares, if residuals are normal: no calm by chance.
+                recent = memory.squares[i] / (taught // 2) * (1.0 + 2.0 * np.sqrt(4.0 / taught))
+                memory.squares[i] = 0.0
+                if taught > ROUGH and recent < CALMER * memory.variance[i]:
+                    forget_rough_rounds(memory, i, recent / memory.variance[i])
+                    memory.variance[i] = recent
     # After the reward was centred with the θ̂ that planned the round.
     if not is_settled:
         follow_spread(memory, i, scaled)

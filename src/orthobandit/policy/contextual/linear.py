@@ -11,7 +11,7 @@ from orthobandit._foundation.linalg import cholesky_into
 from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import Baseline
-from orthobandit.policy.contextual._regression import add_outer, dot, invert, times, update_inverse
+from orthobandit.policy.contextual._regression import add_outer, add_times, dot, invert, update_inverse
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 
 REFRESH = 1024  # rounds after which the inverse is computed afresh
@@ -52,15 +52,27 @@ def plan_optimistic(
 ) -> int:
     """Play the arm of the largest upper bound, the first one on ties."""
     radius = settings.radius * np.sqrt(memory.variance[i])
-    size = memory.theta.shape[1]
-    feature = np.empty(size)
-    pulled = np.empty(size)
+    size = features.shape[1]
+    theta = memory.theta[i]
+    inverse = memory.inverse[i]
+    pulled = np.empty(theta.size)
     most = -np.inf
     best = 0
     for a in range(features.shape[0]):
-        _feature(features, a, feature)
-        times(memory.inverse[i], feature, pulled)
-        bound = dot(feature, memory.theta[i]) + radius * np.sqrt(max(dot(feature, pulled), 0.0))
+        feature = features[a]
+        # V⁻¹x of x with a last entry of 1 where the level is a coefficient: its row, and those of features.
+        if theta.size > size:
+            for k in range(theta.size):
+                pulled[k] = inverse[size, k]
+        else:
+            pulled[:] = 0.0
+        add_times(inverse, feature, pulled)
+        score = 0.0
+        squared = pulled[size] if theta.size > size else 0.0
+        for k in range(size):
+            score += feature[k] * theta[k]
+            squared += feature[k] * pulled[k]
+        bound = score + radius * np.sqrt(max(squared, 0.0))
         if bound > most:
             most = bound
             best = a

@@ -251,6 +251,25 @@ def test_the_scale_is_that_of_the_rounds_that_estimates_rest_on():
     assert 2.0 < (high - low)[0] / 2 < 20.0
 
 
+def test_rounds_before_the_level_was_forecast_count_for_less():
+    """After 64 rounds of which the later half is calm, all of them count as rough ones should."""
+    policy = InformationDirected(baseline=NoBaseline())
+    even = Plan([0.5, 0.5], 1)
+    offer = Offer([[0.0], [1.0]])
+    for rough in (5.0, 0.5):
+        rng = np.random.default_rng(8)
+        state = policy.start(1)
+        for t in range(64):
+            arm = int(rng.integers(2))
+            scale = rough if t < 32 else 0.5
+            state = policy.observe(state, offer, even, arm, 2.0 * arm + scale * float(rng.normal()))
+        # V = ridge + Σ x̃², x̃ = ±½ in units of its spread ½: each round counts 1.
+        counted = float(state.memory.gram[0, 0] - state.memory.ridge[0])
+        assert counted == pytest.approx(64.0) if rough == 0.5 else counted < 16.0
+        low, high = policy.intervals(state, [1.0])
+        assert low[0] < 2.0 < high[0]
+
+
 def test_a_first_visitor_far_from_typical_does_not_set_the_ridge():
     """A context of nearly 0 at first must not leave the interaction without a penalty."""
     policy = InformationDirected()
