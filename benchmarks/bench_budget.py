@@ -1,9 +1,10 @@
 """How often FixedBudget is wrong beside its p-value, over families of instances.
 
 ``python -m benchmarks.bench_budget [RUNS]`` prints the table of docs/measured.md, some minutes on one core
-(default 500 runs a row). Columns: share of runs that declare a wrong arm; mean of the p-value; then for each
-range of p-values, the wrong runs in it of all runs in it. A p-value promises that "wrong, and p ≤ α" has
-probability α at most: the wrong of the first ranges together are at most α·RUNS, but for chance.
+(default 500 runs a row). Columns: share of runs that declare a wrong arm, and that of SP-BAI with the same
+budget; mean of the p-value; then for each range of p-values, the wrong runs in it of all runs in it. A
+p-value promises that "wrong, and p ≤ α" has probability α at most: the wrong of the first ranges together
+are at most α·RUNS, but for chance.
 """
 
 import sys
@@ -12,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from orthobandit import Environment, FixedBudget
-from orthobandit.simulation import Sine, exact_gap, near_degenerate, one_hot
+from orthobandit.policy import BudgetedSPBAI
+from orthobandit.simulation import Sine, exact_gap, near_degenerate, one_hot, simulate
 from orthobandit.simulation.player import Player
 
 SEED = 15
@@ -58,20 +60,28 @@ def play(environment: Environment, budget: int, runs: int) -> tuple[np.ndarray, 
     return state.declared != environment.best, policy.p_value(state)
 
 
+def share_wrong_of_spbai(environment: Environment, budget: int, runs: int) -> float:
+    """Return the share of runs in which SP-BAI with this budget declares a wrong arm."""
+    policy = BudgetedSPBAI(budget, delta=0.1, variant="released")
+    result = simulate(policy, environment, horizon=budget, replications=runs, seed=SEED, checkpoints=[budget])
+    return float(np.mean(result.declared != environment.best))
+
+
 def main(runs: int = 500) -> None:
     """Print a row a family, as Markdown."""
     ranges = list(pairwise(EDGES))
     heads = [f"wrong of p ≤ {high:g}" for _, high in ranges]
-    print("| instance | budget | wrong | mean p |", " | ".join(heads), "|")
-    print("|---|---:|---:|---:|" + "---:|" * len(heads))
+    print("| instance | budget | wrong | SP-BAI wrong | mean p |", " | ".join(heads), "|")
+    print("|---|---:|---:|---:|---:|" + "---:|" * len(heads))
     for name, (environment, budget) in FAMILIES.items():
         is_wrong, p = play(environment, budget, runs)
         cells = []
         for low, high in ranges:
             is_in = (p > low) & (p <= high)
             cells.append(f"{int(np.sum(is_in & is_wrong))} of {int(is_in.sum())}")
+        beside = share_wrong_of_spbai(environment, budget, runs)
         print(
-            f"| {name} | {budget:,} | {is_wrong.mean():.3f} | {p.mean():.3f} |",
+            f"| {name} | {budget:,} | {is_wrong.mean():.3f} | {beside:.3f} | {p.mean():.3f} |",
             " | ".join(cells),
             "|",
             flush=True,

@@ -20,6 +20,7 @@ from orthobandit.policy.multi_armed import UCB1, MABThompson
 from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
 from orthobandit.policy.spbai import SPBAI, OneShot
+from orthobandit.policy.spbai_budget import BudgetedSPBAI
 from orthobandit.policy.stratified import StratifiedMeans
 from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
 from orthobandit.policy.track_and_stop import FrankWolfeSampling, LazyTrackAndStop, LinGame
@@ -40,6 +41,7 @@ __all__ = [
     "ActionElimination",
     "AdjacentBAI",
     "AnytimeElimination",
+    "BudgetedSPBAI",
     "Decision",
     "FarthestPair",
     "FixedBudget",

@@ -109,6 +109,7 @@ SETTINGS = {
     "one-shot": {"gap": 0.4},
     "stratified": {"epoch": 100},
     "p1-rage": {"budget": 600},
+    "sp-bai-budget": {"budget": 600},
     "od-linbai": {"budget": 600},
     "g-bai": {"budget": 600},
     "peace": {"budget": 600},
