@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from orthobandit import SBE, AnytimeElimination
+from orthobandit.policy import LUCB, ActionElimination
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +30,31 @@ def test_the_best_joke_is_declared(script, policy):
     found = script["identify"](policy, made_up(), np.random.default_rng(1))
     assert found.declared == 2
     assert found.rounds < 100_000
+
+
+@pytest.mark.parametrize("policy", [LUCB(delta=0.1, noise=2.0), ActionElimination(delta=0.1, noise=2.0)])
+def test_a_race_played_by_compiled_steps_is_that_of_the_protocol(script, policy):
+    ratings = made_up()
+    found = script["race"](policy, ratings, np.random.default_rng(3))
+    assert found.declared == 2
+    # The same users, one round after the other through plan and observe.
+    rng = np.random.default_rng(3)
+    state = policy.start(script["ARMS"])
+    played = 0
+    while int(policy.decide(state).declared) < 0:
+        if played % script["BLOCK"] == 0:
+            users = rng.integers(len(ratings), size=script["BLOCK"])
+        plan = policy.plan(state)
+        joke = int(np.argmax(plan.probabilities))
+        rating = ratings[users[played % script["BLOCK"]], joke]
+        state = policy.observe(state, plan, script["tally_of"](np.array([joke]), np.array([rating])))
+        played += 1
+    assert (played, int(policy.decide(state).declared)) == (found.rounds, found.declared)
+
+
+def test_every_published_row_is_run(script):
+    assert set(script["PUBLISHED"]) <= {*script["POLICIES"], *script["RACES"]}
+    assert len(script["RACES"]) == 14
 
 
 def test_tallies_are_sums_by_joke(script):
@@ -54,4 +80,4 @@ def test_the_tables_are_printed(script, capsys):
     script["main"](runs=2)
     printed = capsys.readouterr().out
     assert "4,996 users; best joke 19, ahead by 0.662" in printed
-    assert printed.count(" of 2 ") >= len(script["POLICIES"])
+    assert printed.count(" of 2 ") >= len(script["POLICIES"]) + len(script["RACES"])
