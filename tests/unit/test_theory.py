@@ -201,3 +201,21 @@ def test_delta_must_be_a_fraction(delta):
 def test_bad_arguments_are_named(call, name):
     with pytest.raises(ParameterError, match=name):
         call()
+
+
+def test_with_the_deltas_of_theorem_18_no_number_of_arms_that_can_be_run_shortens_late_phases():
+    # d = 2, T = 2^20, δ = 1/T². The fewest arms, as a power of 2, from which a phase is shorter than with K.
+    delta = 2.0**-40
+
+    def fewest(phase):
+        return next(
+            power
+            for power in range(1, 100)
+            if adaptive_phase_rounds(phase, delta, 2, 2**power)
+            < theory_phase_rounds(phase, delta, 2, 2**power)
+        )
+
+    assert [fewest(phase) for phase in (1, 2, 3, 4, 5, 8)] == [8, 23, 34, 42, 47, 55]
+    # The first two phases, which such numbers can shorten, have few of the rounds.
+    ends = np.cumsum([theory_phase_rounds(phase, delta, 2, 2**14) for phase in range(1, 5)])
+    assert ends[1] < 2**20 / 100

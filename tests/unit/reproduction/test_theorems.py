@@ -244,10 +244,15 @@ def test_many_arms_cost_little_more(tmp_path):
     kinds = kinds_of(MANY, data)
     assert "refuted" not in kinds.values()
     assert kinds["errors of the adaptive schedule"] == kinds["error against log K"] == "shown"
+    assert kinds["regret free of K"] == "shown"
     assert all(grid.rows for grid in MANY.grids(data))
     data["runs"]["stop_time"] = data["runs"]["stop_time"] * data["runs"]["count"]
     kinds = kinds_of(MANY, data)
     assert kinds["samples against log K"] == kinds["free of K"] == "refuted"
+    # Regret that grows with T and with K as it should not.
+    data["runs"]["regret"] = data["runs"]["regret"] * data["runs"]["horizon"] * data["runs"]["count"]
+    kinds = kinds_of(MANY, data)
+    assert kinds["regret of the adaptive schedule against T"] == kinds["regret free of K"] == "refuted"
 
 
 def test_precision_is_flat_only_where_it_is(tmp_path):

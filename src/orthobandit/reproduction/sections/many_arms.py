@@ -1,4 +1,4 @@
-"""How samples and error grow with the number of arms, and where they stop growing."""
+"""How samples, regret and error grow with the number of arms, and where they stop growing."""
 
 from dataclasses import dataclass
 from math import log
@@ -12,6 +12,7 @@ from orthobandit.reproduction.sections.errors import Exploration
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, share_wrong, where
+from orthobandit.theory import adaptive_phase_rounds
 
 DELTA = 0.05
 GAP = 0.5
@@ -26,11 +27,21 @@ MARGIN = 0.1  # of an exponent, and of a ratio: logarithms of lower order are no
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})
 FEW = MANY[1]
 MOST = MANY[2]
+# Regret of the adaptive schedule: arms all around the circle, whose gaps have every size, so that regret
+# grows for ever. Powers of 2 in steps of 2: every T cuts the phases, four times as long each, alike.
+HORIZONS = ((14, 16, 18, 20), (14, 16, 18, 20, 22))
+# Up to this T phases are of the length without K at FEW arms as at MOST, so that regret should be the same;
+# with K in every phase they would be a fifth longer.
+FREE_OF_K = 2**14
+SAME = 0.05  # of a ratio
+CIRCLES = (8, 40)  # arm sets
+CIRCLE_RUNS = (4, 10)  # on each set
+FRESH = 8_180_000  # added to the report's seed: bounds were fixed before these seeds were run
 
 
 @dataclass(frozen=True)
 class ManyArms:
-    """Samples and error against log K; the adaptive schedule where K no longer matters."""
+    """Samples and error against log K; samples and regret of the adaptive schedule, free of K."""
 
     name: str
     title: str
@@ -43,7 +54,9 @@ class ManyArms:
     claims = (
         "Samples grow no faster than log K and the error no faster than √log K. With phases of the length"
         " min(Õ(d·log K/ε²), Õ(d²/ε²)) samples no longer depend on K once it is large, and errors still have"
-        " probability at most δ."
+        " probability at most δ. The regret of that schedule is Õ(d√T) whatever K. The theorem has δ = 1/T²,"
+        " with which K would have to be near T² before the phases that matter become shorter: here δ is"
+        " fixed."
     )
 
     def setting(self, scope: Scope) -> str:
@@ -52,6 +65,9 @@ class ManyArms:
             f"SBE as in the theorem and with the adaptive schedule (C₂ = C₃ = 1, δ = {DELTA}) under ν¹/2"
             f" until an arm is declared: random unit arms with gap {GAP:g}, d = 5 and K up to {COUNTS[-1]:,},"
             f" d = 2 and K up to {MOST:,}; {scope.pick(*RUNS)} runs on each of {scope.pick(*SETS)} arm sets."
+            f" Regret: the adaptive schedule on {FEW:,} and {MOST:,} random arms on the unit circle, θ = e_1,"
+            f" T up to 2^{_horizons(scope)[-1]}, {scope.pick(*CIRCLE_RUNS)} runs on each of"
+            f" {scope.pick(*CIRCLES)} arm sets."
             f" Error: DEO for {EXPLORED:,} rounds under ν¹, {scope.pick(*EXPLORERS)} runs."
         )
 
@@ -60,6 +76,10 @@ class ManyArms:
         cells = [cell for count in COUNTS for cell in _sbe("log K", 5, count, "theory", scope)]
         for schedule in ("theory", "adaptive"):
             cells += [cell for count in MANY for cell in _sbe(schedule, 2, count, schedule, scope)]
+        for count in (FEW, MOST):
+            for power in _horizons(scope):
+                cells += _circle("regret", count, 2**power, "adaptive", scope)
+            cells += _circle("regret, with K", count, FREE_OF_K, "theory", scope)
         cells += [
             Exploration("sine", 5, count, "anchor").cell([EXPLORED], scope.pick(*EXPLORERS), scope.seed)
             for count in COUNTS
@@ -110,6 +130,7 @@ class ManyArms:
                 relation="≤",
                 bound=DELTA,
             ),
+            *_regret_verdicts(data),
         ]
 
     def grids(self, data: Data) -> list[Grid]:
@@ -117,6 +138,10 @@ class ManyArms:
         rows = [
             ["samples against log K, d = 5", "1", signed(_fit(data, "log K"))],
             ["error against log K, d = 5", "½", signed(_fit(data, "error"))],
+            *(
+                [f"regret against T, adaptive, K = {count:,}", "½", signed(_regret_fit(data, count))]
+                for count in (FEW, MOST)
+            ),
         ]
         samples = [
             [
@@ -128,9 +153,22 @@ class ManyArms:
             ]
             for count in MANY
         ]
+        regret = []
+        for check, words in (("regret", "adaptive"), ("regret, with K", "with K in every phase")):
+            horizons, few = _regret_points(data, FEW, check)
+            _, most = _regret_points(data, MOST, check)
+            for horizon, at_few, at_most in zip(horizons, few, most, strict=True):
+                means = (f"{at_few.mean():,.0f}", f"{at_most.mean():,.0f}")
+                regret.append([words, f"2^{np.log2(horizon):.0f}", *means])
         return [
             Grid("Fitted exponents ± standard error.", ["quantity", "theorem", "here"], rows, words=1),
             Grid("Mean samples, d = 2.", ["K", "with K in every phase", "adaptive"], samples, words=1),
+            Grid(
+                "Mean regret on a circle.",
+                ["schedule", "T", f"K = {FEW:,}", f"K = {MOST:,}"],
+                regret,
+                words=1,
+            ),
         ]
 
     def charts(self, data: Data) -> list[Chart]:
@@ -142,12 +180,24 @@ class ManyArms:
             label = f"{name}, slope {fit.exponent:.2f}".replace("-", "−")
             return Series(label, x, y.mean(axis=1), y.std(axis=1, ddof=1), fit.values)
 
+        def regret(count: int) -> Series:
+            x, y = _regret_points(data, count)
+            fit = _regret_fit(data, count)
+            label = f"K = {count:,}, slope {fit.exponent:.2f}"
+            return Series(label, x, y.mean(axis=1), y.std(axis=1, ddof=1), fit.values)
+
         panels = {
             "samples against log K (d = 5)": ([series("log K", "SBE")], "log K", "rounds"),
             "error against log K (d = 5)": ([series("error", "DEO")], "log K", "error (units of reward)"),
         }
         caption = "Mean over arm sets, or over runs, with bars of one standard deviation; fitted power laws."
-        return [Chart.of_panels("growth", caption, scaling_panels, panels)]
+        circle = {
+            "regret against T (d = 2, adaptive)": ([regret(FEW), regret(MOST)], "rounds T", "regret"),
+        }
+        return [
+            Chart.of_panels("growth", caption, scaling_panels, panels),
+            Chart.of_panels("regret", caption, scaling_panels, circle),
+        ]
 
 
 def _points(data: Data, key: str) -> tuple[Array, Array]:
@@ -163,6 +213,74 @@ def _points(data: Data, key: str) -> tuple[Array, Array]:
 
 def _fit(data: Data, key: str) -> Fit:
     return Fit.of(*_points(data, key))
+
+
+def _regret_points(data: Data, count: int, check: str = "regret") -> tuple[Array, Array]:
+    """Return T (n,) and the mean regret on each circle of so many arms (n, sets)."""
+    runs = where(data["runs"], check=check, count=count)
+    horizons = [horizon for (horizon,) in distinct(runs, "horizon")]
+    by_set = [grouped(where(runs, horizon=T), "instance", "regret")[1].mean(axis=1) for T in horizons]
+    return np.array(horizons, dtype=float), np.array(by_set)
+
+
+def _regret_fit(data: Data, count: int) -> Fit:
+    return Fit.of(*_regret_points(data, count))
+
+
+def schedule_exponent(horizons: Array) -> float:
+    """Return the exponent of T that the adaptive schedule itself has between these horizons (n,), K = MOST.
+
+    That of the worst ε_{ℓ−1}·min(T, t_ℓ): an arm that is worse by ε_{ℓ−1} may survive phase ℓ, which ends
+    after t_ℓ rounds. It is ½ but for logarithms.
+
+    Examples
+    --------
+    >>> round(schedule_exponent(2.0 ** np.arange(14, 24, 2)), 3)
+    0.564
+    """
+    worst = []
+    for horizon in horizons.tolist():
+        phase = 0
+        end = 0
+        most = 0.0
+        while end < horizon:
+            phase += 1
+            end += adaptive_phase_rounds(phase, DELTA, 2, MOST)
+            most = max(most, 2 * 2.0**-phase * min(horizon, end))
+        worst.append([most])
+    return Fit.of(horizons, np.array(worst)).exponent
+
+
+def _regret_verdicts(data: Data) -> list[Verdict]:
+    """Return whether the adaptive schedule's regret grows like √T, and not with K."""
+    fits = [_regret_fit(data, count) for count in (FEW, MOST)]
+    horizons, few = _regret_points(data, FEW)
+    _, most = _regret_points(data, MOST)
+    place = int(np.argmax(horizons == FREE_OF_K))
+    own = schedule_exponent(horizons)
+    return [
+        Verdict(
+            name="regret of the adaptive schedule against T",
+            claim="with the adaptive schedule, d = 2, regret grows with T as that schedule does, but for 0.1"
+            " in the exponent",
+            source="paper",
+            statistic=f"fitted exponent of T, the larger of K = {FEW:,} and {MOST:,}; the schedule's is"
+            f" {own:.3f}",
+            measured=Measured.largest([Measured.exponent(fit) for fit in fits]),
+            relation="≤",
+            bound=own + MARGIN,
+        ),
+        Verdict(
+            name="regret free of K",
+            claim=f"with the adaptive schedule, d = 2, {MOST:,} arms cost no more regret than {FEW:,}, but"
+            " for 5 %",
+            source="paper",
+            statistic=f"mean regret at T = {FREE_OF_K:,}, K = {MOST:,} / K = {FEW:,}",
+            measured=Measured.ratio(most[place], few[place]),
+            relation="≤",
+            bound=1 + SAME,
+        ),
+    ]
 
 
 def _sbe(check: str, dimension: int, count: int, schedule: str, scope: Scope) -> list[Cell]:
@@ -181,5 +299,31 @@ def _sbe(check: str, dimension: int, count: int, schedule: str, scope: Scope) ->
         stop_when_declared=True,
         batch=scope.pick(*RUNS),
         seconds_a_round=0.05 / GIVEN_UP,
-        labels={"check": check, "count": count},
+        labels={"check": check, "count": count, "horizon": GIVEN_UP},
+    ).cells()
+
+
+def _horizons(scope: Scope) -> tuple[int, ...]:
+    return HORIZONS[0] if scope.is_quick else HORIZONS[1]
+
+
+def _circle(check: str, count: int, horizon: int, schedule: str, scope: Scope) -> list[Cell]:
+    # θ of length 1, as the theorem assumes.
+    shape = {"dimension": 2, "count": count, "norm": 1.0}
+    runs = scope.pick(*CIRCLE_RUNS)
+    # A wrong seed stays wrong, and is refused by the sweep.
+    seed = scope.seed + FRESH if scope.seed >= 0 else scope.seed
+    return Sweep(
+        policies={"SBE": Part("sbe", {"schedule": schedule, "delta": DELTA})},
+        instances={
+            f"arms {number + 1}": Part("uniform-sphere", shape | {"seed": 1000 * seed + number})
+            for number in range(scope.pick(*CIRCLES))
+        },
+        shifts={"ν¹/2": BOUNDED},
+        horizon=horizon,
+        replications=runs,
+        seeds=(seed,),
+        checkpoints=(horizon,),
+        batch=runs,
+        labels={"check": check, "count": count, "horizon": horizon},
     ).cells()
