@@ -1,6 +1,8 @@
-"""Whether a figure can be printed: no text overlaps another or is cut, and axes are large enough to read."""
+"""Whether a figure can be printed: no text overlaps or is cut, axes can be read, nothing covers curves."""
 
-from itertools import combinations
+from itertools import chain, combinations
+
+import numpy as np
 
 SMALLEST = 100  # pixels of an axis at 100 dots per inch, in either direction
 TOUCH = 1.0  # pixels by which boxes of texts may overlap: they include some air
@@ -32,6 +34,36 @@ def flaws(figure):
         box = axes.get_window_extent(renderer)
         if axes.axison and min(box.width, box.height) < SMALLEST * figure.dpi / 100:
             found.append(f"axes of {box.width:.0f} × {box.height:.0f} pixels")
+        for what, cover in covers(axes, renderer):
+            found += [f"{what} covers {name}" for name in under(axes, cover)]
+    return found
+
+
+def covers(axes, renderer):
+    """Return the names and boxes of what lies over the curves of axes: insets with their labels, a legend."""
+    found = [("an inset", inset.get_tightbbox(renderer)) for inset in axes.child_axes]
+    if axes.axison and axes.get_legend():
+        found.append(("the legend", axes.get_legend().get_window_extent(renderer)))
+    return found
+
+
+def under(axes, box):
+    """Return the names of the curves and bands that run under a box; long straight parts are filled in."""
+    lines = [(line.get_label(), line.get_transform().transform(line.get_xydata())) for line in axes.lines]
+    bands = [
+        ("a band", band.get_transform().transform(path.vertices))
+        for band in axes.collections
+        for path in band.get_paths()
+    ]
+    found = []
+    for name, points in chain(lines, bands):
+        if len(points) > 1:
+            steps = np.linspace(0, 1, 20)[:, np.newaxis, np.newaxis]
+            points = (points[:-1] + steps * (points[1:] - points[:-1])).reshape(-1, 2)
+        is_in = (points[:, 0] > box.x0) & (points[:, 0] < box.x1)
+        is_in &= (points[:, 1] > box.y0) & (points[:, 1] < box.y1)
+        if is_in.any():
+            found.append(name)
     return found
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from tests.made_up_cells import made_up
 from tests.printable import flaws
 
 from orthobandit.reproduction.charts import (
@@ -15,7 +16,10 @@ from orthobandit.reproduction.charts import (
     scaling_panels,
     share_rows,
 )
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.sections import Scope
 from orthobandit.showing.figure import blank_figure, house_style
+from orthobandit.study.tables import join
 
 LONG = (
     "SBE, c = 1/16",
@@ -82,6 +86,24 @@ def test_charts_can_be_printed(draw):
         assert flaws(figure) == []
 
 
+@pytest.mark.parametrize(
+    "is_quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "full"]
+)
+@pytest.mark.parametrize("name", SECTIONS)
+def test_figures_of_every_section_can_be_printed(name, is_quick):
+    section = SECTIONS[name]
+    cells = section.cells(Scope(is_quick))
+    charts = section.charts(join(cells, [made_up(cell) for cell in cells]))
+    assert charts
+    for chart in charts:
+        with house_style(f"{name}-{chart.name}"):
+            # The page shows panels one by one; they are as the whole is, and drawn only in the long test.
+            for draw in (chart.draw, *(() if is_quick else chart.parts)):
+                figure = draw()
+                FigureCanvasAgg(figure)
+                assert flaws(figure) == [], chart.name
+
+
 def test_crowded_curves_have_an_inset_and_only_separate_bands_are_drawn():
     crowded = regret([749, 30_000, 17_000, 700, 274, 500])()
     assert [len(axes.child_axes) for axes in crowded.axes if axes.axison] == [1, 1]
@@ -105,3 +127,14 @@ def test_what_cannot_be_printed_is_found():
     FigureCanvasAgg(small)
     small.add_subplot()
     assert "pixels" in " ".join(flaws(small))
+
+
+def test_an_inset_over_a_curve_is_found():
+    figure = blank_figure(5.0, 4.0)
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], label="the curve")
+    axes.inset_axes((0.6, 0.05, 0.35, 0.4))
+    assert not [flaw for flaw in flaws(figure) if "covers" in flaw]
+    axes.inset_axes((0.2, 0.2, 0.4, 0.4))
+    assert "an inset covers the curve" in flaws(figure)
