@@ -117,6 +117,36 @@ def test_each_sbe_says_which_phases_it_runs(script, store):
     assert "SBE: 1,731,234" not in text
 
 
+def test_a_tuning_that_is_the_default_is_listed_once(script, store):
+    tuned = store[f"sphere/{script.TUNED_SBE}/mean"]
+    same = {
+        **store,
+        f"sphere/{script.TUNED_SBE}/mean": replace(tuned, label=f"{PAPERS_SBE}, {script.BEST_C}"),
+        f"small-gap-10/{script.TUNED_SBE}/mean": replace(tuned, label=f"{PAPERS_SBE}/2, {script.BEST_C}"),
+    }
+    small_gap, sphere = script.table(same).splitlines()[2:4]
+    assert sphere.count(f"{PAPERS_SBE}, {script.BEST_C}: ") == sphere.count(PAPERS_SBE) == 1
+    assert f"{PAPERS_SBE}: " in small_gap
+    assert f"{PAPERS_SBE}/2, {script.BEST_C}: " in small_gap
+
+
+def test_the_factors_that_the_errata_name_are_those_of_the_numbers(script, store):
+    def mean(section, label):
+        return script._value(store[f"{section}/{label}/mean"].text)
+
+    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    released, proven = (
+        [
+            mean(section, OURS) / mean(section, f"RAGE, {which}")
+            for section in ("robustness", "robustness-small-gap")
+        ]
+        for which in ("released constants", "constants of its proof")
+    )
+    assert f"anytime elimination takes {released[0]:.2f} of RAGE's samples" in text
+    assert f"is a factor of {released[1]:.1f}. Against" in text
+    assert f"would look like {proven[0]:.2f} and {proven[1]:.1f}." in text
+
+
 def test_as_many_refuted_claims_are_listed_as_are_counted(script):
     verdict = {"kind": "refuted", "claim": "A is less than B"}
     question = {"kind": "no", "claim": "C is less than D"}
