@@ -117,7 +117,15 @@ def moments(cell, _level, rng):
     }
 
 
+def personalised(cell, level, rng):
+    """Return the regret of personalised runs."""
+    count = cell.settings["replications"]
+    regret = (300 * level * rng.lognormal(0.0, 0.2, count)).tolist()
+    return {"runs": {"replication": list(range(count)), "regret": regret}}
+
+
 MAKERS = {
+    "play_personalised": personalised,
     "run_policy": runs,
     "track_error": errors,
     "track_pac": pac,
