@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -111,26 +112,46 @@ def identify(policy: Policy[Any], ratings: Array, rng: np.random.Generator) -> O
 
 
 def race(policy: Race, ratings: Array, rng: np.random.Generator) -> Outcome:
-    """Show jokes to users who come at random until one is declared best, by a policy that plans every round.
-
-    Its compiled steps are called directly: a tally for every round would take most of the time.
-    """
+    """Show jokes to users who come at random until one is declared; the policy plans every round."""
     steps = policy.compiled(ARMS)
     packed = policy.pack(policy.start(ARMS, (1,)))
-    probabilities = packed.probabilities[0]
     played = 0
-    users = rng.integers(len(ratings), size=BLOCK)
     # A plan for ever says that a joke has been declared.
     while packed.rounds[0] == 1 and played < LONGEST:
-        if played and played % BLOCK == 0:
-            users = rng.integers(len(ratings), size=BLOCK)
-        joke = int(np.argmax(probabilities))  # both policies play one arm for certain
-        rating = ratings[users[played % BLOCK], joke]
-        steps.observe(steps.settings, packed.memory, 0, probabilities, joke, rating)
-        packed.rounds[0] = steps.plan_into(steps.settings, packed.memory, 0, probabilities)
-        played += 1
+        users = rng.integers(len(ratings), size=BLOCK)
+        played += _play_users(
+            steps.observe,
+            steps.plan_into,
+            steps.settings,
+            packed.memory,
+            packed.probabilities[0],
+            packed.rounds,
+            ratings,
+            users,
+        )
     declared = policy.decide(policy.unpack(ARMS, packed, (1,))).declared
     return Outcome(played, int(declared[0]))
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _play_users(
+    observe: Any,
+    plan_into: Any,
+    settings: Any,
+    memory: Any,
+    probabilities: Array,
+    rounds: NDArray[np.int64],
+    ratings: Array,
+    users: NDArray[np.int64],
+) -> int:
+    """Show a joke to one user after the other until a joke is declared; return how many came."""
+    for place in range(users.size):
+        if rounds[0] != 1:
+            return place
+        joke = int(np.argmax(probabilities))  # both policies play one arm for certain
+        observe(settings, memory, 0, probabilities, joke, ratings[users[place], joke])
+        rounds[0] = plan_into(settings, memory, 0, probabilities)
+    return int(users.size)
 
 
 def tally_of(jokes: NDArray[np.int64], values: Array) -> Tally:

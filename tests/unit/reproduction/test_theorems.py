@@ -244,7 +244,9 @@ def test_many_arms_cost_little_more(tmp_path):
     kinds = kinds_of(MANY, data)
     assert "refuted" not in kinds.values()
     assert kinds["errors of the adaptive schedule"] == kinds["error against log K"] == "shown"
-    assert kinds["regret free of K"] == "shown"
+    found = {verdict.name: verdict.measured.value for verdict in MANY.verdicts(data)}
+    assert 0.45 < found["regret of the adaptive schedule against T"] < 0.68
+    assert 0.9 < found["regret free of K"] < 1.1
     assert all(grid.rows for grid in MANY.grids(data))
     data["runs"]["stop_time"] = data["runs"]["stop_time"] * data["runs"]["count"]
     kinds = kinds_of(MANY, data)
