@@ -133,7 +133,7 @@ def race(policy: Race, ratings: Array, rng: np.random.Generator) -> Outcome:
     return Outcome(played, int(declared[0]))
 
 
-@numba.njit  # type: ignore[untyped-decorator]
+@numba.njit
 def _play_users(
     observe: Any,
     plan_into: Any,
