@@ -13,10 +13,10 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.estimate.plan import Plan
+from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums, exact_norm_into
 from orthobandit.policy.contextual._regression import (
     SETTLED,
     CentredMemory,
-    add_outer,
     begin_centred,
     direct_into,
     dot,
@@ -26,8 +26,6 @@ from orthobandit.policy.contextual._regression import (
     scale_into,
     score_centred,
     scores_into,
-    times,
-    update_inverse,
 )
 from orthobandit.policy.contextual.additive import (
     AdditiveMemory,
@@ -37,7 +35,6 @@ from orthobandit.policy.contextual.additive import (
     begin_additive,
     observe_additive,
     plan_additive,
-    refresh_inverses,
 )
 from orthobandit.policy.contextual.base import (
     CompiledContextual,
@@ -65,7 +62,6 @@ from orthobandit.policy.contextual.trusting import (
     score_trusting,
 )
 
-REFRESH = 512  # rounds after which inverses are computed afresh
 # The ridge of the guaranteed mode, in rounds' worth of noise for a θ of the declared size, and where its
 # boundary is tightest, in multiples of that ridge. Any values are valid; these had the least regret of a few.
 RIDGE = 3.0
@@ -134,24 +130,6 @@ class ExactMemory(NamedTuple):
 
 
 @compiled
-def exact_norm_into(settings: ExactSettings, memory: ExactMemory, i: int, norm: Array) -> None:
-    """Write N with |zᵀ(θ̂ − θ)|² ≤ zᵀNz for all z at all times, with probability 1 − δ.
-
-    |zᵀ(θ̂ − θ)| ≤ β‖z‖_M + √ρ·S‖z‖_{A⁻¹}, and (a + b)² ≤ (1 + k)a² + (1 + 1/k)b² for every k > 0.
-    """
-    radius = np.sqrt(2.0 * settings.log_inverse + memory.growth[i])
-    bias = np.sqrt(settings.ridge) * settings.size
-    # M is about `noise` times A⁻¹: this k makes both terms of the bound proportional.
-    k = bias / (radius * np.sqrt(settings.noise))
-    first = (1.0 + k) * radius * radius
-    second = (1.0 + 1.0 / k) * bias * bias
-    size = norm.shape[0]
-    for a in range(size):
-        for b in range(size):
-            norm[a, b] = first * memory.spread[i, a, b] + second * memory.inverse[i, a, b]
-
-
-@compiled
 def plan_exact(
     settings: ExactSettings, memory: ExactMemory, i: int, features: Array, probabilities: Array
 ) -> int:
@@ -184,46 +162,19 @@ def observe_exact(
     if probabilities[arm] >= 1.0:
         return
     memory.taught[i] += 1
-    count, size = features.shape
+    size = features.shape[1]
     theta = memory.theta[i]
-    inverse = memory.inverse[i]
-    spread = memory.spread[i]
     mean = np.empty(size)
-    centred = np.empty(size)
-    pull = np.empty(size)
-    other = np.empty(size)
     mean_into(features, probabilities, mean)
-    for k in range(size):
-        centred[k] = features[arm, k] - mean[k]
+    expected = dot(mean, theta)
     # The mean of the reward lies in [low, high]: a centre outside can only be worse.
-    centre = min(max(forecast + dot(mean, theta), settings.low), settings.high)
+    centre = min(max(forecast + expected, settings.low), settings.high)
     bound = max(settings.high - centre, centre - settings.low) ** 2
-    error = reward - centre - dot(centred, theta)
-    # A' = A + x̃x̃ᵀ turns M = A⁻¹WA⁻¹ into M − κ(uvᵀ + vuᵀ) + κ²s·uuᵀ with u = A⁻¹x̃, v = Mx̃, s = x̃ᵀMx̃.
-    times(spread, centred, other)
-    squared = dot(centred, other)
-    grown = update_inverse(inverse, centred, 1.0, pull)
-    for a in range(size):
-        theta[a] += pull[a] / grown * error
-        for b in range(size):
-            spread[a, b] += (
-                pull[a] * pull[b] * squared / grown - pull[a] * other[b] - other[a] * pull[b]
-            ) / grown
-    add_outer(memory.gram[i], centred, 1.0)
-    # W gains σ²x̃x̃ᵀ + B²(x̃x̃ᵀ + 2Σ_t)/3, one rank for every arm that could have been drawn.
-    for a in range(count):
-        weight = 2.0 * bound * probabilities[a] / 3.0
-        if a == arm:
-            weight += settings.variance + bound / 3.0
-        if weight > 0.0:
-            for k in range(size):
-                centred[k] = features[a, k] - mean[k]
-            memory.growth[i] += np.log(update_inverse(memory.scatter_inverse[i], centred, weight, other))
-            add_outer(memory.scatter[i], centred, weight)
-            times(inverse, centred, pull)
-            add_outer(spread, pull, weight)
-    if memory.taught[i] % REFRESH == 0:
-        refresh_inverses(memory.gram[i], memory.scatter[i], inverse, memory.scatter_inverse[i], spread)
+    error = reward - centre - (dot(features[arm], theta) - expected)
+    # W gains σ²x̃x̃ᵀ + B²(x̃x̃ᵀ + 2Σ_t)/3.
+    planned = 2.0 * bound / 3.0
+    drawn = settings.variance + bound / 3.0
+    add_exact_round(memory, i, features, mean, probabilities, arm, error, 1.0, planned, drawn)
 
 
 @compiled
@@ -353,20 +304,7 @@ class InformationDirected(CompiledContextual):
             return begin_centred(dimension, self.ridge, keys)
         if isinstance(settings, CertifiedSettings):
             return begin_certified(dimension, self.ridge, settings.prior, keys)
-        count = len(keys)
-        unit = np.broadcast_to(np.eye(dimension), (count, dimension, dimension))
-        return ExactMemory(
-            gram=settings.ridge * unit,
-            inverse=unit / settings.ridge,
-            scatter=settings.prior * unit,
-            scatter_inverse=unit / settings.prior,
-            spread=unit * (settings.prior / settings.ridge**2),
-            theta=np.zeros((count, dimension)),
-            growth=np.zeros(count),
-            rounds=np.zeros(count, dtype=np.int64),
-            taught=np.zeros(count, dtype=np.int64),
-            key=np.asarray(keys, dtype=np.int64),
-        )
+        return ExactMemory(**begin_sums(dimension, settings.ridge, settings.prior, keys))
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_directed)
     observe_into: ClassVar[ObserveStep] = staticmethod(learn_centred)
