@@ -34,7 +34,8 @@ MEANINGS = {
     " lies in.",
     "bounded rewards": "Ranges hold at every number of visitors, because nobody can earn more or less than"
     " was declared.",
-    "asymptotic": "Ranges hold for large numbers of visitors; they rest on no declared limits.",
+    "asymptotic": "Ranges hold for large numbers of visitors; they rest on no declared limits, and rare large"
+    " rewards can make them wrong more often than is said.",
     "sub-Gaussian noise": "Ranges hold at every number of visitors, for noise as small as was declared.",
     "winner": "Declared the best arm, or within the difference that matters; the advice says how often such a"
     " winner is false.",
