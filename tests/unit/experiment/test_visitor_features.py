@@ -137,6 +137,7 @@ def played_with_metrics(experiment, count):
     return experiment
 
 
+@pytest.mark.slow
 def test_rules_are_judged_in_every_metric():
     settings = {"metrics": [Metric("crash", rewards=(0, 1)), Metric("seconds")], "window": 60.0}
     experiment = played_with_metrics(begun(**settings), 600)

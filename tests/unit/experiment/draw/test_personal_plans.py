@@ -49,6 +49,7 @@ def test_before_the_first_visitor_two_arms_are_compared():
     assert sent(plan) == plan
 
 
+@pytest.mark.slow
 def test_a_handed_plan_is_what_asking_would_plan():
     # After 1,024 rounds a visitor out of line changes nothing any more.
     experiment = play(begun(), 1040, batch=40)
