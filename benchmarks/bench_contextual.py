@@ -56,6 +56,7 @@ POLICIES: dict[str, CompiledContextual] = {
     "semiparametric TS": ContextualSemiparametricTS(),
     "centred TS": CentredThompson(),
     "ours": InformationDirected(),
+    "ours, trusting the level": InformationDirected(trusts_level=True),
     "ours, exact intervals": InformationDirected(confidence=DECLARED),
     "ours, guaranteed, range": InformationDirected(confidence=DECLARED, size=1.0, play="guaranteed"),
     "ours, guaranteed, additive": InformationDirected(
