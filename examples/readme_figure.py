@@ -58,8 +58,8 @@ def message(results: dict[str, RunResult]) -> str:
     ours = shares(results[OURS])[-1]
     others = max(shares(result)[-1] for name, result in results.items() if name != OURS)
     return (
-        f"When demand moves for all pages, ordinary bandits end up showing the best one to {others:.0%} of\n"
-        f"visitors, {OURS} to {ours:.0%}"
+        "When demand moves for all pages, ordinary bandits end up\n"
+        f"showing the best one to {others:.0%} of visitors, {OURS} to {ours:.0%}"
     )
 
 
