@@ -107,6 +107,7 @@ def test_rewards_that_add_up_are_added_each(tmp_path):
         assert live.replay().is_equal
 
 
+@pytest.mark.filterwarnings("ignore:covariates 'hour' change nothing")  # they are kept all the same
 def test_metrics_and_covariates_go_together_with_their_like(tmp_path):
     metrics = (Metric("seconds"),)
     with Experiment.create(tmp_path / "two.db", ARMS, rewards=(0, 1), metrics=metrics, window="1d") as live:

@@ -68,7 +68,14 @@ def played(policy, rounds=60, scale=1.0, level=0.0, arms=4):
     return state, np.array(logged)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, marks=pytest.mark.slow) if getattr(policy, "trusts_level", False) else policy
+        for policy in POLICIES
+    ],
+    ids=repr,
+)
 def test_plans_are_distributions_and_states_survive_json(policy):
     state, logged = played(policy)
     assert np.allclose(logged.sum(axis=1), 1.0)
@@ -400,6 +407,7 @@ def test_a_trusted_level_is_no_longer_trusted_once_it_follows_the_plan():
     assert trusted == [1, 0]
 
 
+@pytest.mark.slow
 def test_linked_users_learn_from_their_own_rounds_and_lean_on_friends():
     """Sums are those of each user; estimate and precision are as published."""
     policy = SemiGraphTS.of_links(3, [(0, 1), (1, 2)], penalty=0.5, draws=64)
