@@ -24,6 +24,7 @@ def visit(experiment, count, rng):
     experiment.tell_many([one.id for one in proposals], rewards.astype(float))
 
 
+@pytest.mark.slow
 def test_nothing_is_refused_beyond_a_thousand_arms(tmp_path):
     where, rng = tmp_path / "page", np.random.default_rng(0)
     experiment = Experiment.create(where, ArmSet(POINTS[:COUNT]), rewards=(0, 1), key="3" * 32)

@@ -50,6 +50,21 @@ CENTRED = [
     if not isinstance(policy, ContextualLinUCB) and not getattr(policy, "trusts_level", False)
 ]
 WEIGHED = (ContextualSemiparametricTS, ContextualActionCentredTS)  # as published
+# Each compiles for seconds; others that go the same way are tested at once.
+SLOW_TO_COMPILE = (
+    ContextualBOSE(explore="uniform"),
+    CentredThompson(draws=16),
+    DebiasedThompson(),
+    InformationDirected(trusts_level=True),
+)
+
+
+def each(policies):
+    """Return the policies as parameters, those that compile for long among the slow tests."""
+    return [
+        pytest.param(policy, marks=pytest.mark.slow) if policy in SLOW_TO_COMPILE else policy
+        for policy in policies
+    ]
 
 
 def played(policy, rounds=60, scale=1.0, level=0.0, arms=4):
@@ -68,14 +83,7 @@ def played(policy, rounds=60, scale=1.0, level=0.0, arms=4):
     return state, np.array(logged)
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param(policy, marks=pytest.mark.slow) if getattr(policy, "trusts_level", False) else policy
-        for policy in POLICIES
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("policy", each(POLICIES), ids=repr)
 def test_plans_are_distributions_and_states_survive_json(policy):
     state, logged = played(policy)
     assert np.allclose(logged.sum(axis=1), 1.0)
@@ -86,7 +94,7 @@ def test_plans_are_distributions_and_states_survive_json(policy):
     assert np.array_equal(policy.estimate(again), policy.estimate(state))
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize("policy", each(POLICIES), ids=repr)
 def test_planning_leaves_the_state_as_it_was(policy):
     state, _ = played(policy, rounds=5)
     before = json.dumps(policy.dump(state))
@@ -94,7 +102,7 @@ def test_planning_leaves_the_state_as_it_was(policy):
     assert json.dumps(policy.dump(state)) == before
 
 
-@pytest.mark.parametrize("policy", CENTRED, ids=repr)
+@pytest.mark.parametrize("policy", each(CENTRED), ids=repr)
 def test_a_round_with_one_arm_teaches_nothing(policy):
     state, _ = played(policy, rounds=30)
     offer = Offer([[1.0, 2.0, 3.0]])
@@ -107,13 +115,15 @@ def test_a_round_with_one_arm_teaches_nothing(policy):
 
 @pytest.mark.parametrize(
     "policy",
-    [
-        InformationDirected(),
-        InformationDirected(trusts_level=True),
-        ContextualBOSE(),
-        CentredThompson(draws=16),
-        ContextualActionCentredTS(),
-    ],
+    each(
+        [
+            InformationDirected(),
+            InformationDirected(trusts_level=True),
+            ContextualBOSE(),
+            CentredThompson(draws=16),
+            ContextualActionCentredTS(),
+        ]
+    ),
     ids=repr,
 )
 def test_units_of_features_change_no_plan(policy):
@@ -122,7 +132,7 @@ def test_units_of_features_change_no_plan(policy):
     assert np.allclose(logged, scaled, atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", CENTRED, ids=repr)
+@pytest.mark.parametrize("policy", each(CENTRED), ids=repr)
 def test_the_regression_is_the_centred_one(policy):
     if isinstance(policy, WEIGHED):
         pytest.skip("its published form weighs rounds otherwise")
@@ -387,6 +397,7 @@ def test_challenges_are_clipped_and_spare_all_but_two_arms():
     assert (logged[:, 0] <= 0.8 + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_a_trusted_level_is_no_longer_trusted_once_it_follows_the_plan():
     policy = InformationDirected(trusts_level=True, baseline=NoBaseline())
     trusted = []
