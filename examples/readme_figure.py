@@ -58,8 +58,8 @@ def message(results: dict[str, RunResult]) -> str:
     ours = shares(results[OURS])[-1]
     others = max(shares(result)[-1] for name, result in results.items() if name != OURS)
     return (
-        "When demand moves for all pages, ordinary bandits end up\n"
-        f"showing the best one to {others:.0%} of visitors, {OURS} to {ours:.0%}"
+        "While demand moves, ordinary bandits show the best page\n"
+        f"to {others:.0%} of visitors, {OURS} to {ours:.0%}"
     )
 
 
@@ -69,8 +69,8 @@ def draw(results: dict[str, RunResult], target: Path) -> None:
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(8, 5.0), sharex=True, height_ratios=[1, 3], layout="constrained"
     )
-    figure.suptitle(message(results), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    above.plot(np.arange(0, VISITORS, 100), SEASON[::100], color="#8a9099")
+    figure.suptitle(message(results), x=0.01, ha="left", fontsize=12)
+    above.plot(np.arange(0, VISITORS, 200), SEASON[::200], color="#8a9099")
     above.set_title("Demand: the same for all four pages", loc="left", fontsize=10.5)
     ends = np.arange(STEP, VISITORS + 1, STEP)
     for name, (_, colour) in POLICIES.items():
@@ -92,6 +92,7 @@ def draw(results: dict[str, RunResult], target: Path) -> None:
         axes.tick_params(colors=INK)
     below.set_xlabel("visitors so far", color=INK)
     above.set_yticks([-1, 0, 1])
+    below.set_xticks(range(0, VISITORS + 1, 5_000))
     below.xaxis.set_major_formatter("{x:,.0f}")
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, format="svg", metadata={"Date": None})

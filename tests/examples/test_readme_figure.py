@@ -28,4 +28,4 @@ def test_the_picture_is_small_and_the_same_bytes_each_time(script, results, tmp_
     for name in ("one.svg", "two.svg"):
         script["draw"](results, tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-    assert 5_000 < (ROOT / "docs" / "readme.svg").stat().st_size < 80_000  # letters are outlines
+    assert 5_000 < (ROOT / "docs" / "readme.svg").stat().st_size < 60_000

@@ -76,7 +76,7 @@ def check_log(path, acknowledged):
     store.close()
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.slow)])
 def test_what_was_acknowledged_survives_a_kill_at_a_random_moment(tmp_path, kills):
     path, rng = tmp_path / "log.db", np.random.default_rng(kills)
     store = SQLStore(path)
