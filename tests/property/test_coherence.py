@@ -11,7 +11,7 @@ from contradictions import contradictions
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.estimate.confidence.coherence import project_intervals
 from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhooks import DECLARED, find_news
+from orthobandit.service.background.webhook_events import DECLARED, find_news
 
 RUNS, FEW = 500, 10
 ROUNDS, STEP = 1600, 80

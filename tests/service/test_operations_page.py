@@ -12,7 +12,7 @@ import pytest
 import orthobandit
 from orthobandit.cli import main
 from orthobandit.service import create_app
-from orthobandit.service.background.webhooks import KINDS
+from orthobandit.service.background.webhook_events import KINDS
 from orthobandit.service.http.observability import Metrics, experiment_families
 from service_samples import TWO, running, served, token_of
 

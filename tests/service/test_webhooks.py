@@ -16,17 +16,21 @@ from orthobandit.experiment.settings import Options
 from orthobandit.service.background import webhook_delivery
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Look, Looks
-from orthobandit.service.background.webhook_delivery import check_address, check_url, post
-from orthobandit.service.background.webhook_signatures import is_genuine, new_secret, sign
-from orthobandit.service.background.webhooks import (
+from orthobandit.service.background.webhook_delivery import (
+    RETRY_SECONDS,
+    Outbox,
+    check_address,
+    check_url,
+    post,
+)
+from orthobandit.service.background.webhook_events import (
     GUARDRAIL,
     NO_DATA,
     RETIRED,
-    RETRY_SECONDS,
     SAMPLE_RATIO,
-    Outbox,
     find_news,
 )
+from orthobandit.service.background.webhook_signatures import is_genuine, new_secret, sign
 from orthobandit.service.http.observability import Metrics
 from orthobandit.service.registry import Registry
 from service_samples import TWO, is_problem, served

@@ -32,7 +32,7 @@ from orthobandit.policy import (
     range_settings,
 )
 from orthobandit.reproduction import charts
-from orthobandit.showing.figure import blank_figure, save_figure
+from orthobandit.showing.charts import blank_figure, save_figure
 from orthobandit.simulation import (
     INSTANCES,
     NOISES,

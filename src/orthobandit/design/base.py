@@ -14,7 +14,7 @@ from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
 from orthobandit.errors import ParameterError
-from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
+from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
 
 SHOWN_ARMS = 10  # in a notebook

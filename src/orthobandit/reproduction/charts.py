@@ -1,6 +1,6 @@
 """Charts of results: regret, errors, scaling and rows of dots.
 
-Colours are told apart without colour vision (:mod:`~orthobandit.showing.figure` has them), and lines also by
+Colours are told apart without colour vision (:mod:`~orthobandit.showing.charts` has them), and lines also by
 their dashes.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.showing.figure import COLOURS, DASHES, INK, MARKERS, blank_figure
+from orthobandit.showing.charts import COLOURS, DASHES, INK, MARKERS, blank_figure
 from orthobandit.simulation import RunResult
 from orthobandit.simulation.result import BAND
 

@@ -19,7 +19,7 @@ from orthobandit.errors import StudyError
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Section, Verdict, tally
 from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, FAMILY, LEVEL, MOST_VERDICTS, Data
 from orthobandit.showing import numbers
-from orthobandit.showing.figure import blank_figure, house_style, save_figure, svg_text
+from orthobandit.showing.charts import blank_figure, house_style, save_figure, svg_text
 from orthobandit.showing.html import make_environment, minus
 from orthobandit.study.cells import Cache
 from orthobandit.study.sweep import Progress, run_cells

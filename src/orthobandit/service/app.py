@@ -29,7 +29,7 @@ from orthobandit.service.api.health import Readiness
 from orthobandit.service.api.shared import ProblemAnswer, document_problems
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhooks import Outbox
+from orthobandit.service.background.webhook_delivery import Outbox
 from orthobandit.service.http.admission import Admission
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.fast_path import FastPath

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from orthobandit._foundation.files import optional_package
 from orthobandit.showing.numbers import number, share_words
-from orthobandit.showing.words import MEANINGS, as_sentence, printable
+from orthobandit.showing.text import MEANINGS, as_sentence, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

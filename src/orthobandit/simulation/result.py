@@ -17,7 +17,7 @@ from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import FileFormatError, ParameterError
 from orthobandit.policy import Decision
-from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
+from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
 from orthobandit.showing.text import text_table
 

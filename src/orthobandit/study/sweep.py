@@ -23,7 +23,7 @@ from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Progress
 from orthobandit.errors import NotStoredWarning, OutputError, StudyError
-from orthobandit.showing.figure import COLOURS, axes_for, remove_clutter
+from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table
 from orthobandit.study.cells import Cache, Cell, Tables, describe, timed
 from orthobandit.study.spec import Sweep

@@ -75,7 +75,7 @@ def test_prose_and_messages_touch_nobody(package):
     package("simulation/noise.py", '"""Additive N(0, σ²) noise', '"""Said differently: normal noise')
     package("simulation/runner.py", "\ndef ", "\n# why it is so\ndef ")
     package("errors.py", "class ParameterError", "class Unrelated(Exception): ...\n\n\nclass ParameterError")
-    package("showing/figure.py", "FADED", "PALE")
+    package("showing/charts.py", "FADED", "PALE")
     assert changed(before) == set()
 
 

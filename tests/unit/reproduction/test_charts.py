@@ -6,7 +6,7 @@ import pytest
 from orthobandit import SBE
 from orthobandit.errors import MissingExtraError
 from orthobandit.reproduction.charts import Curve, Dot, regret_curves, share_rows
-from orthobandit.showing.figure import COLOURS, blank_figure, save_figure
+from orthobandit.showing.charts import COLOURS, blank_figure, save_figure
 from orthobandit.simulation import one_hot, simulate
 
 

@@ -18,7 +18,7 @@ from orthobandit.reproduction.charts import (
 )
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.sections import Scope
-from orthobandit.showing.figure import blank_figure, house_style
+from orthobandit.showing.charts import blank_figure, house_style
 from orthobandit.study.tables import join
 
 LONG = (

@@ -10,8 +10,7 @@ from typing import Any
 
 from orthobandit.experiment.report.personal import Table, tables_of
 from orthobandit.experiment.report.report import ArmReport, MetricReport, Report, Triple
-from orthobandit.showing.charts import Bar, Column, Forest, forest
-from orthobandit.showing.figure import draw_intervals
+from orthobandit.showing.charts import Bar, Column, Forest, draw_intervals, forest
 from orthobandit.showing.html import PageTable, html_table, html_words, render_page
 from orthobandit.showing.numbers import (
     Interval,
@@ -25,8 +24,7 @@ from orthobandit.showing.numbers import (
     share_words,
     span_words,
 )
-from orthobandit.showing.text import text_table
-from orthobandit.showing.words import LEADER, MEANINGS, REFERENCE, WINNER, arm_state, tone_of
+from orthobandit.showing.text import LEADER, MEANINGS, REFERENCE, WINNER, arm_state, text_table, tone_of
 
 ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed
 ROUNDING = 1e-12  # gaps below this are what rounding left of 0

@@ -10,7 +10,7 @@ from orthobandit._foundation.checks import check_choice, check_fraction, check_p
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
 from orthobandit.logs.reading.clock import is_there
-from orthobandit.logs.reading.files import check_separator
+from orthobandit.logs.reading.csv_and_parquet import check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
 

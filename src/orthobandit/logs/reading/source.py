@@ -24,7 +24,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, OrthobanditError, ParameterError, SourceError
 from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.files import check_files, find_files, read_files
+from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files
 
 SAMPLE = 10_000  # rows from which kinds of values and offsets are taken
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own

@@ -5,9 +5,9 @@ from typing import Any
 from orthobandit._foundation.files import optional_package
 from orthobandit.logs.results import Analysis, MetricResult
 from orthobandit.logs.showing.page import FEW, effect_bar, thinned, value_scale
-from orthobandit.showing.figure import COLOURS, draw_intervals, intervals_height
+from orthobandit.showing.charts import COLOURS, draw_intervals, intervals_height
 from orthobandit.showing.numbers import DAY, is_known
-from orthobandit.showing.words import printable
+from orthobandit.showing.text import printable
 
 LINES = 6  # arms that are drawn over time
 

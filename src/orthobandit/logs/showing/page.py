@@ -44,7 +44,7 @@ from orthobandit.showing.numbers import (
     span_words,
     time_words,
 )
-from orthobandit.showing.words import MEANINGS
+from orthobandit.showing.text import MEANINGS
 
 STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
 LONG_TIME = 1e9  # seconds of an axis on which times are days with their year

@@ -31,8 +31,7 @@ from orthobandit.showing.numbers import (
     share_words,
     span_words,
 )
-from orthobandit.showing.text import text_table
-from orthobandit.showing.words import NAMED, printable
+from orthobandit.showing.text import NAMED, printable, text_table
 
 WIDE = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]

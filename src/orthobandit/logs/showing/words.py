@@ -13,7 +13,7 @@ from orthobandit.logs.results import (
     RuleResult,
 )
 from orthobandit.showing.numbers import about, estimate_words, is_known, number, places_of, span_words
-from orthobandit.showing.words import names_words, printable
+from orthobandit.showing.text import names_words, printable
 
 # Colours of verdicts; others are open.
 TONES = {"better": "good", "safe": "good", "worse": "bad", "harmed": "bad"}

@@ -9,8 +9,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from orthobandit.service.api.shared import Body, EmptyBody, document_problems
-from orthobandit.service.background.webhook_delivery import send_signed
-from orthobandit.service.background.webhooks import KINDS, Outbox, write_message
+from orthobandit.service.background.webhook_delivery import Outbox, send_signed
+from orthobandit.service.background.webhook_events import KINDS, write_message
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.problems import Problem
 

@@ -18,7 +18,8 @@ from sqlalchemy.engine import Connection, Engine
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.store.sql.connections import address, file_of, make_engine
 from orthobandit.service.background.watch import Looks
-from orthobandit.service.background.webhooks import Courier, Outbox, find_news
+from orthobandit.service.background.webhook_delivery import Courier, Outbox
+from orthobandit.service.background.webhook_events import find_news
 from orthobandit.service.http.observability import Metrics
 
 LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database

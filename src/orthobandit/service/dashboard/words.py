@@ -18,7 +18,7 @@ from orthobandit.experiment.report.render import (
 from orthobandit.experiment.report.report import Report
 from orthobandit.showing.charts import Bar, BarMarks, bar_scale, place_bar
 from orthobandit.showing.numbers import about, span_words
-from orthobandit.showing.words import arm_state
+from orthobandit.showing.text import arm_state
 
 LONGEST_FORESEEN = 3.2e8  # seconds, ten years: nobody plans for longer
 

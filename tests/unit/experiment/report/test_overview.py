@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
 from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhooks import DECLARED, find_news
+from orthobandit.service.background.webhook_events import DECLARED, find_news
 
 
 @pytest.fixture
