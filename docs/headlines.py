@@ -28,7 +28,7 @@ from typing import Any, cast
 import numpy as np
 
 from orthobandit import __version__
-from orthobandit._foundation.used_code import used_code
+from orthobandit._foundation.fingerprint import used_code
 from orthobandit.reproduction.paper import EXACT, OURS, PAPERS_SBE, RAGES, SECTIONS, SUCCESSORS_SBE
 from orthobandit.reproduction.report import in_words, read_data
 from orthobandit.reproduction.sections import Measured, Scope

@@ -16,7 +16,7 @@ from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.checks import diagnose
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.effects.value import aim_of, value_of
-from orthobandit.logs.peers.compare import APART, MIXTURE, NAIVE
+from orthobandit.logs.peers import APART, MIXTURE, NAIVE
 from orthobandit.logs.question import Question
 
 pytestmark = pytest.mark.statistical

@@ -16,8 +16,7 @@ from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.baselines import Baseline
-from orthobandit.experiment.ledger.record import commitment_of
-from orthobandit.experiment.ledger.rule_record import rule_commitment
+from orthobandit.experiment.ledger.record import commitment_of, rule_commitment
 from orthobandit.policy import AnytimeElimination, Policy
 from orthobandit.policy.contextual.personalised import Personalised
 

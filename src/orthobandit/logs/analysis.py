@@ -33,7 +33,7 @@ from orthobandit.logs.effects.quantiles import quantile_result
 from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
-from orthobandit.logs.peers.compare import compare as compared_with
+from orthobandit.logs.peers import compare as compared_with
 from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary, spell_out
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.files import read_sealed, write_sealed
-from orthobandit._foundation.fingerprint import PACKAGE, fingerprint
-from orthobandit._foundation.used_code import used_code
+from orthobandit._foundation.fingerprint import PACKAGE, fingerprint, used_code
 from orthobandit.errors import DamagedFileWarning, FileFormatError, OrthobanditError, ParameterError
 
 # Plain columns of equal length, and several such tables by name: what a cell computes.

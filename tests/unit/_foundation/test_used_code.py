@@ -4,9 +4,8 @@ import shutil
 
 import pytest
 
-from orthobandit._foundation import used_code as module
-from orthobandit._foundation.fingerprint import ROOT
-from orthobandit._foundation.used_code import used_code, used_names
+from orthobandit._foundation import fingerprint as module
+from orthobandit._foundation.fingerprint import ROOT, used_code, used_names
 from orthobandit.errors import ParameterError
 from orthobandit.study import cells
 from orthobandit.study.cells import Cell

@@ -13,7 +13,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan
 from orthobandit.experiment.ledger.policy_feed import ANYBODY, Book, Visitor
-from orthobandit.experiment.ledger.rule_record import RuleRecord, rule_columns
+from orthobandit.experiment.ledger.record import RuleRecord, rule_columns
 from orthobandit.policy import Policy
 from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.policy.contextual.offers import Offer

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from orthobandit.service.dashboard import act_routes, view_routes
+from orthobandit.service.dashboard import routes
 from orthobandit.service.dashboard.access import Sessions
 from orthobandit.service.dashboard.actions import Actions
 from orthobandit.service.dashboard.live import Live, call_before_shutdown
@@ -18,7 +18,7 @@ __all__ = ["Dashboard", "mount_dashboard", "run_dashboard"]
 
 STATIC = Path(__file__).parent / "static"
 # The last one answers whatever no other page does.
-ROUTERS = (view_routes.root, view_routes.router, act_routes.router, view_routes.others)
+ROUTERS = (routes.root, routes.router, routes.others)
 
 
 class Dashboard:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from cells_by_hand import Rows, cells_of, drawn
-from orthobandit.logs.peers.compare import (
+from orthobandit.logs.peers import (
     APART,
     ASSUMES,
     MIXTURE,
