@@ -10,7 +10,7 @@ from fractions import Fraction
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from orthobandit._foundation.files import check_folder, write_text
 from orthobandit.cli._output import guide, store_files
@@ -18,9 +18,18 @@ from orthobandit.cli._progress import bar
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
-from orthobandit.logs.question import BASELINES, DIALECTS, MISSING, SUMMARY_COLUMNS, TYPES, Quantile, Ratio
+from orthobandit.logs.question import (
+    BASELINES,
+    DIALECTS,
+    FORMATS,
+    MISSING,
+    SUMMARY_COLUMNS,
+    TYPES,
+    Quantile,
+    Ratio,
+)
 
-FORMATS = ("export", "growthbook", "vw", "obp")
+Value = TypeVar("Value")
 DESCRIPTION = (
     "Estimate the effect of every arm, with intervals that hold however often you look, from a log of who"
     " saw what and the outcome: a file, a folder of files, or a database table. The log is checked first;"
@@ -610,12 +619,7 @@ def rule(text: str) -> tuple[str, str]:
 
 def rules_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return rules by name; a name has one."""
-    rules = dict(pairs)
-    if len(rules) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ParameterError(f"--rule is given twice for {twice!r}; give every rule a name of its own")
-    return rules
+    return _by_name(pairs, "--rule", "give every rule a name of its own")
 
 
 def cap(text: str) -> tuple[str, float]:
@@ -659,12 +663,17 @@ def ranges_of(pairs: Sequence[tuple[str, tuple[float, float]]]) -> dict[str, tup
 
 def caps_of(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
     """Return caps by metric; a metric has one."""
-    caps = dict(pairs)
-    if len(caps) < len(pairs):
-        names = [metric for metric, _ in pairs]
-        twice = next(metric for metric in names if names.count(metric) > 1)
-        raise ParameterError(f"--cap is given twice for {twice!r}; a metric has one largest value")
-    return caps
+    return _by_name(pairs, "--cap", "a metric has one largest value")
+
+
+def _by_name(pairs: Sequence[tuple[str, Value]], flag: str, remedy: str) -> dict[str, Value]:
+    """Return the values of a flag by name, or raise :class:`ParameterError` if a name is given twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"{flag} is given twice for {twice!r}; {remedy}")
+    return values
 
 
 def _share(text: str, item: str, arm: str, share: str) -> float:

@@ -14,6 +14,7 @@ from orthobandit.estimate.follow.guardrails import Guardrail
 MISSING = ("refuse", "zero", "drop")
 OBSERVED = "observed"  # the split of a summary that nobody declared: shares as they were counted
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
+FORMATS = ("export", "growthbook", "vw", "obp")  # of logs that are no plain table
 
 # How people call their engine, and what Ibis calls its dialect.
 DIALECTS = {

@@ -12,6 +12,7 @@ from orthobandit.experiment.ledger.personal_feed import PersonalBook
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
 from orthobandit.showing.numbers import certainty_percent, estimate_words, number, share_words, span_words
+from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 
 FEW_SETTLED = 10  # visitors a rule, before which nobody should look at which one leads
 
@@ -188,30 +189,12 @@ def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
     return f"Go on: {words}; {left} of {len(personal.rules)} rules may be best."
 
 
-Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-RULE_HEAD = ("rule", "gain", "interval", "visitors it changes", "")
-
-
-def _rule_rows(rules: Sequence[RuleReport]) -> list[tuple[str, ...]]:
-    """Return rules in one metric, the reference first, as rows of words."""
-    reference = rules[0].name
-    is_proven = sum(rule.is_possible for rule in rules) == 1
-    return [
-        (
-            rule.name,
-            "" if rule.name == reference else estimate_words(rule.gain, (rule.low, rule.high)),
-            "" if rule.name == reference else span_words((rule.low, rule.high)),
-            f"{rule.different:,}",
-            "" if not rule.is_possible else "proven best" if is_proven else "may be best",
-        )
+def _rule_table(title: str, rules: Sequence[RuleReport]) -> Table:
+    lines = [
+        RuleLine(rule.name, rule.gain, (rule.low, rule.high), rule.different, rule.is_possible)
         for rule in rules
     ]
-
-
-def _effect_words(effect: EffectReport) -> str:
-    if effect.column is None:
-        return f"{effect.arm}, all columns 0"
-    return f"{effect.arm}, per unit of {effect.column}" if effect.arm else f"per unit of {effect.column}"
+    return rule_table(title, lines, "visitors it changes")
 
 
 def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
@@ -219,7 +202,7 @@ def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
     reference = personal.rules[0].name
     effects: list[tuple[str, ...]] = [
         (
-            _effect_words(one),
+            effect_label(one.arm, one.column),
             estimate_words(one.estimate, (one.low, one.high)),
             "" if one.low is None and one.high is None else span_words((one.low, one.high)),
         )
@@ -234,18 +217,11 @@ def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
     if personal.effects and not personal.effects[0].arm:
         linear = "What a unit of each feature is worth, if effects are linear"
     shares = "Who gets what now, other columns at their mean"
-    out: list[Table] = [
-        (gains, RULE_HEAD, _rule_rows(personal.rules)),
-        *(
-            (
-                f"What each rule does to {name!r} over {reference!r}, per visitor so far",
-                RULE_HEAD,
-                _rule_rows(rules),
-            )
-            for name, rules in personal.metrics
-        ),
-        (linear, ("arm", "difference", "interval"), effects),
-    ]
+    out = [_rule_table(gains, personal.rules)]
+    for name, rules in personal.metrics:
+        title = f"What each rule does to {name!r} over {reference!r}, per visitor so far"
+        out.append(_rule_table(title, rules))
+    out.append((linear, ("arm", "difference", "interval"), effects))
     if audiences:
         out.append((shares, ("visitors with", "looks best", *labels), audiences))
     return out

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from orthobandit.experiment.report.personal import Table, tables_of
+from orthobandit.experiment.report.personal import tables_of
 from orthobandit.experiment.report.report import ArmReport, MetricReport, Report, Triple
 from orthobandit.showing.charts import Bar, Column, Forest, draw_intervals, forest
 from orthobandit.showing.html import PageTable, html_table, html_words, render_page
@@ -24,6 +24,7 @@ from orthobandit.showing.numbers import (
     share_words,
     span_words,
 )
+from orthobandit.showing.rules import Table
 from orthobandit.showing.text import LEADER, MEANINGS, REFERENCE, WINNER, arm_state, text_table, tone_of
 
 ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed

@@ -42,11 +42,11 @@ ARMS = ("arm", "reference", "others")
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Estimates (m,) of the pairs that were followed, standard errors, and ends of both kinds of interval.
+    """Estimates (m,) of the pairs that were followed, and the ends of both kinds of interval.
 
     Attributes
     ----------
-    estimates, errors : (m,) arrays
+    estimates : (m,) array
         NaN where the log cannot tell.
     low, high : (m,) arrays
         That hold at all times.
@@ -57,7 +57,6 @@ class Gaps:
     """
 
     estimates: Array
-    errors: Array
     low: Array
     high: Array
     fixed_low: Array
@@ -80,15 +79,12 @@ def gaps_of(sequence: ContrastSequence, share: float = 1.0, sides: Sides | None 
     evidence = sequence.evidence
     known = evidence.weights > 0
     estimates = np.where(known, evidence.estimates, np.nan)
-    errors = np.full(len(estimates), np.nan)
-    np.divide(np.sqrt(evidence.variances), evidence.weights, out=errors, where=known)
     low, high = tuned.intervals()
     below, above = _margins(sequence, tuned.tuning.alpha, sides)
     widest = np.ptp(sequence.confidence.range)  # no two means are further apart
     low, high = np.maximum(low, -widest), np.minimum(high, widest)
     return Gaps(
         estimates=estimates,
-        errors=errors,
         low=low,
         high=high,
         fixed_low=np.maximum(estimates - below, -widest),

@@ -18,6 +18,7 @@ from orthobandit._foundation.checks import check_choice, nearest
 from orthobandit._foundation.files import pyarrow
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
+from orthobandit.logs.question import FORMATS
 from orthobandit.logs.reading.clock import seconds_of, when_of
 from orthobandit.logs.reading.source import Opened, ibis, of_export, open_source
 
@@ -28,7 +29,6 @@ MOST_LAWS = 1000  # distributions that are kept by name; more are columns
 COST = "_label_cost"
 CHOSEN = "_label_action"
 PROBABILITY = "_label_probability"
-FORMATS = ("export", "growthbook", "vw", "obp")
 
 
 def read_export(source: Any) -> tuple[Opened, Fields]:

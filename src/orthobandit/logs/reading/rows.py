@@ -51,13 +51,7 @@ class Rows:
 def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool = False) -> Rows:
     """Return the rows of a log; nothing is read yet."""
     table = opened.table
-    parts: dict[str, Any] = {}
-    for key in ("arm", "segment", "plan"):
-        name = getattr(question, key)
-        if name is not None:
-            parts[key] = key_of(table[name], opened.schema[name])
-    for place, name in enumerate(question.probabilities):
-        parts[f"p{place}"] = table[name].cast("float64")
+    parts = attribute_columns(opened, question)
     attributes = tuple(parts)
     if question.unit is not None:
         parts["unit"] = table[question.unit]
@@ -73,6 +67,19 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     return Rows(
         table.select(**parts), clock, attributes, len(question.measured), len(question.columns), is_masked
     )
+
+
+def attribute_columns(opened: Opened, question: Question) -> dict[str, Any]:
+    """Return the columns that say how a row was drawn, by role: arm, segment, plan, and p0, p1, … ."""
+    table = opened.table
+    parts: dict[str, Any] = {}
+    for key in ("arm", "segment", "plan"):
+        name = getattr(question, key)
+        if name is not None:
+            parts[key] = key_of(table[name], opened.schema[name])
+    for place, name in enumerate(question.probabilities):
+        parts[f"p{place}"] = table[name].cast("float64")
+    return parts
 
 
 def key_of(column: Any, kind: Any) -> Any:

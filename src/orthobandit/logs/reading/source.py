@@ -76,8 +76,6 @@ class Opened:
         For messages.
     is_ordered : bool
         Whether rows have numbers that a user can look up: those of files and frames.
-    is_text : bool
-        Whether every question parses text anew, so that one question less is half the time.
     fields : dict
         Fields of a Question that the source itself knows, e.g. which columns an export has.
     notes : tuple of str
@@ -87,7 +85,6 @@ class Opened:
     table: Any
     name: str
     is_ordered: bool = False
-    is_text: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
@@ -280,7 +277,7 @@ def _from_files(path: str) -> Opened:
     files = find_files(path)
     is_text = check_files(files)
     backend, closers = _duckdb()
-    opened = Opened(None, path, is_ordered=True, is_text=is_text, closers=closers)
+    opened = Opened(None, path, is_ordered=True, closers=closers)
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
         opened.table = read_files(backend, files, is_text=is_text)
     return opened

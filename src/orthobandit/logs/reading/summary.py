@@ -21,7 +21,7 @@ from orthobandit.logs.question import Question, Summary
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
-from orthobandit.logs.reading.rows import key_of, to_float
+from orthobandit.logs.reading.rows import attribute_columns, to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 
 MOST_ROWS = 5_000_000  # of a summary, which is held in memory
@@ -127,13 +127,7 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
 def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, is_clock: bool) -> Any:
     """Return keys, times and figures of a summary as a pyarrow table, in the order of its rows."""
     source = opened.table
-    parts: dict[str, Any] = {}
-    for key in ("arm", "segment", "plan"):
-        name = getattr(question, key)
-        if name is not None:
-            parts[key] = key_of(source[name], opened.schema[name])
-    for place, name in enumerate(question.probabilities):
-        parts[f"p{place}"] = source[name].cast("float64")
+    parts = attribute_columns(opened, question)
     if when is not None:
         parts["seconds"] = seconds_of(when, is_clock=is_clock)
     for role, name in summary.columns.items():

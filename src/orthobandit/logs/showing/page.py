@@ -24,7 +24,6 @@ from orthobandit.logs.showing.words import (
     mean_places,
     method_rows,
     personal_tables,
-    rule_verdict,
     rule_words,
     saved_words,
     size_words,
@@ -44,6 +43,7 @@ from orthobandit.showing.numbers import (
     span_words,
     time_words,
 )
+from orthobandit.showing.rules import rule_verdict
 from orthobandit.showing.text import MEANINGS
 
 STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
@@ -211,7 +211,7 @@ def _rules(analysis: Analysis) -> Forest | None:
     reference = personal.rules[0].name
     bars = []
     for rule in personal.rules:
-        verdict = rule_verdict(personal, rule)
+        verdict = rule_verdict(is_possible=rule.is_possible, is_proven=personal.best is not None)
         is_reference = rule.name == reference
         bars.append(
             Bar(

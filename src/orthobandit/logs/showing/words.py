@@ -13,6 +13,7 @@ from orthobandit.logs.results import (
     RuleResult,
 )
 from orthobandit.showing.numbers import about, estimate_words, is_known, number, places_of, span_words
+from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 from orthobandit.showing.text import names_words, printable
 
 # Colours of verdicts; others are open.
@@ -178,38 +179,22 @@ def rule_words(rule: RuleResult) -> str:
     return f"{estimate_words(rule.estimate, rule.interval)} ({span_words(rule.interval)})"
 
 
-def rule_verdict(personal: Personal, rule: RuleResult) -> str:
-    """Say whether a rule is, or may be, the best."""
-    return "proven best" if rule.name == personal.best else "may be best" if rule.is_possible else ""
-
-
-Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-
-
 def personal_tables(analysis: Analysis) -> list[Table]:
     """Return rules, effects by context and who should get what as tables: a title, the head and rows."""
     personal = analysis.personal
     if personal is None:
         return []
     reference = personal.rules[0].name
-    rules: list[tuple[str, ...]] = [
-        (
-            printable(rule.name),
-            "" if rule.name == reference else estimate_words(rule.estimate, rule.interval),
-            "" if rule.name == reference else span_words(rule.interval),
-            f"{rule.changed:,}",
-            rule_verdict(personal, rule),
-        )
+    lines = [
+        RuleLine(rule.name, rule.estimate, rule.interval, rule.changed, rule.is_possible)
         for rule in personal.rules
     ]
     gains = f"What each rule would have earned over {printable(reference)!r}, per row"
-    out: list[Table] = [(gains, ("rule", "gain", "interval", "rows it changes", ""), rules)]
+    out = [rule_table(gains, lines, "rows it changes")]
     if personal.effects:
         effects: list[tuple[str, ...]] = [
             (
-                f"{printable(one.arm)}, all columns 0"
-                if one.column is None
-                else f"{printable(one.arm)}, per unit of {printable(one.column)}",
+                effect_label(one.arm, one.column),
                 estimate_words(one.estimate, one.interval),
                 span_words(one.interval),
             )
