@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.types import Whole
 from orthobandit.errors import ParameterError
 
+MAX_DELTA = 0.5  # above it claims would be wrong more often than right
 MAX_DESIGN_SECONDS = 1800.0  # nobody waits longer for a single design
 
 
@@ -20,6 +21,32 @@ def check_fraction(name: str, value: object) -> float:
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1")
     return float(value)
+
+
+def check_delta(value: object) -> float:
+    """Return δ, the probability of a wrong claim, as a float in (0, ½].
+
+    Whoever gives more than ½ almost surely means 1 − δ: claims that are wrong more often than right serve
+    nobody.
+    """
+    delta = check_fraction("delta", value)
+    if delta > MAX_DELTA:
+        raise ParameterError(f"delta={value!r} {advise_on_delta(delta)}")
+    return delta
+
+
+def advise_on_delta(delta: float) -> str:
+    """Say what a δ above ½ means, and which one is meant.
+
+    Examples
+    --------
+    >>> advise_on_delta(0.95)
+    'lets claims be wrong with probability 0.95; if they should be right with that probability, give 0.05'
+    """
+    return (
+        f"lets claims be wrong with probability {delta:g}; if they should be right with that probability,"
+        f" give {1.0 - delta:.3g}"
+    )
 
 
 def check_positive(name: str, value: object) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
+from orthobandit._foundation.checks import check_delta, check_positive, check_whole
 from orthobandit._foundation.files import check_folder, whole_file, write_text
 from orthobandit.arms import ArmSet
 from orthobandit.cli._output import guide, store_files, whole
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
         what = "is one arm" if len(arms) == 1 else f"are {len(arms)} arms with the same features"
         raise FeatureError(f"{options.arms}: there {what}; two that differ are needed to compare")
     check_positive("epsilon", options.epsilon)
-    check_fraction("delta", options.delta)
+    check_delta(options.delta)
     design = _compute_design(arms, options)
     bounds = _bounds(design, options.epsilon, options.delta)
     report = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.checks import MAX_DELTA, advise_on_delta, check_whole
 from orthobandit._foundation.files import check_folder, write_text
 from orthobandit._foundation.frames import write_columns
 from orthobandit._foundation.registry import maker_of, parse_named, settings_of
@@ -61,7 +61,11 @@ MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 CURVE_POINTS = 200
 MANY_ROUNDS = 10**9  # rounds of all runs together beyond which the time they take is estimated first
 LONGEST_HOURS = 24.0  # estimated hours beyond which the command asks for confirmation
-TRIAL_ROUNDS = (20_000, 200_000)  # rounds of the two runs that tell how time grows with the horizon
+# Trial runs tell how time grows with the horizon: the first has so many rounds, each further one ten times as
+# many, and the last takes long enough to be measured.
+FIRST_TRIAL = 20_000
+TRIAL_GROWTH = 10
+TRIAL_SECONDS = 0.3
 RUN_PARTS = 20  # parts of a run: the bar moves so often, and an interruption loses at most one of them
 
 
@@ -186,6 +190,9 @@ def _policies(options: argparse.Namespace, environment: Environment) -> dict[str
             if own:
                 raise ParameterError(f"--policy {text}: {error}") from None
             raise
+        delta = getattr(policies[text], "delta", None)
+        if name in POLICIES and delta is not None and delta > MAX_DELTA:
+            warnings.warn(f"delta {delta:g} of {text} {advise_on_delta(delta)}", InputWarning, stacklevel=1)
     if unused:
         raise ParameterError(f"--{min(unused)} has no meaning for {', '.join(wanted)}; leave it out")
     return policies
@@ -205,18 +212,30 @@ def _refuse_to_take_for_ever(
 
 
 def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
-    """Return the expected seconds of one replication, extrapolated from two short runs.
+    """Return the expected seconds of one replication, extrapolated from short runs.
 
-    Policies that plan in phases hardly take longer for more rounds, others in proportion to them.
+    Policies that plan in phases hardly take longer for more rounds, others in proportion to them, some only
+    once the rounds outweigh what a run costs anyway.
     """
-    taken = []
-    for rounds in (TRIAL_ROUNDS[0], *TRIAL_ROUNDS):  # the first one compiles
-        begin = time.perf_counter()
-        simulate(policy, environment, horizon=min(rounds, horizon), replications=1, seed=0)
-        taken.append(time.perf_counter() - begin)
-    grown = max(taken[2] / taken[1], 1.0)
-    power = min(math.log(grown) / math.log(TRIAL_ROUNDS[1] / TRIAL_ROUNDS[0]), 1.0)
-    return taken[2] * math.pow(max(horizon / TRIAL_ROUNDS[1], 1.0), power)
+    rounds = min(FIRST_TRIAL, horizon)
+    _seconds_of(policy, environment, rounds)  # compiles
+    before = _seconds_of(policy, environment, rounds)
+    while True:
+        longer = min(TRIAL_GROWTH * rounds, horizon)
+        taken = _seconds_of(policy, environment, longer)
+        if longer == horizon:
+            return taken
+        if taken >= TRIAL_SECONDS:
+            power = math.log(max(taken / before, 1.0)) / math.log(longer / rounds)
+            return taken * math.pow(horizon / longer, min(power, 1.0))
+        rounds = longer
+        before = taken
+
+
+def _seconds_of(policy: Policy[Any], environment: Environment, horizon: int) -> float:
+    begin = time.perf_counter()
+    simulate(policy, environment, horizon=horizon, replications=1, seed=0)
+    return time.perf_counter() - begin
 
 
 def _time_in_words(hours: float) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orthobandit._foundation.checks import check_delta
+from orthobandit._foundation.fingerprint import PACKAGE
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputWarning, LabelError, ParameterError, RewardError
@@ -40,6 +42,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     if policy is not None:
         _check_is_policy(policy)
+    _check_deltas(policy, options)
     rewards = declared_range(options.rewards, policy)
     if policy is not None and options.expect is not None:
         raise ParameterError(
@@ -79,6 +82,20 @@ def _check_is_policy(policy: object) -> None:
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
             raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
+
+
+def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
+    """Raise `ParameterError` for a δ above ½, of the policy or of a metric.
+
+    Here and not in their classes: experiments that were begun with one before must still open.
+    """
+    delta = getattr(policy, "delta", None)
+    is_ours = type(policy).__module__.partition(".")[0] == PACKAGE  # elsewhere `delta` may be anything
+    if is_ours and delta is not None:
+        check_delta(delta)
+    for metric in options.metrics:
+        if isinstance(metric, Metric):
+            check_delta(metric.delta)
 
 
 def _check_personal(arms: ArmSet, options: Options) -> None:

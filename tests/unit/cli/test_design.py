@@ -140,6 +140,7 @@ def test_out_writes_json(table, tmp_path):
         (["--gap", "0"], "design: --gap 0.0 must lie strictly between 0 and 1"),
         (["--epsilon", "-1"], "design: --epsilon -1.0 must be a finite number above 0"),
         (["--delta", "2"], "design: --delta 2.0 must lie strictly between 0 and 1"),
+        (["--delta", ".95"], "design: --delta 0.95 lets claims be wrong with probability 0.95; if they"),
         (["--label", "colours"], "has no column 'colours'"),
         (["--out", "x.txt"], "write to .json or .csv"),
         (["--out", "/dev/null/x.csv"], "--out /dev/null/x.csv cannot be written: "),

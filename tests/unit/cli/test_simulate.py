@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from orthobandit.cli import main
+from orthobandit.cli.simulate import _expected_seconds
 from orthobandit.simulation import RunResult
 
 FAST = ["--dimension", "2", "--arms", "4", "--horizon", "400", "--replications", "6"]
@@ -231,6 +233,27 @@ def test_what_would_take_for_ever_is_refused_with_the_time_it_would_take(capsys)
     assert re.search(r"with 2 replications would take linucb about [\d,]+ years; lower one of them", said)
     # Phases that double are few, however many rounds there are.
     assert main(["simulate", "--policy", "sbe", "--horizon", "1e15", "--replications", "2"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        (lambda rounds: 0.01 + 1e-8 * rounds, 1e4),  # what a run costs anyway hides the rounds at first
+        (lambda rounds: 1e-5 * rounds, 1e7),
+        (lambda rounds: 0.01 * math.log(rounds), 0.01 * math.log(1e12)),
+    ],
+    ids=["cheap rounds", "costly rounds", "phases"],
+)
+def test_the_time_of_a_long_run_is_foreseen_from_short_ones(taken, expected, monkeypatch):
+    monkeypatch.setattr("orthobandit.cli.simulate._seconds_of", lambda _policy, _place, rounds: taken(rounds))
+    assert _expected_seconds(None, None, 10**12) == pytest.approx(expected, rel=0.25)
+
+
+def test_a_delta_that_is_meant_as_its_complement_is_warned_of(capsys):
+    assert main(["simulate", *FAST, "--policy", "sbe", "--delta", ".95"]) == 0
+    assert "of sbe lets claims be wrong with probability 0.95" in capsys.readouterr().err
+    assert main(["simulate", *FAST, "--policy", "sbe", "--delta", ".5"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 SCRIPT = "import sys; from orthobandit.cli import main; sys.exit(main())"

@@ -149,6 +149,14 @@ WRONG = {
         lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, [1.0]),
         "must be one number for each proposal, not a list",
     ),
+    "a delta that is meant as its complement": (
+        lambda arms: Experiment.memory(arms, AnytimeElimination(rewards=(0, 1), delta=0.95)),
+        "delta=0.95 lets claims be wrong with probability 0.95; .* give 0.05$",
+    ),
+    "a metric's delta that is meant as its complement": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), metrics=[Metric("time", delta=0.9)]),
+        "delta=0.9 lets claims be wrong with probability 0.9; .* give 0.1$",
+    ),
     "a whole number that no float holds": (
         lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, 10**400),
         r"reward=.{,60} must be a number for each proposal",
@@ -164,8 +172,12 @@ def test_what_a_newcomer_gets_wrong_is_named_with_its_remedy(call, words):
 
 def test_covariates_that_no_forecast_takes_are_warned_of():
     arms = ArmSet.one_hot(2)
+    pages = Experiment.memory(arms, rewards=(0, 1))
     with pytest.warns(InputWarning, match="covariates 'age' change nothing"):
-        Experiment.memory(arms, rewards=(0, 1)).ask(covariates={"age": 3.0})
+        pages.ask(covariates={"age": 3.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pages.ask(covariates={"age": 4.0})  # once an experiment is enough
     used = AnytimeElimination(rewards=(0, 1), baseline=HOUR)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

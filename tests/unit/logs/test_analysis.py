@@ -238,6 +238,7 @@ def test_progress_is_told():
     [
         ({"rewards": "spent"}, "argument='rewards'"),
         ({"delta": 0.0}, "delta"),
+        ({"delta": 0.95}, "delta=0.95 lets claims be wrong .* give 0.05"),
         ({"baseline": "best"}, "baseline='best'"),
         ({"reward": None}, "reward= must name the column"),
         ({"reference": "older"}, "older"),

@@ -170,6 +170,7 @@ class Methods:
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._warned_of_unused = False
 
     def ask(
         self,
@@ -180,7 +181,10 @@ class Methods:
         features: Sequence[OfferedFeatures] | None = None,
     ) -> Asking:
         """Return the request that draws a proposal for each name."""
-        if covariates is not None:
+        if covariates is not None and not self._warned_of_unused:
+            self._warned_of_unused = (
+                True  # once is enough: the next visitor's covariates are of the same kind
+            )
             warn_of_unused(self._settings, covariates)
         given = with_context(context, covariates, is_personal=self._settings.is_personal)
         brought = brought_features(features, len(names), is_personal=self._settings.is_personal)

@@ -99,11 +99,9 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     if not count < NEVER:
         return nothing
     more = count - settled
-    if is_clear and more <= SOON * settled:
-        return Outlook("It may end at any time now.", count)
     if is_clear:
-        supposed = "if the arms are as far apart as they look"
-        return Outlook(f"It may end after about {about(more)} more visitors, {supposed}.", count)
+        when = "at any time now" if more <= SOON * settled else f"after about {about(more)} more visitors"
+        return Outlook(f"If the arms are as far apart as they look, it may end {when}.", count)
     alike = "the best two arms look alike, and nobody can tell yet how long it takes to tell them apart"
     if more <= SOON * settled:
         return Outlook(f"It may take long: {alike}.", None)
@@ -156,7 +154,7 @@ def advise(
         return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
     if len(left) < len(labels):
         return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
-    return f"Go on: {leader!r} looks best so far, and no arm can be dropped yet."
+    return f"Go on: {leader!r} looks best so far, but no arm can be dropped yet."
 
 
 def is_early(ledger: Ledger, decision: Decision) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, nearest
+from orthobandit._foundation.checks import check_choice, check_delta, check_positive, nearest
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
 from orthobandit.logs.reading.clock import is_there
@@ -104,7 +104,7 @@ def _roles(question: Question) -> list[tuple[str, str]]:
 def _check_settings(question: Question) -> None:
     check_choice("missing", question.missing, MISSING)
     check_choice("baseline", question.baseline, BASELINES)
-    check_fraction("delta", question.delta)
+    check_delta(question.delta)
     for name, cap in (question.caps or {}).items():
         if name not in question.measured:
             raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")

@@ -89,3 +89,16 @@ def test_an_experiment_its_certificate_and_the_verdict_print_what_they_say():
     experiment.close()
     assert str(experiment) == "Experiment('in memory', 2 arms), closed"
     assert "closed" in experiment._repr_html_()
+
+
+def test_an_outlook_says_what_it_supposes():
+    experiment = two_pages(key="0" * 32)
+    chance = np.random.default_rng(3)
+    while not (report := experiment.report()).outlook.endswith("at any time now."):
+        assert not report.declared
+        proposals = experiment.ask_many(20)
+        rates = np.array([0.2, 0.5])[[one.arm for one in proposals]]
+        experiment.tell_many([one.id for one in proposals], (chance.random(20) < rates).astype(float))
+    # Without the condition it would contradict the sentence before it.
+    assert report.advice.endswith("looks best so far, but no arm can be dropped yet.")
+    assert report.outlook == "If the arms are as far apart as they look, it may end at any time now."

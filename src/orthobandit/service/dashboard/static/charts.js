@@ -75,7 +75,11 @@ window.orthobanditCharts = (() => {
       head.append(dot, `${label} `, words);
       panel.append(head, chart);
       place.append(panel);
-      const value = (i) => `${number(rows[i][0])} (${number(rows[i][1])} to ${number(rows[i][2])})`;
+      const value = (i) => {
+        const [gap, least, most] = rows[i];
+        if (least == null && most == null) return "not known yet";
+        return `${number(gap)} (${least == null ? "−∞" : number(least)} to ${most == null ? "∞" : number(most)})`;
+      };
       const edge = { stroke: faint(stroke, "80"), width: 1, points };
       const table = [at, ...[2, 1, 0].map((part) => rows.map((row) => row[part]))];
       const now = value(at.length - 1);
