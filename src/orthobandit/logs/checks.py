@@ -30,7 +30,9 @@ from orthobandit.logs.effects.effects import gap_and_level, lift_at_all_times
 from orthobandit.logs.effects.joint import Joint, JointSums, PairPath, series_of
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.question import OBSERVED, Question
+from orthobandit.logs.reading.plans import alike_labels
 from orthobandit.logs.results import Diagnostic, Interval
+from orthobandit.showing.numbers import chance_words
 
 BLIND_SHARE = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED_SHARE = 0.01  # the same for rows that a cap has changed
@@ -342,11 +344,17 @@ def _ratio_found(
     joint = f", for {tests} segments at once" if tests > 1 else ""
     seen = (
         f"{cells.arms.labels[worst]!r} has {ratio.observed[worst]:,} rows where {ratio.expected[worst]:,.0f}"
-        f" were to be expected (p-value {p_value:.2g}{joint})"
+        f" were to be expected (p-value {chance_words(p_value).removeprefix('= ')}{joint})"
+    )
+    # Of one arm that is spelt in two ways, each spelling comes up too seldom.
+    spelt = (
+        " Some labels differ only in case or spaces, which may be why: mend them."
+        if alarm and segment is None and alike_labels(cells.arms.labels)
+        else ""
     )
     words = (
-        f"Arms did not come up{where} as often as the probabilities say: {seen}. Find out why before you"
-        " believe any effect."
+        f"Arms did not come up{where} as often as the probabilities say: {seen}.{spelt} Find out why before"
+        " you believe any effect."
         if alarm
         else f"Arms came up{where} as often as the probabilities say; furthest off, {seen}."
     )
@@ -372,7 +380,7 @@ def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagn
     low, high = int(np.argmin(np.where(rows > 0, shares, np.inf))), int(np.argmax(shares))
     spread = (
         f"from {shares[low]:.2%} of rows with {labels[low]!r} to {shares[high]:.2%} with {labels[high]!r}"
-        f" (p-value {p_value:.2g})"
+        f" (p-value {chance_words(p_value).removeprefix('= ')})"
     )
     words = (
         f"Whether {name!r} is missing depends on the arm, {spread}: what is left does not compare like with"

@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 FINEST = 7  # decimal places beyond which powers of ten are easier to read
 LARGE = 1e9  # as are numbers from here on
+SMALLEST_CHANCE = 1e-300  # a p-value below it is too small for a floating-point number
 HOUR = 3600.0
 DAY = 86400.0
 
@@ -161,6 +162,17 @@ def share_words(share: float | None) -> str:
     ('50 %', '49.9 %', '0.042 %', '100 %')
     """
     return f"{100.0 * share:.3g} %" if is_known(share) else ""
+
+
+def chance_words(p_value: float) -> str:
+    """Return a p-value with a sign of comparison; what is below the smallest number is not 0.
+
+    Examples
+    --------
+    >>> chance_words(0.0123), chance_words(0.0)
+    ('= 0.012', '< 1e-300')
+    """
+    return f"= {p_value:.2g}" if p_value >= SMALLEST_CHANCE else f"< {SMALLEST_CHANCE:g}"
 
 
 def certainty_percent(share: float) -> str:

@@ -81,12 +81,19 @@ def tone_of(interval: Interval) -> str:
 def printable(text: str) -> str:
     """Return a label without characters that move a cursor or cannot be written to a file.
 
+    Spaces at its ends, which nobody would see, are shown.
+
     Examples
     --------
-    >>> printable("blue" + chr(10) + "button")
-    'blue�button'
+    >>> printable("blue" + chr(10) + "button"), printable("blue ")
+    ('blue�button', 'blue␣')
     """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
+    shown = "".join(letter if letter.isprintable() else "�" for letter in text)
+    inside = shown.strip(" ")
+    if inside == shown or not inside:
+        return shown
+    before, after = shown.split(inside, 1)
+    return f"{'␣' * len(before)}{inside}{'␣' * len(after)}"
 
 
 def names_words(labels: Iterable[str]) -> str:

@@ -365,6 +365,14 @@ def lifts_of(follower: Follower, *, once: bool) -> list[Interval]:
     once : bool
         Whether they are for one look.
     """
+    lifts = _unlimited_lifts(follower, once=once)
+    if follower.measure.confidence.reward_range[0] < 0:
+        return lifts
+    # What cannot be negative cannot fall by more than all of it.
+    return [(low if low is None else max(low, -1.0), high) for low, high in lifts]
+
+
+def _unlimited_lifts(follower: Follower, *, once: bool) -> list[Interval]:
     cells = follower.cells
     measure = follower.measure
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]

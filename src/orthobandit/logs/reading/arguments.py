@@ -13,6 +13,7 @@ from orthobandit.logs.reading.clock import is_there
 from orthobandit.logs.reading.csv_and_parquet import check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
+from orthobandit.showing.text import printable
 
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
 STATE = (
@@ -240,10 +241,16 @@ def _check_number(opened: Opened, role: str, name: str) -> None:
     texts = [
         (row, value) for row, value in enumerate(opened.sample[name].to_pylist(), 1) if not _is_number(value)
     ]
-    # Only if all of them look so: in a column of text one such value proves nothing.
-    if values and len(texts) == len(values) and all(DECIMAL_COMMA.fullmatch(value) for _, value in texts):
+    # Only if all that are no numbers look so: in a column of text one such value proves nothing.
+    if texts and all(DECIMAL_COMMA.fullmatch(value) for _, value in texts):
         raise InputError(
             f"{role}={name!r} holds numbers with a comma, such as {texts[0][1]!r}; write them with a point"
+        )
+    answers = sorted(set(values))
+    if len(texts) == len(values) and len(answers) == 2:
+        raise InputError(
+            f"{role}={name!r} holds the words {answers[0]!r} and {answers[1]!r}; write 1 for the one that"
+            " counts and 0 for the other"
         )
     if not values:
         raise InputError(f"{role}={name!r} has no value in the first {len(opened.sample):,} rows")
@@ -293,7 +300,7 @@ def _shares(groups: Any, missing: Any) -> str:
     keys = encode_keys(groups["arm"])
     rows = groups["n"].to_numpy()
     shown = [
-        f"{keys.texts[keys.codes[place]]} {missing[place] / rows[place]:.2%}"
+        f"{printable(keys.texts[keys.codes[place]])} {missing[place] / rows[place]:.2%}"
         for place in np.argsort(keys.codes)[:8]
     ]
     more = f", … ({len(rows)} arms)" if len(rows) > 8 else ""

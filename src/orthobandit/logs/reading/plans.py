@@ -237,19 +237,27 @@ def arms_of(
 
 def _look_alike(keys: Coded, counts: Whole) -> tuple[str, ...]:
     """Return a note on labels that differ only in case or in spaces: probably they are one arm."""
-    alike: dict[str, list[int]] = {}
-    for place, text in enumerate(keys.texts):
-        alike.setdefault(" ".join(text.split()).casefold(), []).append(place)
     notes = []
-    for places in alike.values():
-        if len(places) > 1:
-            named = ", ".join(
-                f"{keys.texts[place]!r} ({int(counts[keys.codes == place].sum()):,} rows)" for place in places
-            )
-            notes.append(
-                f"the arms {named} differ only in case or spaces; if they are one arm, mend the labels"
-            )
+    for places in alike_labels(keys.texts):
+        named = ", ".join(
+            f"{keys.texts[place]!r} ({int(counts[keys.codes == place].sum()):,} rows)" for place in places
+        )
+        notes.append(f"the arms {named} differ only in case or spaces; if they are one arm, mend the labels")
     return tuple(notes)
+
+
+def alike_labels(labels: Sequence[str]) -> list[list[int]]:
+    """Return the places of labels that differ only in case or in spaces, a list for each group of them.
+
+    Examples
+    --------
+    >>> alike_labels(["new", "old", "New ", "OLD", "blue"])
+    [[0, 2], [1, 3]]
+    """
+    groups: dict[str, list[int]] = {}
+    for place, text in enumerate(labels):
+        groups.setdefault(" ".join(text.split()).casefold(), []).append(place)
+    return [places for places in groups.values() if len(places) > 1]
 
 
 def _one_hot(labels: Iterable[str]) -> ArmSet:

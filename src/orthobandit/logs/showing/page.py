@@ -19,13 +19,13 @@ from orthobandit.logs.showing.words import (
     diagnostic_words,
     droppable_words,
     effect_words,
-    heterogeneity_words,
     is_held_against_best,
     mean_places,
     method_rows,
     personal_tables,
     rule_words,
     saved_words,
+    segments_words,
     size_words,
     title_words,
     verdict_words,
@@ -241,9 +241,8 @@ def _segments(analysis: Analysis) -> list[dict[str, Any]]:
             for effect in part.effects
             if effect.arm == arm
         ]
-        said = [heterogeneity_words(one) for one in analysis.heterogeneity if one.arm == arm]
         title = f"{arm}, gap to {analysis.reference} by segment (rows)"
-        out.append({"forest": forest(title, bars), "words": said})
+        out.append({"forest": forest(title, bars), "words": segments_words(analysis, arm)})
     return out
 
 

@@ -10,13 +10,13 @@ from orthobandit.logs.showing.words import (
     diagnostic_words,
     droppable_words,
     gap_words,
-    heterogeneity_words,
     interval_words,
     is_held_against_best,
     mean_places,
     method_rows,
     personal_tables,
     saved_words,
+    segments_words,
     size_words,
     title_words,
     verdict_words,
@@ -192,7 +192,7 @@ def _segments(analysis: Analysis) -> str:
         if effect.arm != effect.over
     ]
     table = text_table(["segment", "arm", "rows", "gap", "interval", "verdict"], rows, words=2)
-    differ = [_wrapped(heterogeneity_words(one)) for one in analysis.heterogeneity]
+    differ = [_wrapped(words) for words in segments_words(analysis)]
     return "\n".join(["by segment", table, *differ])
 
 

@@ -12,7 +12,15 @@ from orthobandit.logs.results import (
     Rival,
     RuleResult,
 )
-from orthobandit.showing.numbers import about, estimate_words, is_known, number, places_of, span_words
+from orthobandit.showing.numbers import (
+    about,
+    chance_words,
+    estimate_words,
+    is_known,
+    number,
+    places_of,
+    span_words,
+)
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 from orthobandit.showing.text import names_words, printable
 
@@ -106,14 +114,22 @@ def certainty_words(metric: MetricResult) -> str:
 def diagnostic_words(one: Diagnostic) -> str:
     """Return a diagnostic as a sentence, with its segment and p-value."""
     where = f" in {printable(one.segment)}" if one.segment else ""
-    chance = f" (p = {one.p_value:.2g})" if is_known(one.p_value) else ""
+    # Some say it themselves, with what it belongs to.
+    is_said = not is_known(one.p_value) or "p-value" in one.words
+    chance = "" if is_said else f" (p {chance_words(one.p_value or 0.0)})"
     return f"{one.name}{where}: {printable(one.words)}{chance}"
 
 
-def heterogeneity_words(one: Heterogeneity) -> str:
-    """Return whether segments differ in an arm's gap."""
+def segments_words(analysis: Analysis, arm: str | None = None) -> list[str]:
+    """Return whether segments differ in the gaps of an arm, or of all; nothing if the log raised an alarm."""
+    if analysis.alarms:
+        return []
+    return [_heterogeneity_words(one) for one in analysis.heterogeneity if arm in (None, one.arm)]
+
+
+def _heterogeneity_words(one: Heterogeneity) -> str:
     gap = f"gap of {printable(one.arm)!r} to {printable(one.over)!r}"
-    chance = f" (p = {one.p_value:.2g} for one look)" if is_known(one.p_value) else ""
+    chance = f" (p {chance_words(one.p_value)} for one look)" if one.p_value is not None else ""
     if one.apart:
         pairs = "; ".join(f"{printable(left)} and {printable(right)}" for left, right in one.apart)
         return f"segments differ in the {gap}{chance}: {pairs}"

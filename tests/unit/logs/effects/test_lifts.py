@@ -57,6 +57,20 @@ def test_an_arm_that_multiplies_has_its_factor_whatever_level_and_split_do(once,
     assert high - low < 0.2
 
 
+def test_what_cannot_be_negative_cannot_fall_by_more_than_all_of_it():
+    none = np.zeros(400, dtype=int)
+    arm = np.tile([0, 1], 200)
+    plans = np.array([[0.5, 0.5]])
+
+    def lowest(first, confidence):
+        reward = np.where(arm == 0, 0.3, 0.05) * (np.arange(400) // 2 % 3 > 0)
+        cells = cells_from(np.arange(400) // 40, none, arm, (reward + first)[:, np.newaxis], plans)
+        return lift(cells, confidence=confidence)[0]
+
+    assert lowest(0.0, Bounded(0.0, 1.0)) == -1.0
+    assert lowest(0.0, Bounded(-0.01, 1.0)) < -1.0  # a loss may be more than all of it
+
+
 def test_covariates_narrow_a_lift():
     rng = np.random.default_rng(1)
     hour, arm = np.repeat(np.arange(40), 200), rng.integers(0, 2, 8_000)

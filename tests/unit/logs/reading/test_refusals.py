@@ -232,6 +232,16 @@ def test_probabilities_that_differ_need_a_time():
             r"reward='bought' holds numbers with a comma, such as '1,5'",
         ),
         (
+            "arm;bought\na;0\nb;2,25\n",
+            InputError,
+            r"reward='bought' holds numbers with a comma, such as '2,25'",
+        ),
+        (
+            "arm,bought\na,ja\nb,nein\nb,nein\n",
+            InputError,
+            r"reward='bought' holds the words 'ja' and 'nein'; write 1 for the one that counts and 0 for the",
+        ),
+        (
             "arm,bought\na,1\nb,n/a\n",
             InputError,
             r"'bought' holds text that is not a number, such as 'n/a', first in row 2",
