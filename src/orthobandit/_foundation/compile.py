@@ -24,6 +24,7 @@ POLL_SECONDS = 0.05
 
 PACKAGE = __name__.partition(".")[0]
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+IN_PLACE: dict[str, Any] = {"_nrt": False}  # without numba's run time, which allocates and counts references
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -35,8 +36,18 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], _cached(function))
 
 
-def _cached(function: Any) -> Any:
-    made: Any = numba.njit(**OPTIONS)(function)
+def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile, as :func:`compiled` does, a function that allocates nothing: it writes to what it is given.
+
+    Its caller holds all arrays that it works on, so references to them are not counted. Counting takes two
+    locked instructions wherever a row of an array is taken, longer than the arithmetic on a short row. A
+    function that does allocate cannot be compiled like this; one that it calls may.
+    """
+    return cast(Callable[P, R], _cached(function, **IN_PLACE))
+
+
+def _cached(function: Any, **options: Any) -> Any:
+    made: Any = numba.njit(**OPTIONS, **options)(function)
     if not hasattr(made, "compile"):
         return made  # NUMBA_DISABLE_JIT=1, for debuggers and profilers: there is nothing to keep
     kept = Kept(function)
@@ -91,7 +102,8 @@ def takes(function: Any, result: Any, arguments: Sequence[Any]) -> bool:
 def _specialised(function: Any, signature: tuple[Any, ...]) -> Any:
     if not isinstance(function, Dispatcher):
         return function  # NUMBA_DISABLE_JIT=1, as above
-    made = _cached(function.py_func)
+    is_in_place = not function.targetoptions.get("_nrt", True)
+    made = _cached(function.py_func, **(IN_PLACE if is_in_place else {}))
     made.compile(signature)
     made.disable_compile()
     return made

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import check_choice, check_whole
-from orthobandit._foundation.compile import compiled, compiled_for
+from orthobandit._foundation.compile import compiled_for, compiled_in_place
 from orthobandit._foundation.random import compiled_stream, next_position, stream
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError
@@ -420,8 +420,10 @@ class ContextualResult:
         return f"regret {self.regret.mean():.0f} ± {error:.0f} over {len(self.regret)} runs"
 
 
-@compiled
+@compiled_in_place
 def play_offers(
+    probabilities: Array,
+    regressors: Array,
     features: Array,
     context: Array,
     means: Array,
@@ -445,11 +447,10 @@ def play_offers(
 ) -> int:
     """Play the rounds of one block; returns −1 if a plan could not be made.
 
-    `totals` holds the regret so far and the rounds that were drawn, `level` (n,) is the forecaster's memory.
+    `probabilities` (K,) and `regressors` of the forecast are 0 at first. `totals` holds the regret so far and
+    the rounds that were drawn, `level` (n,) is the forecaster's memory.
     """
     rounds, count, _ = features.shape
-    probabilities = np.zeros(count)
-    regressors = np.zeros(1 + context.shape[1] if reads else regressor_count(recipe))
     for t in range(rounds):
         if plan_into(settings, memory, i, features[t], probabilities) < 0:
             return -1
@@ -610,7 +611,10 @@ def simulate_offers(
             regressors = context[:, columns]
             if isinstance(baseline, KernelRegression):
                 regressors = baseline.features(regressors)
+            width = 1 + regressors.shape[1] if reads else int(regressor_count(recipe))
             arguments = (
+                np.zeros(offers.arms),
+                np.zeros(width),
                 np.ascontiguousarray(features),
                 np.ascontiguousarray(regressors),
                 *world,

@@ -4,7 +4,12 @@ import os
 import subprocess
 import sys
 
+import numba
+import numpy as np
 import pytest
+from numba.core.errors import NumbaError
+
+from orthobandit._foundation.compile import IN_PLACE, compiled, compiled_for, compiled_in_place
 
 INNER = """
 from orthobandit._foundation.compile import compiled
@@ -133,3 +138,43 @@ def test_code_runs_without_the_compiler_for_debuggers_and_profilers():
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
     )
     assert done.stdout == "6.0\n"
+
+
+@compiled
+def square(number):
+    return float(number * number)
+
+
+@compiled_in_place
+def fill_by(out, function):
+    for place in range(out.size):
+        out[place] = function(place)
+
+
+def test_a_function_in_place_writes_rows_and_cannot_allocate():
+    # Without reference counts a fresh array would never be freed: numba must refuse it, not leak.
+    @numba.njit
+    def double(row):
+        for k in range(row.size):
+            row[k] *= 2.0
+
+    def double_rows(rows):
+        for place in range(rows.shape[0]):
+            double(rows[place])
+
+    def copy_rows(rows):
+        return rows.copy().sum()
+
+    rows = np.arange(6.0).reshape(3, 2)
+    numba.njit(**IN_PLACE)(double_rows)(rows)
+    assert rows.tolist() == [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
+    with pytest.raises(NumbaError):
+        numba.njit(**IN_PLACE)(copy_rows)(rows)
+
+
+def test_functions_that_are_passed_keep_what_their_caller_was_compiled_with():
+    made = compiled_for(fill_by, (np.zeros(3),), [(0.0, (0,))])
+    out = np.zeros(3)
+    made(out, square)
+    assert out.tolist() == [0.0, 1.0, 4.0]
+    assert made.targetoptions["_nrt"] is False

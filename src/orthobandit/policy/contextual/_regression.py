@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.compile import compiled, compiled_in_place
 from orthobandit._foundation.linalg import backward, cholesky_into, forward
 from orthobandit._foundation.types import Array, Whole
 
 
-@compiled
+@compiled_in_place
 def times(matrix: Array, vector: Array, out: Array) -> None:
     """Write matrix·vector for a symmetric matrix."""
     for k in range(vector.size):
@@ -28,7 +28,7 @@ def times(matrix: Array, vector: Array, out: Array) -> None:
     add_times(matrix, vector, out)
 
 
-@compiled
+@compiled_in_place
 def add_times(matrix: Array, vector: Array, out: Array) -> None:
     """Add the sum of a matrix's first rows (n of m, m), weighed by a vector (n,), to `out` (m,)."""
     columns = out.size
@@ -48,7 +48,7 @@ def add_times(matrix: Array, vector: Array, out: Array) -> None:
             out[k] += matrix[j, k] * vector[j]
 
 
-@compiled
+@compiled_in_place
 def dot(a: Array, b: Array) -> float:
     """Return aᵀb."""
     total = 0.0
@@ -57,7 +57,7 @@ def dot(a: Array, b: Array) -> float:
     return total
 
 
-@compiled
+@compiled_in_place
 def add_outer(matrix: Array, vector: Array, weight: float) -> None:
     """Add weight·vvᵀ."""
     for j in range(vector.size):
@@ -66,7 +66,7 @@ def add_outer(matrix: Array, vector: Array, weight: float) -> None:
             matrix[j, k] += share * vector[k]
 
 
-@compiled
+@compiled_in_place
 def update_inverse(inverse: Array, vector: Array, weight: float, pull: Array) -> float:
     """Turn V⁻¹ into (V + weight·vvᵀ)⁻¹ (Sherman & Morrison 1950); write pull = V⁻¹v of before.
 
@@ -94,7 +94,7 @@ def invert(matrix: Array, inverse: Array) -> None:
             inverse[j, k] = column[j]
 
 
-@compiled
+@compiled_in_place
 def mean_into(features: Array, probabilities: Array, mean: Array) -> None:
     """Write μ = Σ p_a x_a."""
     mean[:] = 0.0
@@ -104,7 +104,7 @@ def mean_into(features: Array, probabilities: Array, mean: Array) -> None:
                 mean[k] += probabilities[a] * features[a, k]
 
 
-@compiled
+@compiled_in_place
 def scores_into(features: Array, theta: Array, scores: Array) -> None:
     """Write x_aᵀθ of every row."""
     count, size = features.shape
@@ -128,7 +128,7 @@ def scores_into(features: Array, theta: Array, scores: Array) -> None:
         scores[a] = dot(features[a], theta)
 
 
-@compiled
+@compiled_in_place
 def squares_into(features: Array, squares: Array) -> None:
     """Write x_aᵀx_a of every row."""
     count, size = features.shape
@@ -193,6 +193,25 @@ def direct_into(
     `features` (K, d) are overwritten; lengths are those of the positive semi-definite `norm` (d, d).
     """
     count, size = features.shape
+    # Few allocations: each takes as long as a row of arithmetic.
+    work = np.empty((3, max(count, size)))
+    room = np.empty(2 * count * size + count * count + count)
+    _direct(features, scores, norm, radius, most, probabilities, work, room)
+
+
+@compiled_in_place
+def _direct(
+    features: Array,
+    scores: Array,
+    norm: Array,
+    radius: float,
+    most: float,
+    probabilities: Array,
+    work: Array,
+    room: Array,
+) -> None:
+    """Do what :func:`direct_into` says, with arrays (3, max(K, d)) and (2Kd + K² + K,) to work in."""
+    count, size = features.shape
     leader = 0
     for a in range(count):
         if scores[a] > scores[leader]:
@@ -206,13 +225,15 @@ def direct_into(
     features[leader] = 0.0
     # No eigenvalue of the norm exceeds its largest absolute row sum: an arm that this cannot lift above the
     # leader needs no length. Most rounds of a long experiment end here.
-    # Few allocations: each takes as long as a row of arithmetic.
-    work = np.zeros((3, max(count, size)))
     sums = work[0, :size]
+    sums[:] = 0.0
     for j in range(size):
         for k in range(size):
             sums[k] += abs(norm[j, k])
-    largest = radius * radius * sums.max()
+    longest = 0.0
+    for k in range(size):
+        longest = max(longest, sums[k])
+    largest = radius * radius * longest
     squares = work[1, :count]
     squares_into(features, squares)
     from_leader = work[2, :count]
@@ -226,7 +247,11 @@ def direct_into(
     if is_beaten:
         probabilities[leader] = 1.0
         return
-    pulled = np.empty((count, size))
+    area = count * size
+    pulled = room[:area].reshape((count, size))
+    turned = room[area : 2 * area].reshape((size, count))
+    squared = room[2 * area : 2 * area + count * count].reshape((count, count))
+    losses = room[2 * area + count * count :]
     lost = 0.0
     for everyone in range(2):
         for a in range(count):
@@ -241,9 +266,7 @@ def direct_into(
             probabilities[leader] = 1.0
             return
     # ‖x_a − x_b‖² = ‖y_a‖² + ‖y_b‖² − 2y_aᵀNy_b with y the differences from the leader.
-    turned = np.empty((size, count))
-    squared = np.empty((count, count))
-    losses = np.zeros(count)
+    losses[:] = 0.0
     for a in range(count):
         for k in range(size):
             turned[k, a] = features[a, k]
@@ -337,11 +360,10 @@ def begin_centred(dimension: int, ridge: float, keys: Whole) -> CentredMemory:
     )
 
 
-@compiled
+@compiled_in_place
 def scale_into(units: Array, features: Array, scaled: Array) -> None:
     """Write features in units of their spread; note the unit of a feature that differs for the first time."""
     count, size = features.shape
-    factors = np.empty(size)
     for k in range(size):
         if units[k] == 0.0:
             mean = 0.0
@@ -353,15 +375,17 @@ def scale_into(units: Array, features: Array, scaled: Array) -> None:
             # Differences that rounding explains are none.
             if squares > 1e-24 * mean * mean:
                 units[k] = np.sqrt(squares)
+    # The last row holds the factors until its own turn.
+    last = count - 1
     for k in range(size):
         # A feature that never differed has no effect to learn.
-        factors[k] = 1.0 / units[k] if units[k] > 0.0 else 0.0
+        scaled[last, k] = 1.0 / units[k] if units[k] > 0.0 else 0.0
     for a in range(count):
         for k in range(size):
-            scaled[a, k] = features[a, k] * factors[k]
+            scaled[a, k] = features[a, k] * scaled[last, k]
 
 
-@compiled
+@compiled_in_place
 def spread_of(scaled: Array, k: int) -> float:
     """Return the variance of a feature between the arms of an offer (K, d)."""
     count = scaled.shape[0]
@@ -446,7 +470,7 @@ def forget_rough_rounds(memory: Any, i: int, share: float) -> None:
     times(memory.inverse[i], moment, memory.theta[i])
 
 
-@compiled
+@compiled_in_place
 def score_centred(_settings: object, memory: Any, i: int, feature: Array) -> float:
     """Return xᵀθ̂; features whose unit is not known count as 0."""
     total = 0.0
