@@ -1,6 +1,7 @@
 """Estimates, their errors and limits, and what they make of a claim."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -51,6 +52,21 @@ def test_a_share_that_is_the_largest_of_many_is_refuted_less_easily():
     alone, chosen = Measured.share(9, 30), Measured.share(9, 30, among=13)
     assert chosen.low < alone.low
     assert chosen.high == alone.high
+
+
+def test_numbers_that_are_the_largest_of_many_are_refuted_less_easily():
+    values = np.linspace(3.0, 7.0, 20)
+    fit = Fit.of(np.array([1.0, 2.0, 4.0]), np.array([[1.0, 1.1], [2.1, 1.9], [4.0, 4.2]]))
+    for measure in (
+        partial(Measured.estimate, 1.0, 0.1, 9),
+        partial(Measured.mean, values),
+        partial(Measured.ratio, values, values[::-1]),
+        partial(Measured.exponent, fit),
+    ):
+        alone = measure()
+        chosen = measure(among=5)
+        assert chosen.low < alone.low
+        assert chosen.high == alone.high
 
 
 def test_means_have_limits_that_are_further_away_on_the_side_of_the_tail():

@@ -23,11 +23,12 @@ FAMILY = 0.05
 MOST_VERDICTS = 125
 LEVEL = FAMILY / MOST_VERDICTS
 # Limits that rest on Student's t are computed at a part of LEVEL, since skewed data pass them more often than
-# they say. Passed in simulation (tests/statistical/test_report_limits.py; 8 to 100 values, gamma, exponential
-# and log-normal, coefficient of variation up to 1): .01 to .05 % for means, .01 to .08 % for ratios and
-# geometric means, which are taken on the log scale; .07 to .38 % for means at a coefficient of 1.3.
-CAREFUL = 0.4
-CAREFUL_MEAN = 0.2
+# they say. How often in simulation, of 8 to 100 values: at most LEVEL (.04 %) for gamma and exponential
+# values and for log-normal ones up to a coefficient of variation of ½, and for ratios and geometric means up
+# to a coefficient of 1 (tests/statistical/test_report_limits.py). Means of log-normal values with a
+# coefficient of 1 are the exception: .03 % with 100 values, but .15 % with 20.
+CAREFUL = 0.3
+CAREFUL_MEAN = 0.15
 MOST_SKEWED = 1.5  # the correction for skewness widens a limit by this factor at most: beyond it is not valid
 
 
@@ -61,53 +62,62 @@ class Measured:
         return cls(float(value), 0.0, float(value), float(value))
 
     @classmethod
-    def estimate(cls, value: float, error: float, freedom: int) -> "Measured":
-        """Return an estimate with its standard error, which has so many degrees of freedom (Student's t)."""
+    def estimate(cls, value: float, error: float, freedom: int, among: int = 1) -> "Measured":
+        """Return an estimate with its standard error, which has so many degrees of freedom (Student's t).
+
+        `among`: it is the largest of so many, for which the lower limit makes allowance.
+        """
         if freedom < 1:
             return cls(float(value), None, -inf, inf)
-        reach = _quantile(freedom, CAREFUL) * float(error)
-        return cls(float(value), float(error), float(value) - reach, float(value) + reach)
+        below = _quantile(freedom, CAREFUL / among) * float(error)
+        above = _quantile(freedom, CAREFUL) * float(error)
+        return cls(float(value), float(error), float(value) - below, float(value) + above)
 
     @classmethod
-    def mean(cls, values: Any) -> "Measured":
-        """Return the mean of independent values (n,).
+    def mean(cls, values: Any, among: int = 1) -> "Measured":
+        """Return the mean of independent values (n,); `among` as in :meth:`estimate`.
 
         Limits are the wider of Student's t and of Hall's (1992) transformation, which takes the skewness
         of the values out of the t-statistic. Means of positive values also have an upper limit on the log
         scale, and none below 0.
         """
         found = np.asarray(values, dtype=np.float64)
-        mean = float(found.mean())
-        if found.size < 2:
-            return cls(mean, None, -inf, inf)
-        error = _error(found)
+        one = cls._corrected(found, among)
+        if one.error is None or not np.all(found > 0):
+            return one
         reach = _quantile(found.size - 1, CAREFUL_MEAN)
-        below, above = _skewed(reach, _skewness(found) / sqrt(found.size))
-        low = mean - below * error
-        high = mean + above * error
-        if np.all(found > 0):
-            low = max(low, 0.0)
-            high = max(high, _exp(log(mean) + reach * error / mean))
-        return cls(mean, error, low, high)
+        high = max(one.high, _exp(log(one.value) + reach * one.error / one.value))
+        return cls(one.value, one.error, max(one.low, 0.0), high)
+
+    @classmethod
+    def _corrected(cls, values: Array, among: int = 1) -> "Measured":
+        """Return the mean with limits that are corrected for skewness."""
+        mean = float(values.mean())
+        if values.size < 2:
+            return cls(mean, None, -inf, inf)
+        error = _error(values)
+        skewness = _skewness(values) / sqrt(values.size)
+        below, _ = _skewed(_quantile(values.size - 1, CAREFUL_MEAN / among), skewness)
+        _, above = _skewed(_quantile(values.size - 1, CAREFUL_MEAN), skewness)
+        return cls(mean, error, mean - below * error, mean + above * error)
 
     @classmethod
     def geometric(cls, values: Any) -> "Measured":
         """Return the geometric mean of independent positive values (n,)."""
-        logs = np.log(np.asarray(values, dtype=np.float64))
-        return cls.estimate(logs.mean(), _error(logs), logs.size - 1).exponentiated()
+        return cls._corrected(np.log(np.asarray(values, dtype=np.float64))).exponentiated()
 
     @classmethod
-    def ratio(cls, top: Any, bottom: Any) -> "Measured":
+    def ratio(cls, top: Any, bottom: Any, among: int = 1) -> "Measured":
         """Return mean(top)/mean(bottom) of pairs (n,), which may depend on each other within a pair.
 
-        The error is that of the linearised logarithm. Give one pair for each thing that was drawn
-        independently: means over runs on one arm set, not the runs.
+        `among` as in :meth:`estimate`. The error is that of the linearised logarithm. Give one pair for each
+        thing that was drawn independently: means over runs on one arm set, not the runs.
         """
         over = np.asarray(top, dtype=np.float64)
         under = np.asarray(bottom, dtype=np.float64)
         logarithm = log(over.mean() / under.mean())
         parts = over / over.mean() - under / under.mean()
-        return cls.estimate(logarithm, _error(parts), parts.size - 1).exponentiated()
+        return cls.estimate(logarithm, _error(parts), parts.size - 1, among).exponentiated()
 
     @classmethod
     def share(cls, hits: int, count: int, among: int = 1) -> "Measured":
@@ -120,13 +130,16 @@ class Measured:
         return cls(hits / count, None, low, high)
 
     @classmethod
-    def exponent(cls, fit: "Fit") -> "Measured":
-        """Return the exponent of a fitted power law."""
-        return cls.estimate(fit.exponent, fit.error, fit.runs - 1)
+    def exponent(cls, fit: "Fit", among: int = 1) -> "Measured":
+        """Return the exponent of a fitted power law; `among` as in :meth:`estimate`."""
+        return cls.estimate(fit.exponent, fit.error, fit.runs - 1, among)
 
     @classmethod
     def largest(cls, found: Sequence["Measured"]) -> "Measured":
-        """Return the largest of several; its high limit is right if each one's is."""
+        """Return the largest of several, each computed as one `among` so many.
+
+        Its high limit is right if the high limit of what is truly the largest is; its low limit, if all are.
+        """
         worst = max(found, key=lambda one: one.value)
         return cls(worst.value, worst.error, max(one.low for one in found), max(one.high for one in found))
 

@@ -145,14 +145,15 @@ class PersonalisedTable:
         """Return whether regret is as small as claimed, in the worst world of each claim."""
         found = []
         for comparison in self.comparisons:
-            ratios = []
+            sides = []
             for world, other in comparison.worlds.items():
                 own = self._regret(data, comparison.policy, world)
                 rivals = [self._regret(data, peer, other) for peer in comparison.peers]
                 played = [regret for regret in rivals if regret.size]
                 if own.size and played:
                     # The best in hindsight, which favours the peers.
-                    ratios.append(Measured.ratio(own, min(played, key=lambda regret: float(regret.mean()))))
+                    sides.append((own, min(played, key=lambda regret: float(regret.mean()))))
+            ratios = [Measured.ratio(own, rival, among=len(sides)) for own, rival in sides]
             if ratios:
                 found.append(
                     Verdict(

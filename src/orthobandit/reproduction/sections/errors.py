@@ -74,7 +74,7 @@ class ErrorFigure:
                     claim=f"at ({d}, {count}), √t·eₜ ≤ 10√(d log K) at all times",
                     source="paper",
                     statistic="highest √t·eₜ of a run, mean over runs, the worse of both designs",
-                    measured=Measured.largest([Measured.mean(top) for top in tops]),
+                    measured=Measured.largest([Measured.mean(top, among=len(tops)) for top in tops]),
                     relation="≤",
                     bound=level(d, count),
                 )

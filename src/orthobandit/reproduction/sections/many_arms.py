@@ -266,7 +266,7 @@ def _regret_verdicts(data: Data) -> list[Verdict]:
             source="paper",
             statistic=f"fitted exponent of T, the larger of K = {FEW:,} and {MOST:,}; the schedule's is"
             f" {own:.3f}",
-            measured=Measured.largest([Measured.exponent(fit) for fit in fits]),
+            measured=Measured.largest([Measured.exponent(fit, among=len(fits)) for fit in fits]),
             relation="≤",
             bound=own + MARGIN,
         ),

@@ -101,7 +101,7 @@ class Pac:
                 " exponent",
                 source="paper",
                 statistic="fitted exponent of t, slowest of the shifts",
-                measured=Measured.largest([Measured.exponent(fit) for fit in fits.values()]),
+                measured=Measured.largest([Measured.exponent(fit, among=len(fits)) for fit in fits.values()]),
                 relation="≤",
                 bound=MARGIN - 0.5,
             ),
