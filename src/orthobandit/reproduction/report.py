@@ -17,7 +17,7 @@ from orthobandit._foundation.files import write_text
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import StudyError
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Section, Verdict, tally
-from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, FAMILY, LEVEL, MOST_VERDICTS, Data
+from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, LEVEL, Data
 from orthobandit.showing import numbers
 from orthobandit.showing.charts import blank_figure, house_style, save_figure, svg_text
 from orthobandit.showing.html import make_environment, minus
@@ -269,8 +269,7 @@ def page(shown: Sequence[Shown], scope: Scope) -> str:
             scope=scope,
             version=__version__,
             level=LEVEL,
-            family=FAMILY,
-            most=MOST_VERDICTS,
+            family=family_level(len(verdicts)),
             verdicts=[verdict for _, verdict in verdicts],
             refuted=[(part, verdict) for part, verdict in verdicts if verdict.kind == "refuted"],
         )

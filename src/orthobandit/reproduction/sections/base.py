@@ -20,10 +20,10 @@ from orthobandit.study.tables import Columns
 # Chance that one limit lies on the wrong side of the truth. A verdict is wrong only if one particular limit
 # of its number is, so a report of up to MOST_VERDICTS has none wrong with probability 1 − FAMILY.
 FAMILY = 0.05
-MOST_VERDICTS = 125
+MOST_VERDICTS = 150
 LEVEL = FAMILY / MOST_VERDICTS
 # Limits that rest on Student's t are computed at a part of LEVEL, since skewed data pass them more often than
-# they say. How often in simulation, of 8 to 100 values: at most LEVEL (.04 %) for gamma and exponential
+# they say. How often in simulation, of 8 to 100 values: at most LEVEL (.033 %) for gamma and exponential
 # values and for log-normal ones up to a coefficient of variation of ½, and for ratios and geometric means up
 # to a coefficient of 1 (tests/statistical/test_report_limits.py). Means of log-normal values with a
 # coefficient of 1 are the exception: .03 % with 100 values, but .15 % with 20.
