@@ -117,6 +117,20 @@ def moments(cell, _level, rng):
     }
 
 
+def ellipsoids(cell, _level, rng):
+    """Return errors as a whole that grow like √d, and errors of a contrast that do not."""
+    count = cell.settings["replications"]
+    d = cell.labels["dimension"]
+    return {
+        "ellipsoids": {
+            "replication": list(range(count)),
+            "norm": (np.sqrt(d) * rng.lognormal(0.0, 0.2, count)).tolist(),
+            "radius": [15 * np.sqrt(d)] * count,
+            "contrast": np.abs(rng.standard_normal(count)).tolist(),
+        }
+    }
+
+
 def personalised(cell, level, rng):
     """Return the regret of personalised runs."""
     count = cell.settings["replications"]
@@ -133,4 +147,5 @@ MAKERS = {
     "track_survivors": survivors,
     "track_floor": floors,
     "track_moments": moments,
+    "track_ellipsoid": ellipsoids,
 }

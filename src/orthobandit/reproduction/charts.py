@@ -144,9 +144,9 @@ def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "
     figure, axes, below = _panels_with_legends(panels, height=3.3, entries=most)
     for axis, legend, (series, level, name) in zip(axes, below, panels.values(), strict=True):
         for place, line in enumerate(series):
-            # Error bars of different lines stand beside each other.
-            shifted = line.x * 1.04 ** (place - (len(series) - 1) / 2)
-            axis.errorbar(shifted, line.y, line.spread, **_looks(place, line.name))
+            axis.errorbar(
+                _beside(line.x, place, len(series)), line.y, line.spread, **_looks(place, line.name)
+            )
         axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
         axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
         _list_below(axis, legend)
@@ -164,7 +164,7 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
     for axis, legend, (series, x, y) in zip(axes, below, panels.values(), strict=True):
         for place, line in enumerate(series):
             looks = _looks(place, line.name) | {"ls": "none"}
-            axis.errorbar(line.x, line.y, line.spread, **looks)
+            axis.errorbar(_beside(line.x, place, len(series)), line.y, line.spread, **looks)
             if line.fit is not None:
                 axis.plot(line.x, line.fit, ls=DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
         has_fit = any(line.fit is not None for line in series)
@@ -173,6 +173,11 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
             _plain_logarithms(side)
         _list_below(axis, legend)
     return figure
+
+
+def _beside(x: Array, place: int, count: int) -> Array:
+    """Return x (n,) moved a little on a logarithmic axis: error bars of several lines must not overlap."""
+    return np.asarray(x * (x.max() / x.min()) ** (0.012 * (place - (count - 1) / 2)))
 
 
 def dot_rows(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "Figure":
@@ -198,11 +203,11 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
     """Return a figure with one row a name, a dot for each of its numbers, and the kinds of numbers."""
     # Narrow, so that its words can be read on a phone.
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
-    figure = blank_figure(6.2, 1.5 + 0.19 * len(kinds) + 0.42 * len(rows))
+    figure = blank_figure(6.2, 1.5 + 0.19 * len(kinds) + max(0.42, 0.15 * len(kinds)) * len(rows))
     axis = figure.add_subplot()
     for place, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
-        lift = 0.24 * ((len(kinds) - 1) / 2 - place)
+        lift = min(0.24, 0.8 / len(kinds)) * ((len(kinds) - 1) / 2 - place)
         points = np.array(
             [
                 (numbers[kind].value, lift - row, numbers[kind].error)
@@ -215,7 +220,11 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
         bars = np.array([below, points[:, 2]])
         looks = _looks(place, kind) | {"ls": "none", "ms": 6}
         axis.errorbar(points[:, 0], points[:, 1], xerr=bars if bars.any() else None, **looks)
-    axis.set(xlabel=label, ylim=(0.6 - len(rows), 0.4))
+    axis.set(xlabel=label, ylim=(0.5 - len(rows), 0.5))
+    # Where a row has several dots, it should be plain which row they are in.
+    if len(kinds) > 1:
+        for row in range(1, len(rows)):
+            axis.axhline(0.5 - row, color=INK, lw=0.4, alpha=0.25, zorder=0)
     axis.set_yticks([-row for row in range(len(rows))], list(rows))
     axis.grid(axis="x", which="major")
     axis.set_axisbelow(True)

@@ -13,7 +13,7 @@ from orthobandit.policy import SBE
 from orthobandit.simulation import Constant, Environment, explore, misses, simulate, within
 from orthobandit.study.cells import Tables
 from orthobandit.study.spec import environment_of, make_part
-from orthobandit.theory import theory_phase_rounds
+from orthobandit.theory import ellipsoid_radius, theory_phase_rounds
 
 DESIGNS: dict[str, Callable[[ArmSet], Design]] = {"anchor": anchor_design, "centred": centred_design}
 
@@ -204,5 +204,44 @@ def track_moments(settings: dict[str, Any]) -> Tables:
             "constant": constants.tolist(),
             "reference": [float(design.reference_norm / scale)] * count,
             "centred": [float(design.centred_norm / scale)] * count,
+        }
+    }
+
+
+def track_ellipsoid(settings: dict[str, Any]) -> Tables:
+    """Explore and note the error as a whole and that of one contrast, each in its own unit.
+
+    `norm` is ‖θ̂ − θ‖ in V̂ + βI, β = log(t/δ), on the span of the arms' differences; `radius` is what Lemma
+    19 says of it. `contrast` is |zᵀ(θ̂ − θ)|/√(L/t) for z = x_2 − x_1, L = ‖z‖²_{Σ⁻¹}.
+    """
+    environment = environment_of(settings)
+    arms = environment.arms
+    design: Design = DESIGNS[settings["design"]](arms)
+    (rounds,) = settings["checkpoints"]
+    delta = settings["delta"]
+    tally = explore(
+        environment,
+        design.probabilities,
+        checkpoints=[rounds],
+        replications=settings["replications"],
+        seed=settings["seed"],
+    )
+    plan = Plan(np.broadcast_to(design.probabilities, tally.counts.shape), tally.rounds)
+    moments = Moments.of(arms, plan, tally)
+    estimate = OrthogonalRegression(delta=delta).solve(arms, moments)
+    off = estimate.theta[:, 0] - environment.theta
+    # In the basis of the moments; what lies across the arms' differences is not estimated.
+    inside = off @ arms.basis.T
+    squares = np.einsum("ri,rij,rj->r", inside, moments.gram[:, 0], inside)
+    norm = np.sqrt(squares + np.log(rounds / delta) * np.sum(inside**2, axis=1))
+    z = arms.features[1] - arms.features[0]
+    unit = np.sqrt(RangeFactor.of(design.covariance).norm_squared(z[np.newaxis])[0] / rounds)
+    count = settings["replications"]
+    return {
+        "ellipsoids": {
+            "replication": list(range(count)),
+            "norm": norm.tolist(),
+            "radius": [ellipsoid_radius(rounds, delta, arms.dimension)] * count,
+            "contrast": (np.abs(off @ z) / unit).tolist(),
         }
     }

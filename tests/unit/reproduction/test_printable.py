@@ -18,6 +18,7 @@ from orthobandit.reproduction.charts import (
 )
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.sections.base import MOST_VERDICTS
 from orthobandit.showing.charts import blank_figure, house_style
 from orthobandit.study.tables import join
 
@@ -102,6 +103,15 @@ def test_figures_of_every_section_can_be_printed(name, is_quick):
                 figure = draw()
                 FigureCanvasAgg(figure)
                 assert flaws(figure) == [], chart.name
+
+
+@pytest.mark.slow
+def test_a_full_report_has_no_more_verdicts_than_its_level_allows_for():
+    count = 0
+    for section in SECTIONS.values():
+        cells = section.cells(Scope(is_quick=False))
+        count += len(section.verdicts(join(cells, [made_up(cell) for cell in cells])))
+    assert 100 < count <= MOST_VERDICTS
 
 
 def test_crowded_curves_have_an_inset_and_only_separate_bands_are_drawn():

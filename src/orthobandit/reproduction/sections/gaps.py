@@ -15,9 +15,9 @@ from orthobandit.theory import bai_rounds, expected_regret_bound, phases_needed
 DELTA = 0.05
 DIMENSION = 8
 POWERS = ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 7, 8))  # gaps are 2 to minus these
-# Arms of the one-hot instances whose number varies. With fewer, regret grows faster than the schedule by up to
-# .13 in the exponent: the best arm has a share of the rounds, which costs nothing, and a phase whose ε is the
-# gap may drop all other arms by luck. Both effects are all but gone at these numbers.
+# Arms of the one-hot instances whose number varies. With fewer, regret grows faster than the schedule by up
+# to .13 in the exponent: the best arm has a share of the rounds, which costs nothing, and a phase whose ε is
+# the gap may drop all other arms by luck. Both effects are all but gone at these numbers.
 COUNTS = ((33, 65), (33, 65, 129))
 SETS = (14, 20)  # arm sets of the linear instances
 RUNS = (28, 40)  # a point: all of them on one-hot arms, two on each arm set

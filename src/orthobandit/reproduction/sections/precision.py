@@ -13,7 +13,9 @@ from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import distinct, grouped, where
 
-FLOOR, MOMENTS = (f"orthobandit.reproduction.tasks:{name}" for name in ("track_floor", "track_moments"))
+FLOOR, MOMENTS, ELLIPSOID = (
+    f"orthobandit.reproduction.tasks:{name}" for name in ("track_floor", "track_moments", "track_ellipsoid")
+)
 DELTA = 0.05
 SIZE = (10, 20)
 SIZES = ((5, 10), (20, 30))  # of the second moments
@@ -24,12 +26,18 @@ CLOSE = 0.1  # part of the squared error by which the lower bound may be missed
 EXPLORED = 100_000
 RUNS = (600, 2000)  # for the floor
 MOMENT_RUNS = (1500, 5000)
+DIMENSIONS = (4, 8, 16, 32, 64)  # of the ellipsoids, with twice as many arms
+SHORT = 20_000  # rounds of theirs
+SHORT_RUNS = (200, 500)
+ROOT = 0.1  # in an exponent of d
+BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})  # ν¹/2, within the lemma's |ν| ≤ 1
+NORMS = {"norm": "as a whole", "contrast": "of one contrast"}
 SHIFTS = {"log-alternating-min": "ν² with min, |ν| ≤ 2", "log-alternating": "ν² as printed, unbounded"}
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Flatness of √t·eₜ, the lower bound √(L/t), second moments, and the constants of the designs."""
+    """Flatness of √t·eₜ, the lower bound √(L/t), second moments, constants of the designs, Lemma 19."""
 
     name: str
     title: str
@@ -44,7 +52,9 @@ class Precision:
         " min was perhaps meant). The leading term √(L/t) of the error is that of the lower bound, reached"
         " under the shift ν = −μᵀθ of its proof. After a phase of SBE the second moments seen agree with"
         " those of the design up to c ≤ 2, but for δ/10 of the runs. DEO keeps ‖x_i − x_1‖ ≤ 2√d and"
-        " ‖x_i − μ‖ ≤ 4√d in Σ⁻¹."
+        " ‖x_i − μ‖ ≤ 4√d in Σ⁻¹. θ lies in the ellipsoid of Lemma 19 with probability 1 − δ. The bound by"
+        " Cauchy–Schwarz that follows from it loses a factor √d: the error as a whole grows like √d, that of"
+        " one contrast in units of √(L/t) does not grow with d."
     )
 
     def setting(self, scope: Scope) -> str:
@@ -54,7 +64,8 @@ class Precision:
             f" {scope.pick(*ROUNDS):,} rounds, {scope.pick(*EXPLORERS)} runs. Lower bound: squared errors of"
             f" all x_i − x_1 after {EXPLORED:,} rounds, in units of L/t, {scope.pick(*RUNS)} runs. Second"
             f" moments: the first phase of SBE as in the theorem, {scope.pick(*MOMENT_RUNS):,} runs a design"
-            f" at {SIZES[0]} and {SIZES[1]}."
+            f" at {SIZES[0]} and {SIZES[1]}. Ellipsoids: {SHORT:,} rounds of DEO under ν¹/2, d from"
+            f" {DIMENSIONS[0]} to {DIMENSIONS[-1]} and K = 2d, {scope.pick(*SHORT_RUNS)} runs each."
         )
 
     def cells(self, scope: Scope) -> list[Cell]:
@@ -73,7 +84,19 @@ class Precision:
             for size in SIZES
             for design in DESIGNS
         ]
-        return [*flat, *floors, *moments]
+        ellipsoids = [
+            _cell(
+                ELLIPSOID,
+                (d, 2 * d),
+                "anchor",
+                scope.pick(*SHORT_RUNS),
+                scope,
+                shift=BOUNDED,
+                checkpoints=[SHORT],
+            )
+            for d in DIMENSIONS
+        ]
+        return [*flat, *floors, *moments, *ellipsoids]
 
     def verdicts(self, data: Data) -> list[Verdict]:
         """Return what is flat, reached and kept."""
@@ -86,7 +109,7 @@ class Precision:
             relation="≤",
             bound=FLAT,
         )
-        return [flat, *_floors(data), *_moments(data)]
+        return [flat, *_floors(data), *_moments(data), *_ellipsoids(data)]
 
     def grids(self, data: Data) -> list[Grid]:
         """Return exponents, squared errors and constants."""
@@ -107,6 +130,18 @@ class Precision:
             ]
             for (d, count, design), found in _by_design(data).items()
         ]
+        balls = [
+            [
+                str(d),
+                f"{np.mean(found['norm']):.2f}",
+                f"{np.quantile(found['norm'], 1 - DELTA):.2f}",
+                f"{found['radius'][0]:.1f}",
+                f"{np.mean(found['contrast']):.2f}",
+                f"{np.quantile(found['contrast'], 1 - DELTA):.2f}",
+            ]
+            for d, found in _by_dimension(data).items()
+        ]
+        shares = f"{1 - DELTA:.0%} of them below"
         head = ["(d, K)", "design", "rounds", "mean c", "largest c", "‖x_i − x_1‖/√r", "‖x_i − μ‖/√r"]
         return [
             Grid("Fitted exponent of √t·eₜ in t ± standard error.", ["shift", "exponent"], rows, words=1),
@@ -117,17 +152,97 @@ class Precision:
                 words=1,
             ),
             Grid("Second moments after the first phase, and the norms of the designs.", head, constants),
+            Grid(
+                "‖θ̂ − θ‖ in V̂ + βI, the radius that Lemma 19 has for it, and the error of x_2 − x_1 in units"
+                " of √(L/t).",
+                ["d", "mean norm", shares, "Lemma 19", "mean error of a contrast", shares],
+                balls,
+                words=1,
+            ),
         ]
 
     def charts(self, data: Data) -> list[Chart]:
-        """Return √t·eₜ over time."""
+        """Return √t·eₜ over time, and errors against d."""
         series = []
         for shift, words in SHIFTS.items():
             rounds, values = _scaled(data, shift)
             series.append(Series(words, rounds, values.mean(axis=1), values.std(axis=1, ddof=1)))
         panels = {f"(d, K) = {SIZE}": (series, "rounds t", "√t · eₜ (units of reward)")}
         caption = "√t·eₜ against t: mean over runs with bars of one standard deviation."
-        return [Chart.of_panels("flat", caption, scaling_panels, panels)]
+        against = {
+            "error in two norms, against d": (
+                [_against_dimension(data, column, name) for column, name in NORMS.items()],
+                "dimension d",
+                "error, each in its unit",
+            )
+        }
+        lost = (
+            "The error as a whole, ‖θ̂ − θ‖ in V̂ + βI, and that of one contrast in units of √(L/t), against d:"
+            " mean over runs with bars of one standard deviation; fitted power laws. What lies between their"
+            " slopes is lost by Cauchy–Schwarz."
+        )
+        return [
+            Chart.of_panels("flat", caption, scaling_panels, panels),
+            Chart.of_panels("cauchy-schwarz", lost, scaling_panels, against),
+        ]
+
+
+def _by_dimension(data: Data) -> dict[int, Any]:
+    columns = data["ellipsoids"]
+    return {d: where(columns, dimension=d) for (d,) in distinct(columns, "dimension")}
+
+
+def _points(data: Data, column: str) -> tuple[Array, Array]:
+    """Return d (n,) and a column of the ellipsoids (n, runs)."""
+    found = _by_dimension(data)
+    return np.array(list(found), dtype=float), np.array([its[column] for its in found.values()])
+
+
+def _against_dimension(data: Data, column: str, name: str) -> Series:
+    x, y = _points(data, column)
+    fit = Fit.of(x, y)
+    label = f"{name}, slope {fit.exponent:.2f}".replace("-", "−")
+    return Series(label, x, y.mean(axis=1), y.std(axis=1, ddof=1), fit.values)
+
+
+def _ellipsoids(data: Data) -> list[Verdict]:
+    """Return whether θ lies in the ellipsoid, and what Cauchy–Schwarz loses."""
+    parts = _by_dimension(data).values()
+    outside = [
+        Measured.share(int(np.sum(its["norm"] > its["radius"])), len(its["norm"]), among=len(parts))
+        for its in parts
+    ]
+    return [
+        Verdict(
+            name="ellipsoid",
+            claim=f"θ lies outside the ellipsoid of Lemma 19 with probability at most δ = {DELTA}",
+            source="paper",
+            statistic="share of runs in which it does, worst d, exact limits",
+            measured=Measured.largest(outside),
+            relation="≤",
+            bound=DELTA,
+        ),
+        Verdict(
+            name="error as a whole",
+            claim="the error as a whole grows like √d, but for 0.1 in the exponent, so that Cauchy–Schwarz"
+            " loses that factor",
+            source="paper",
+            statistic="fitted exponent of d of ‖θ̂ − θ‖ in V̂ + βI",
+            measured=Measured.exponent(Fit.of(*_points(data, "norm"))),
+            relation="≥",
+            bound=0.5 - ROOT,
+        ),
+        Verdict(
+            name="error of a contrast",
+            claim="in units of √(L/t) the error of one contrast does not grow with d, but for 0.1 in the"
+            " exponent",
+            source="paper",
+            statistic="fitted exponent of d of |zᵀ(θ̂ − θ)|/√(L/t), z = x_2 − x_1",
+            measured=Measured.exponent(Fit.of(*_points(data, "contrast"))),
+            relation="≤",
+            bound=ROOT,
+        ),
+    ]
 
 
 def _scaled(data: Data, shift: str) -> tuple[Array, Array]:
@@ -208,14 +323,21 @@ def _moments(data: Data) -> list[Verdict]:
 
 
 def _cell(
-    task: str, size: tuple[int, int], design: str, runs: int, scope: Scope, **settings: list[int]
+    task: str,
+    size: tuple[int, int],
+    design: str,
+    runs: int,
+    scope: Scope,
+    *,
+    shift: Part | None = None,
+    **settings: list[int],
 ) -> Cell:
     shape = {"dimension": size[0], "count": size[1], "gap": 0.5, "seed": scope.seed}
     return Cell(
         task=task,
         settings={
             "instance": Part("exact-gap", shape).plain(),
-            "shift": Part("none").plain(),
+            "shift": (shift or Part("none")).plain(),
             "noise": Part("gaussian").plain(),
             "design": design,
             "delta": DELTA,

@@ -346,7 +346,7 @@ class RegretFigure:
                 name=f"{place} {label} against the best peer",
                 claim=f"{place}, {label} untuned has no more regret than the best peer, tuned on other arm"
                 " sets",
-                source="here",
+                source="question",
                 statistic=f"final regret, {label} / the peer and tuning best on the other arm sets",
                 measured=Measured.ratio(its[0].by_set, cross_tuned(peers)),
                 relation="≤",
@@ -410,7 +410,10 @@ class RegretFigure:
                     for label, its in self.tunings(runs, wide=wide).items()
                     if wide or not self.contenders[label].is_untuned
                 ]
-        band = f"mean over all runs, and a band from the {BAND[0]:.0%} to the {BAND[1]:.0%} quantile"
+        band = (
+            f"mean over all runs, and a band from the {BAND[0]:.0%} to the {BAND[1]:.0%} quantile where it is"
+            " apart from the others"
+        )
         return [
             Chart.of_panels(
                 "regret",
