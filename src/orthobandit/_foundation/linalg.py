@@ -15,6 +15,12 @@ from orthobandit.errors import InputError
 
 EPS = float(np.finfo(np.float64).eps)
 BLOCK_POINTS = 512  # points whose distances are tabulated at a time
+# Of a covariance with unit diagonal: pivots above the first span, those below the second are rounding. So are
+# parts of a row outside the range below the third, relative to the row; above the fourth they are not.
+SPANNING_PIVOT = 1e-6
+ROUNDING_PIVOT = 1e-13
+ROUNDING_PART = 1e-10
+OUTSIDE_PART = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +152,28 @@ def whitened(points: Array, weights: Array, drawn: Whole | None = None) -> tuple
     return factor.whiten_rows(centred), factor
 
 
+def whiten_runs(points: Array, weights: Array) -> tuple[Array, Mask]:
+    """Return :func:`whitened` points (..., K, r) and which of them (..., K) are out of range, those as 0.
+
+    Up to a rotation, which changes no distance and no inner product: compiled, by Cholesky factors, and by
+    eigenvectors only where the rank is not clear-cut.
+
+    Parameters
+    ----------
+    points : (K, r) array
+    weights : (..., K) array
+        Distributions over the points.
+    """
+    flat = np.ascontiguousarray(weights).reshape(-1, len(points))
+    white, outside, is_clear = _whiten_runs(np.ascontiguousarray(points), flat)
+    if not is_clear.all():
+        exact, _ = whitened(points, flat[~is_clear])
+        beyond = np.asarray(np.isinf(exact).any(axis=-1))
+        white[~is_clear] = np.where(beyond[..., np.newaxis], 0.0, exact)
+        outside[~is_clear] = beyond
+    return white.reshape(*weights.shape, points.shape[1]), outside.reshape(weights.shape)
+
+
 def diameter(points: Array) -> float:
     """Return max_{i,j} ‖z_i − z_j‖ for points (K, r).
 
@@ -200,6 +228,25 @@ def solve_ridge(gram: Array, moment: Array, ridge: Array | float) -> Array:
     except np.linalg.LinAlgError:
         raise InputError("gram + ridge·I is not positive definite; use a larger ridge") from None
     return np.asarray(np.linalg.solve(unit, (moment / scale)[..., np.newaxis])[..., 0] / scale)
+
+
+def ridge_norms(gram: Array, rows: Array, ridge: Array | float) -> Array:
+    """Return √(zᵀ(gram + ridge·I)⁻¹z) (..., m) of rows z (..., m, n).
+
+    Parameters
+    ----------
+    gram : (..., n, n) array
+        Positive semidefinite.
+    rows : (..., m, n) array
+    ridge : (...) array or float
+        Such that the sum is positive definite.
+    """
+    n = gram.shape[-1]
+    shifted = gram + np.asarray(ridge, dtype=np.float64)[..., np.newaxis, np.newaxis] * np.eye(n)
+    scale = np.sqrt(np.diagonal(shifted, axis1=-2, axis2=-1))
+    lower = np.linalg.cholesky(shifted / scale[..., :, np.newaxis] / scale[..., np.newaxis, :])
+    white = np.linalg.solve(lower, np.swapaxes(rows / scale[..., np.newaxis, :], -1, -2))
+    return np.asarray(np.sqrt(np.einsum("...ji,...ji->...i", white, white)))
 
 
 def inverse_root(gram: Array) -> Array:
@@ -296,3 +343,95 @@ def whiten_into(lower: Array, rows: Array, out: Array) -> None:
         scale = 1.0 / lower[i, i]
         for a in range(count):
             out[i, a] *= scale
+
+
+@compiled
+def _whiten_runs(points: Array, weights: Array) -> tuple[Array, Mask, Mask]:
+    """Return whitened points (n, K, r), which are out of range (n, K), and for which runs (n,) that is clear.
+
+    The covariance is scaled to a unit diagonal and factored with pivots: PᵀCP = LLᵀ, L being (r, rank). A row
+    z of the range is Lw, so that ‖w‖² = zᵀC⁺z.
+    """
+    runs, count = weights.shape
+    r = points.shape[1]
+    white = np.zeros((runs, count, r))
+    outside = np.zeros((runs, count), dtype=np.bool_)
+    is_clear = np.ones(runs, dtype=np.bool_)
+    centred = np.empty((count, r))
+    lower = np.empty((r, r))
+    order = np.empty(r, dtype=np.int64)
+    for n in range(runs):
+        p = weights[n]
+        # Around a point that is drawn first: what all drawn points share is then 0, and not rounding.
+        origin = points[np.argmax(p)]
+        for k in range(r):
+            mean = 0.0
+            for a in range(count):
+                centred[a, k] = points[a, k] - origin[k]
+                mean += p[a] * centred[a, k]
+            for a in range(count):
+                centred[a, k] -= mean
+        drawn = centred[p > 0.0]
+        matrix = np.dot((drawn * p[p > 0.0].reshape(len(drawn), 1)).T, drawn)
+        scale = np.sqrt(np.diag(matrix))
+        for k in range(r):
+            order[k] = k
+            if not scale[k] > 0.0:
+                scale[k] = 1.0
+        matrix = matrix / scale / scale.reshape(r, 1)
+        rank = _pivoted_cholesky(matrix, lower, order)
+        if rank < 0:
+            is_clear[n] = False
+            continue
+        for a in range(count):
+            w = white[n, a]
+            size = 0.0
+            beyond = 0.0
+            for i in range(r):
+                z = centred[a, order[i]] / scale[order[i]]
+                size += z * z
+                for k in range(min(i, rank)):
+                    z -= lower[i, k] * w[k]
+                if i < rank:
+                    w[i] = z / lower[i, i]
+                else:
+                    beyond += z * z
+            if beyond > ROUNDING_PART**2 * size:
+                outside[n, a] = True
+                w[:] = 0.0
+                if beyond < OUTSIDE_PART**2 * size:
+                    is_clear[n] = False
+    return white, outside, is_clear
+
+
+@compiled
+def _pivoted_cholesky(matrix: Array, lower: Array, order: Whole) -> int:
+    """Factor a matrix (r, r) of unit diagonal, overwriting it; return its rank, −1 where it is not clear.
+
+    Writes L to the first columns of `lower`, rows in the order of the pivots, and that order to `order`.
+    """
+    r = len(matrix)
+    for k in range(r):
+        best = k
+        for i in range(k + 1, r):
+            if matrix[i, i] > matrix[best, best]:
+                best = i
+        pivot = matrix[best, best]
+        if not pivot > SPANNING_PIVOT:
+            return k if pivot < ROUNDING_PIVOT else -1
+        if best != k:
+            order[k], order[best] = order[best], order[k]
+            for j in range(k):
+                lower[k, j], lower[best, j] = lower[best, j], lower[k, j]
+            for j in range(r):
+                matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
+            for j in range(r):
+                matrix[j, k], matrix[j, best] = matrix[j, best], matrix[j, k]
+        root = np.sqrt(pivot)
+        lower[k, k] = root
+        for i in range(k + 1, r):
+            lower[i, k] = matrix[i, k] / root
+        for i in range(k + 1, r):
+            for j in range(k + 1, r):
+                matrix[i, j] -= lower[i, k] * lower[j, k]
+    return r

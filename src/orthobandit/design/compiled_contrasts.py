@@ -4,7 +4,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import EPS, backward, cholesky_into, forward, whiten_into
-from orthobandit._foundation.types import Array
+from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.design._contrast_optimal import MARGIN, MAX_ITERATIONS, SHRINK
 
 MOST_ROWS = 128  # points, or contrasts, beyond which working sets pay
@@ -50,42 +50,112 @@ def contrast_weights(
     >>> contrast_weights(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(2).tolist()
     [0.5, 0.5]
     """
-    m = len(rows)
-    q = len(contrasts)
-    if not q or max(m, q) > MOST_ROWS:
+    if not 0 < len(contrasts) <= MOST_ROWS or len(rows) > MOST_ROWS:
         return None
-    lifted = np.ones((m, rows.shape[1] + 1))
-    lifted[:, 1:] = rows - rows.mean(axis=0)
-    asked = np.zeros((q, rows.shape[1] + 1))
+    paid = np.ones(len(rows)) if costs is None else np.asarray(costs, dtype=np.float64)
+    first = np.zeros(len(rows)) if start is None else np.asarray(start, dtype=np.float64)
+    p, reached = _weights(np.ascontiguousarray(rows), np.ascontiguousarray(contrasts), paid, first, gap)
+    return p if reached <= gap else None
+
+
+def leader_weights(
+    rows: Array,
+    playable: Mask,
+    leaders: Whole,
+    weights: Array,
+    *,
+    costs: Array | None = None,
+    starts: Array | None = None,
+    gap: float = 0.01,
+) -> tuple[Array, Mask]:
+    """Solve :func:`contrast_weights` for R replications at once, each with the pairs of its leader.
+
+    Parameters
+    ----------
+    rows : (K, r) array
+        All arms.
+    playable : (R, K) array of bool
+        Those that each may play.
+    leaders : (R,) array of int
+    weights : (R, K) array
+        Of the pairs of the leader with each arm; 0 where the pair is not asked for.
+    costs, starts : (R, K) arrays, optional
+        As for one; a start of zeros is none.
+    gap : float
+
+    Returns
+    -------
+    (R, K) array, (R,) array of bool
+        Distributions, and which of them were found: the others are left to the general solver.
+    """
+    paid = np.ones(weights.shape) if costs is None else costs
+    first = np.zeros(weights.shape) if starts is None else starts
+    p, reached = _leader_weights(
+        np.ascontiguousarray(rows), playable, leaders, np.sqrt(weights), paid, first, gap
+    )
+    return p, np.asarray(reached <= gap)
+
+
+@compiled
+def _leader_weights(rows, playable, leaders, roots, costs, starts, tolerance):  # type: ignore[no-untyped-def]
+    """Return distributions (R, K) and certified gaps (R,), +inf where a problem is not for this solver."""
+    runs, count = roots.shape
+    out = np.zeros((runs, count))
+    reached = np.full(runs, np.inf)
+    for n in range(runs):
+        left = np.flatnonzero(playable[n])
+        asked = np.flatnonzero(roots[n] > 0.0)
+        if len(asked) == 0 or max(len(left), len(asked)) > MOST_ROWS:
+            continue
+        contrasts = (rows[leaders[n]] - rows[asked]) * roots[n][asked].reshape(len(asked), 1)
+        p, reached[n] = _weights(rows[left], contrasts, costs[n][left], starts[n][left], tolerance)
+        for place in range(len(left)):
+            out[n, left[place]] = p[place]
+    return out, reached
+
+
+@compiled
+def _weights(rows, contrasts, costs, start, tolerance):  # type: ignore[no-untyped-def]
+    """Return a distribution (m,) and its certified gap, +inf where the problem is too delicate."""
+    m, r = rows.shape
+    lifted = np.ones((m, r + 1))
+    for k in range(r):
+        lifted[:, k + 1] = rows[:, k] - rows[:, k].mean()
+    lifted /= np.sqrt(costs).reshape(m, 1)
+    asked = np.zeros((len(contrasts), r + 1))
     asked[:, 1:] = contrasts
-    if costs is not None:
-        lifted /= np.sqrt(costs)[:, np.newaxis]
-    first = np.full(m, 1.0 / m) if start is None else 0.2 / m + 0.8 * start / start.sum()
-    transform = _whitening((lifted * first[:, np.newaxis]).T @ lifted)
-    if transform is None:
-        return None
-    points = lifted @ transform
-    seen = asked @ transform
+    total = start.sum()
+    first = 0.2 / m + 0.8 * start / total if total > 0.0 else np.full(m, 1.0 / m)
+    transform, is_clear = _whitening(np.dot((lifted * first.reshape(m, 1)).T, lifted))
+    if not is_clear:
+        return first, np.inf
+    points = np.dot(lifted, transform)
+    seen = np.dot(asked, transform)
     # Guards as in the general solver, here against the first plan, of which every point has at least 1/5m.
-    worst = float(np.max(np.einsum("ij,ij->i", seen, seen)))
-    guards = np.eye(points.shape[1]) * np.sqrt(0.04 * gap * worst / m)
-    p, reached = _solve(points, np.concatenate([seen, guards]), q, first, gap)
-    if not reached <= gap:
-        return None
-    if costs is not None:
-        p = p / costs
-    return np.asarray(p / p.sum())
+    worst = 0.0
+    for j in range(len(seen)):
+        worst = max(worst, np.dot(seen[j], seen[j]))
+    guards = np.eye(points.shape[1]) * np.sqrt(0.04 * tolerance * worst / m)
+    p, reached = _solve(points, np.concatenate((seen, guards)), len(seen), first, tolerance)
+    p = p / costs
+    return p / p.sum(), reached
 
 
-def _whitening(gram: Array) -> Array | None:
-    """Return T with Tᵀ·gram·T = I on the range of the gram matrix (n, n); None if that is hard to tell."""
-    scale = np.sqrt(np.diagonal(gram))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(gram / scale / scale[:, np.newaxis])
-    spanned = values > SPANNED_EIGENVALUE * values[-1]
-    if np.any(~spanned & (values > UNSPANNED_EIGENVALUE * len(gram) * values[-1])):
-        return None
-    return np.asarray(vectors[:, spanned] / np.sqrt(values[spanned]) / scale[:, np.newaxis])
+@compiled
+def _whitening(gram):  # type: ignore[no-untyped-def]
+    """Return T with Tᵀ·gram·T = I on the range of the gram matrix (n, n), and whether that is clear-cut."""
+    size = len(gram)
+    scale = np.sqrt(np.diag(gram))
+    for i in range(size):
+        if not scale[i] > 0.0:
+            scale[i] = 1.0
+    values, vectors = np.linalg.eigh(gram / scale / scale.reshape(size, 1))
+    outside = 0  # eigenvalues ascend
+    while outside < size and not values[outside] > SPANNED_EIGENVALUE * values[-1]:
+        outside += 1
+    is_clear = outside == 0 or not values[outside - 1] > UNSPANNED_EIGENVALUE * size * values[-1]
+    spanned = np.ascontiguousarray(vectors[:, outside:])
+    return spanned / np.sqrt(values[outside:]) / scale.reshape(size, 1), is_clear
 
 
 @compiled

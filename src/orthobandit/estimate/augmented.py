@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.linalg import RangeFactor, whitened
+from orthobandit._foundation.linalg import RangeFactor, whiten_runs, whitened
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.confidence.evidence import DRAWN
@@ -49,9 +49,7 @@ class PairGeometry:
     @classmethod
     def of(cls, positions: Array, probabilities: Array) -> "PairGeometry":
         """Compute from positions (K, r) and probabilities (..., K)."""
-        white, _ = whitened(positions, probabilities)
-        outside = np.asarray(np.isinf(white).any(axis=-1))
-        white = np.where(outside[..., np.newaxis], 0.0, white)
+        white, outside = whiten_runs(positions, probabilities)
         inner = white @ np.swapaxes(white, -1, -2)
         sizes = np.diagonal(inner, axis1=-2, axis2=-1)
         variance = _for_each(_distances, white)

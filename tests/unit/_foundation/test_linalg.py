@@ -5,7 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from orthobandit._foundation.linalg import RangeFactor, inverse_root, solve_ridge
+from orthobandit._foundation.linalg import (
+    RangeFactor,
+    inverse_root,
+    ridge_norms,
+    solve_ridge,
+    whiten_runs,
+    whitened,
+)
 from orthobandit.errors import InputError
 
 ONES = np.ones((2, 2))  # eigenvalue 2 along (1, 1), nothing along (1, −1)
@@ -155,3 +162,42 @@ def test_the_root_of_nothing_is_nothing_and_says_nothing(capfd):
     assert inverse_root(np.zeros((0, 0))).shape == (0, 0)
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""
+
+
+def test_norms_with_a_ridge_by_hand():
+    gram = np.array([[3.0, 0.0], [0.0, 0.0]])
+    rows = np.array([[2.0, 0.0], [0.0, 3.0], [2.0, 3.0]])
+    np.testing.assert_allclose(ridge_norms(gram, rows, 1.0), [1.0, 3.0, 10.0**0.5])
+
+
+def whitened_cases():
+    """Yield points and distributions over them: all drawn, a few, nearly flat, with shared and lone units."""
+    rng = np.random.default_rng(7)
+    points = rng.standard_normal((9, 4))
+    all_drawn = rng.dirichlet(np.ones(9), 3)
+    yield points, all_drawn
+    few = all_drawn * (np.arange(9) < 3)  # the plane of three points: others are out of range
+    yield points, few / few.sum(axis=1, keepdims=True)
+    yield points * np.array([1e-6, 1.0, 1e3, 1.0]), all_drawn
+    yield points[:, :1] + np.array([0.0, 1.0]) * 1e-7 * points[:, 1:2], all_drawn  # rank not clear-cut
+    two = np.zeros((1, 9))
+    two[0, 2:4] = 0.5
+    yield points, two
+
+
+@pytest.mark.parametrize(("points", "weights"), list(whitened_cases()))
+def test_whitening_by_factors_keeps_distances_and_what_is_out_of_range(points, weights):
+    white, outside = whiten_runs(points, weights)
+    exact, _ = whitened(points, weights)
+    np.testing.assert_array_equal(outside, np.isinf(exact).any(axis=-1))
+    exact = np.where(outside[..., np.newaxis], 0.0, exact)
+    inner = exact @ np.swapaxes(exact, -1, -2)
+    np.testing.assert_allclose(
+        white @ np.swapaxes(white, -1, -2), inner, rtol=1e-7, atol=1e-9 * np.abs(inner).max()
+    )
+    assert not white[outside].any()
+    # Leading axes are replications.
+    again, _ = whiten_runs(points, weights[np.newaxis])
+    np.testing.assert_array_equal(again[0], white)
+    alone, _ = whiten_runs(points, weights[0])
+    np.testing.assert_array_equal(alone, white[0])

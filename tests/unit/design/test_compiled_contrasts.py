@@ -3,6 +3,7 @@ import pytest
 
 from orthobandit import ArmSet, contrast_design
 from orthobandit.design import contrast_weights, earning_design
+from orthobandit.design.compiled_contrasts import leader_weights
 
 
 def worst(rows, p, contrasts):
@@ -65,3 +66,23 @@ def test_what_is_too_large_or_too_delicate_is_left_to_the_general_solver():
     assert contrast_weights(rows[:5], np.zeros((0, 2))) is None
     nearly_flat = np.column_stack([np.arange(4.0), np.arange(4.0) + 1e-6 * np.array([0, 1, 0, 1])])
     assert contrast_weights(nearly_flat, nearly_flat[:1] - nearly_flat[1:2]) is None
+
+
+def test_replications_at_once_are_what_each_is_alone():
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((9, 3))
+    playable = np.ones((4, 9), dtype=bool)
+    playable[1, :4] = False
+    leaders = np.array([0, 5, 8, 2])
+    weights = rng.uniform(0.1, 1.0, (4, 9)) * playable
+    weights[np.arange(4), leaders] = 0.0
+    weights[3] = 0.0  # nothing is asked for: left to the general solver
+    costs = rng.uniform(0.1, 1.0, (4, 9))
+    p, found = leader_weights(rows, playable, leaders, weights, costs=costs)
+    assert found.tolist() == [True, True, True, False]
+    for run in range(3):
+        left, asked = playable[run], weights[run] > 0
+        contrasts = (rows[leaders[run]] - rows[asked]) * np.sqrt(weights[run, asked])[:, np.newaxis]
+        alone = contrast_weights(rows[left], contrasts, costs=costs[run, left])
+        np.testing.assert_array_equal(p[run, left], alone)
+        assert not p[run, ~left].any()

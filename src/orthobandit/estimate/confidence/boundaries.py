@@ -108,19 +108,28 @@ def flat(*arrays: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
 
 @compiled
 def _levels(v: Array, alpha: Array, rho: Array, multiples: Array, shares: Array) -> Array:
+    offsets = np.log(shares)
     out = np.empty(v.size)
     for i in range(v.size):
-        lowest = np.inf
-        for k in range(multiples.size):
-            one = rho[i] * multiples[k]
-            a = v[i] + one
-            # log(1 + √(a/ρ)/2α), whose second part may be beyond all numbers
-            level = 0.5 * log(a / one) - log(2.0 * alpha[i] * shares[k])
-            level = level + log1p(exp(-level)) if level > 0.0 else log1p(exp(level))
-            if a * level < lowest:
-                lowest = a * level
-                out[i] = level
+        out[i] = _lowest(v[i], -log(alpha[i]), rho[i], offsets, multiples)[0]
     return out
+
+
+@compiled
+def _lowest(v: float, goal: float, rho: float, offsets: Array, multiples: Array) -> tuple[float, float]:
+    """Return the exponent of the component that alone has the lowest boundary, and that boundary squared."""
+    lowest = np.inf
+    out = 0.0
+    for k in range(multiples.size):
+        one = rho * multiples[k]
+        a = v + one
+        # log(1 + √(a/ρ)/2α), whose second part may be beyond all numbers
+        level = 0.5 * log(a / one) + goal - LOG_TWO - offsets[k]
+        level = level + log1p(exp(-level)) if level > 0.0 else log1p(exp(level))
+        if a * level < lowest:
+            lowest = a * level
+            out = level
+    return out, 2.0 * lowest
 
 
 @compiled
@@ -160,7 +169,8 @@ def _roots(v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) 
     """Return where mixtures reach their goals, never below: Newton's method, kept between two sides."""
     out = np.empty(v.size)
     for i in range(v.size):
-        low, high = 0.0, sqrt(2.0 * (v[i] + rho[i]) * (goal[i] + 1.0)) + goal[i]
+        # One component alone reaches the goal no sooner than all of them, and hardly later.
+        low, high = 0.0, sqrt(_lowest(v[i], goal[i], rho[i], offsets, multiples)[1])
         while _mixture(high, v[i], rho[i], offsets, multiples)[0] < goal[i]:
             low, high = high, 2.0 * high
         here = high

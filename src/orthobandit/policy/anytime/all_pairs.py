@@ -94,16 +94,33 @@ class AllPairs(AnytimeState):
 
     def evidence(self) -> Evidence:
         """Return the evidence for i over j in entry (i, j)."""
+        waited = draws_waited(self.totals, self.weights, self.variances, self._rest_on_quiet())
+        return replace(self._sums(), events=over_pairs(self.sizes.events), waited=waited)
+
+    def _sums(self) -> Evidence:
+        """Return the sums of the evidence, without what decides whether they may be claimed."""
+        return Evidence(**{name: getattr(self, name) for name in EVIDENCE})
+
+    def _rest_on_quiet(self) -> Mask:
+        """Tell which entries (..., K, K) rest on an arm that has scattered much less than others."""
         quiet = quiet_arms(self.relative, self.drawn)
+        if not quiet.any():
+            return np.zeros(self.met.shape, dtype=np.bool_)
         pairs = quiet[..., np.newaxis] | quiet[..., np.newaxis, :]
         # A test rests on the arm and on all rivals that it has met.
         tests = quiet | np.any(self.met & quiet[..., np.newaxis, :], axis=-1)
-        pairs = np.where(np.eye(pairs.shape[-1], dtype=np.bool_), tests[..., np.newaxis], pairs)
-        return Evidence(
-            **{name: getattr(self, name) for name in EVIDENCE},
-            events=over_pairs(self.sizes.events),
-            waited=draws_waited(self.totals, self.weights, self.variances, pairs),
+        return np.where(np.eye(pairs.shape[-1], dtype=np.bool_), tests[..., np.newaxis], pairs)
+
+    def _entries(self, chosen: Mask) -> tuple[Evidence, Tuning]:
+        """Return evidence and tuning (m,) of the chosen entries (..., K, K) alone."""
+        sums = {name: getattr(self, name)[chosen] for name in EVIDENCE}
+        quiet = self._rest_on_quiet()[chosen]
+        evidence = Evidence(
+            **sums,
+            events=np.broadcast_to(over_pairs(self.sizes.events), chosen.shape)[chosen],
+            waited=draws_waited(sums["totals"], sums["weights"], sums["variances"], quiet),
         )
+        return evidence, Tuning(self.alpha[chosen], self.rho[chosen], self.scale[chosen], grid=self.grid)
 
     def with_evidence(self, change: Callable[[Array], Array]) -> "AllPairs":
         """Return the run with every array of evidence changed in the same way."""
@@ -151,7 +168,7 @@ class AllPairs(AnytimeState):
             squares=squares,
             pooled=pooled,
         )
-        now = self.evidence().and_of(batch, self.tuning(), confidence)
+        now = self._sums().and_of(batch, self.tuning(), confidence)
         met = self.met.copy()
         against = rivals[..., np.newaxis]
         before = np.take_along_axis(met, against, axis=-1)
@@ -172,23 +189,20 @@ class AllPairs(AnytimeState):
     def eliminate(self, confidence: Confidence) -> "AllPairs":
         """Drop every arm that fails its test, or that some survivor is proven better than."""
         pairs = self.active[..., np.newaxis] & self.active[..., np.newaxis, :]
-        left = self.active & ~np.any(self.proven(confidence) & pairs, axis=-1)
+        evidence, tuning = self._entries(pairs)
+        proven = np.zeros(pairs.shape, dtype=np.bool_)
+        proven[pairs] = confidence.exceeds(replace(evidence, totals=-evidence.totals), tuning)
+        left = self.active & ~np.any(proven, axis=-1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         return replace(self, active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
 
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
         """Return the largest upper bound (...) of the others (..., K) over the leader."""
+        is_leader = np.arange(len(self.arms)) == np.asarray(leader)[..., np.newaxis]
+        chosen = others[..., np.newaxis] & is_leader[..., np.newaxis, :]
+        evidence, tuning = self._entries(chosen)
         bounds = np.zeros(others.shape)
-        index = np.asarray(leader)[..., np.newaxis, np.newaxis]
-
-        def column(pairs: Array) -> Array:
-            every = np.broadcast_to(pairs, (*others.shape, others.shape[-1]))
-            return np.asarray(np.take_along_axis(every, index, axis=-1)[..., 0][others])
-
-        whole = self.evidence()
-        part = Evidence(**{name: column(getattr(whole, name)) for name in (*EVIDENCE, "events", "waited")})
-        tuning = Tuning(column(self.alpha), column(self.rho), column(self.scale), grid=self.grid)
-        bounds[others] = part.estimates + policy.confidence.width(part, tuning)
+        bounds[others] = evidence.estimates + policy.confidence.width(evidence, tuning)
         return np.asarray(np.max(bounds, axis=-1))
 
     def begin_evidence(self, policy: "AnytimeElimination", pilot: Array) -> "AllPairs":
@@ -292,21 +306,29 @@ class AllPairs(AnytimeState):
         return pace(policy, np.where(self.active, -totals, 0.0), variances, alpha)
 
     def redesign(self, policy: "AnytimeElimination") -> Array:
-        """Return the distribution (K,) to play next in a single replication."""
-        leader = int(self.leader)
-        others = np.flatnonzero(self.active & self.differ_from(self.leader))
-        gaps = np.maximum(self.values[leader] - self.values[others], 0.0)
-        wanted = Wanted.of(leader, others, gaps, self._leads(others))
+        """Return the distributions (..., K) to play next."""
+        others = self.active & self.differ_from(self.leader)
+        best = np.take_along_axis(self.values, self.leader[..., np.newaxis], axis=-1)
+        gaps = np.maximum(best - self.values, 0.0)
+        wanted = Wanted.of(self.leader, others, gaps, self._leads())
         if policy.goal == "earn":
-            return earning_plan(self.arms, self.active, wanted, self.gram, float(self.ridge))
+            return earning_plan(self.arms, self.active, wanted, self.gram, self.ridge)
         return identifying_plan(self.arms, wanted, policy.mixing, self.probabilities, self.retired)
 
-    def _leads(self, others: Whole) -> Array:
-        """Return what each of the others may lead the leader by, as far as plans care: no claim is made."""
-        at = (others, np.full(len(others), self.leader))
-        weights = np.where(self.weights[at] > 0, self.weights[at], np.inf)
-        width = normal_mixture(self.variances[at], self.alpha[at], self.rho[at]) / weights
-        return np.asarray(np.where(np.isfinite(weights), self.totals[at] / weights + width, np.inf))
+    def _leads(self) -> Array:
+        """Return what each arm (..., K) may lead the leader by, as far as plans care: no claim is made."""
+        totals, weights, variances, alpha, rho = (
+            self._column(one, self.leader)
+            for one in (self.totals, self.weights, self.variances, self.alpha, self.rho)
+        )
+        some = np.where(weights > 0, weights, 1.0)
+        width = normal_mixture(variances, alpha, rho) / some
+        return np.asarray(np.where(weights > 0, totals / some + width, np.inf))
+
+    @staticmethod
+    def _column(pairs: Array, leader: Whole) -> Array:
+        """Return the entries (..., K) of pairs (..., K, K) with an arm (...)."""
+        return np.asarray(np.take_along_axis(pairs, leader[..., np.newaxis, np.newaxis], axis=-1)[..., 0])
 
     def upper_bounds(self, confidence: Confidence, of: int | None, over: int | None) -> Array:
         """Return bounds (..., K, K) on what arms can be better by, or one row or column (..., K)."""

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from orthobandit._foundation.linalg import inverse_root, solve_ridge
+from orthobandit._foundation.linalg import inverse_root, ridge_norms
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.design import Design, centred_design, contrast_design, contrast_weights, earning_design
+from orthobandit.design import Design, centred_design, contrast_design, earning_design
+from orthobandit.design.compiled_contrasts import leader_weights
 from orthobandit.design.leader import Request, leader_probabilities, playable_arms
 from orthobandit.policy.anytime.delta import TINY
 
@@ -39,32 +40,60 @@ ROUGH = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """The pairs (leader, other) that are open, their importance, and the estimated gaps: all (m, ...)."""
+    """The pairs (leader, other) that are open; leading axes (...) are replications.
 
-    pairs: Whole
-    weights: Array
+    Attributes
+    ----------
+    leader : (...) array of int
+    others : (..., K) array of bool
+        Arms that are still in and not the same as the leader.
+    gaps : (..., K) array
+        How much better than each the leader seems, at least 0.
+    weights : (..., K) array
+        Importance of the pairs, the largest being 1; 0 where there is none.
+    """
+
+    leader: Whole
+    others: Mask
     gaps: Array
+    weights: Array
 
     @classmethod
-    def of(cls, leader: int, others: Whole, gaps: Array, lead: Array) -> "Wanted":
-        """Weigh each pair by the rounds it takes: 1/target², the largest being 1.
+    def of(cls, leader: Whole, others: Mask, gaps: Array, lead: Array) -> "Wanted":
+        """Weigh the pairs by :func:`pair_weights`."""
+        return cls(leader, others, gaps, pair_weights(gaps, lead, others))
 
-        The target is the gap, but nothing finer than half the interval of the pair, and half of the most
-        that any arm may lead the leader by (`lead`, m): near ties wait until the leader is surely good.
-        Otherwise two arms that are nearly tied, but far from the best, would get all the rounds.
-        """
-        known = np.where(np.isfinite(lead), lead, 0.0)
-        target = np.maximum(gaps, np.maximum((known + gaps) / 2.0, known.max() / 2.0))
-        # A pair that is tied to rounding would otherwise outweigh all others without bound.
-        target = np.maximum(target, 1e-3 * max(float(target.max()), TINY))
-        pairs = np.column_stack([np.full(len(others), leader), others])
-        return cls(pairs, (target.min() / target) ** 2, gaps)
+    def __getitem__(self, run: Any) -> "Wanted":
+        """Return the pairs of one replication."""
+        return Wanted(self.leader[run], self.others[run], self.gaps[run], self.weights[run])
 
-    def contrasts(self, arms: ArmSet) -> Array:
-        """Return the differences (m, r), each scaled by the root of its weight."""
-        first = arms.positions[self.pairs[:, 0]]
-        second = arms.positions[self.pairs[:, 1]]
-        return np.asarray((first - second) * np.sqrt(self.weights)[:, np.newaxis])
+    def listed(self) -> tuple[Whole, Array]:
+        """Return the pairs (m, 2) of a single replication, and their weights (m,)."""
+        others = np.flatnonzero(self.others)
+        return np.column_stack([np.full(len(others), self.leader), others]), self.weights[others]
+
+
+def pair_weights(gaps: Array, lead: Array, others: Mask) -> Array:
+    """Weigh pairs with a leader (..., K) by the rounds they take: 1/target², the largest being 1.
+
+    The target is the gap, but nothing finer than half the interval of the pair, and half of the most that any
+    arm may lead the leader by: near ties wait until the leader is surely good. Otherwise two arms that are
+    nearly tied, but far from the best, would get all the rounds.
+
+    Parameters
+    ----------
+    gaps, lead : (..., K) arrays
+        How much worse than the leader each arm seems, and how much better it may be.
+    others : (..., K) array of bool
+        Pairs that count; the others weigh 0.
+    """
+    known = np.where(np.isfinite(lead) & others, lead, 0.0)
+    most = known.max(axis=-1, keepdims=True)
+    target = np.where(others, np.maximum(gaps, np.maximum((known + gaps) / 2.0, most / 2.0)), 0.0)
+    # A pair that is tied to rounding would otherwise outweigh all others without bound.
+    target = np.maximum(target, 1e-3 * np.maximum(target.max(axis=-1, keepdims=True), TINY))
+    least = np.min(np.where(others, target, np.inf), axis=-1, keepdims=True)
+    return np.where(others, (least / target) ** 2, 0.0)
 
 
 def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:
@@ -89,65 +118,93 @@ def _wide(arms: ArmSet, mask: bytes) -> Array:
 
 
 def identifying_plan(arms: ArmSet, wanted: Wanted, mixing: float, now: Array, retired: Mask) -> Array:
-    """Return the distribution (K,) that settles open pairs in the fewest rounds, mixed with the wide one.
+    """Return distributions (..., K) that settle open pairs in the fewest rounds, mixed with the wide one.
 
     Solves min_p max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹} over all arms but the retired ones, starting from
-    the plan `now`.
+    the plans `now`.
     """
-    focused = np.zeros(len(arms))
-    left = np.flatnonzero(~retired)
-    start = None if len(left) < len(arms) else now
-    found = contrast_weights(arms.positions[left], wanted.contrasts(arms), start=start, gap=GAP)
-    if found is None:
-        earlier = None if start is None else Design(arms, now, "contrast", 0, 0.0)
-        settings: dict[str, Any] = {"gap": GAP, "start": earlier, "support": ~retired}
-        focused = contrast_design(arms, wanted.pairs, wanted.weights, **settings).probabilities
-    else:
-        focused[left] = found
-    p = (1.0 - mixing) * focused + mixing * wide_plan(arms, retired)
-    return np.asarray(p / p.sum())
+    starts = np.where(retired.any(axis=-1, keepdims=True), 0.0, now)
+    focused, found = _solve_together(arms, wanted, ~retired, starts=starts)
+    for run in map(tuple, np.argwhere(~found)):
+        pairs, weights = wanted[run].listed()
+        earlier = Design(arms, now[run], "contrast", 0, 0.0) if starts[run].any() else None
+        design = contrast_design(arms, pairs, weights, gap=GAP, start=earlier, support=~retired[run])
+        focused[run] = design.probabilities
+    wide = wide_plan(arms)
+    if retired.any():
+        wide = np.array([wide_plan(arms, one) for one in retired.reshape(-1, len(arms))])
+        wide = wide.reshape(retired.shape)
+    p = (1.0 - mixing) * focused + mixing * wide
+    return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
-def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge: float) -> Array:
-    """Return the distribution (K,) on the survivors that settles the open pairs at the least regret.
+def earning_plan(arms: ArmSet, active: Mask, wanted: Wanted, gram: Array, ridge: Array) -> Array:
+    """Return distributions (..., K) on the survivors that settle the open pairs at the least regret.
 
     Solves min_p (Σ p·cost) × max_j weight_j·‖x_leader − x_j‖²_{Σ_p⁻¹}. An arm costs its estimated gap, and
     every arm what the leader may lack: the largest expected improvement of another arm over it.
     """
-    leader = wanted.pairs[:, 0]
-    others = wanted.pairs[:, 1]
-    difference = arms.positions[others] - arms.positions[leader]
-    solved = solve_ridge(gram, difference, ridge)
-    error = np.sqrt(np.einsum("ij,ij->i", solved, difference))
-    costs = np.full(len(arms), least_cost(wanted.gaps, error))
-    costs[others] += wanted.gaps
-    costs /= costs.max()
-    p = np.zeros(len(arms))
-    left = np.flatnonzero(active)
-    found = contrast_weights(arms.positions[left], wanted.contrasts(arms), costs=costs[left], gap=GAP)
-    if found is None:
-        settings: dict[str, Any] = {"gap": GAP, "support": active}
-        p = earning_design(arms, wanted.pairs, wanted.weights, costs, **settings).probabilities
-    else:
-        p[left] = found
+    positions = arms.positions
+    errors = ridge_norms(gram, positions - positions[wanted.leader][..., np.newaxis, :], ridge)
+    costs = least_cost(wanted.gaps, errors, wanted.others)[..., np.newaxis] + np.where(
+        wanted.others, wanted.gaps, 0.0
+    )
+    costs = costs / costs.max(axis=-1, keepdims=True)
+    p, found = _solve_together(arms, wanted, active, costs=costs)
+    for run in map(tuple, np.argwhere(~found)):
+        pairs, weights = wanted[run].listed()
+        p[run] = earning_design(arms, pairs, weights, costs[run], gap=GAP, support=active[run]).probabilities
     # Arms that would be drawn once in 10⁵ rounds teach nothing and make single residuals weigh enormously.
-    p = np.where(p > FAINT * p.max(), p, 0.0)
-    return np.asarray(p / p.sum())
+    p = np.where(p > FAINT * p.max(axis=-1, keepdims=True), p, 0.0)
+    return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
-def least_cost(gaps: Array, errors: Array) -> float:
-    """Return what a round of any arm costs: the largest expected improvement of another arm on the leader.
+def _solve_together(
+    arms: ArmSet,
+    wanted: Wanted,
+    playable: Mask,
+    *,
+    costs: Array | None = None,
+    starts: Array | None = None,
+) -> tuple[Array, Mask]:
+    """Return :func:`leader_weights` (..., K) of replications with any leading axes, and which were found."""
+    shape = playable.shape
+
+    def flat(one: Array | None) -> Array | None:
+        return None if one is None else np.ascontiguousarray(one).reshape(-1, shape[-1])
+
+    p, found = leader_weights(
+        arms.positions,
+        np.ascontiguousarray(playable).reshape(-1, shape[-1]),
+        np.atleast_1d(wanted.leader).ravel(),
+        np.ascontiguousarray(wanted.weights).reshape(-1, shape[-1]),
+        costs=flat(costs),
+        starts=flat(starts),
+        gap=GAP,
+    )
+    return p.reshape(shape), found.reshape(shape[:-1])
+
+
+def least_cost(gaps: Array, errors: Array, others: Mask) -> Array:
+    """Return what a round of any arm costs (...): the largest expected improvement on the leader.
 
     Parameters
     ----------
-    gaps, errors : (m,) arrays
+    gaps, errors : (..., K) arrays
         How much better than each the leader seems, and the standard errors of that.
+    others : (..., K) array of bool
+        Arms that count; at least one.
     """
     # E max(Z − gap, 0) of a normal Z with this standard error: error·φ(gap/error) − gap·Φ(−gap/error).
-    ratio = gaps / errors
+    ratio = np.where(others, gaps, 0.0) / np.where(others, errors, 1.0)
     density = np.exp(-(ratio**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    lack = float(np.max(errors * density - gaps * scipy.special.ndtr(-ratio)))
-    return max(lack, LEADER_COST * float(np.median(gaps)), TINY)
+    lack = np.where(others, errors * density - gaps * scipy.special.ndtr(-ratio), 0.0)
+    # The median of those that count: they come first in each row.
+    ascending = np.sort(np.where(others, gaps, np.inf), axis=-1)
+    count = np.count_nonzero(others, axis=-1)[..., np.newaxis]
+    middle = np.concatenate([(count - 1) // 2, count // 2], axis=-1)
+    median = np.take_along_axis(ascending, middle, axis=-1).mean(axis=-1)
+    return np.asarray(np.maximum(np.maximum(lack.max(axis=-1), LEADER_COST * median), TINY))
 
 
 @lru_cache(maxsize=2)
@@ -220,7 +277,16 @@ class Race:
     @property
     def weights(self) -> Array:
         """Weights (n,) of the pairs, as for few arms, with the regression's estimate of possible leads."""
-        return Wanted.of(self.leader, self.others, self.gaps, ERRORS * self.errors - self.gaps).weights
+        return pair_weights(self.gaps, ERRORS * self.errors - self.gaps, self._all)
+
+    @property
+    def least_cost(self) -> float:
+        """What a round of any arm costs."""
+        return float(least_cost(self.gaps, self.errors, self._all))
+
+    @property
+    def _all(self) -> Mask:
+        return np.ones(len(self.others), dtype=np.bool_)
 
 
 def identifying_plan_of_many(race: Race, mixing: float, now: Array) -> Array:
@@ -239,7 +305,7 @@ def earning_plan_of_many(race: Race) -> Array:
     """
     arms = race.arms
     others = race.others
-    floor = least_cost(race.gaps, race.errors)
+    floor = race.least_cost
     if len(others) <= FEW:
         kept = np.append(others, race.leader)
         pairs = np.column_stack([np.full(len(others), len(others)), np.arange(len(others))])

@@ -105,7 +105,7 @@ class AnytimeState(Fields, ABC):
 
     @abstractmethod
     def redesign(self, policy: "AnytimeElimination") -> Array:
-        """Return the distribution (K,) to play next in a single replication."""
+        """Return the distributions (..., K) to play next."""
 
     @abstractmethod
     def without_arm(self, policy: "AnytimeElimination", arm: int) -> Self:
@@ -245,9 +245,9 @@ class AnytimeState(Fields, ABC):
         same = (self.leader == before.leader) & np.all(self.active == before.active, axis=-1)
         stays = (same & (self.rounds < REDESIGN * self.designed)) | is_over
         p = np.array(self.probabilities)
-        for place in np.argwhere(~stays):
-            at = tuple(place)
-            p[at] = self[at].redesign(policy)
+        if not stays.all():
+            some = np.nonzero(~stays) if self.batch else ()
+            p[some] = self[some].redesign(policy)
         run = self._lasting(np.where(is_over, self.length, length))
         return replace(run, probabilities=p, designed=np.where(stays, self.designed, self.rounds))
 
