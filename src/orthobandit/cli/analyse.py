@@ -154,7 +154,10 @@ def flag_words(message: str) -> str:
     """
     names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "bounds"])
     # Where an ellipsis stands for a value, it is Python that the reader is to write.
-    return re.sub(rf"(?<![\w(.-])({names})=(?!…)({ARGUMENT})?", _flag_of, message)
+    said = re.sub(rf"(?<![\w(.-])({names})=(?!…)({ARGUMENT})?", _flag_of, message)
+    return re.sub(
+        r"(--[\w-]+) \(\1\)", r"\1", said
+    )  # some name the flag themselves, for those who use Python
 
 
 def _flag_of(found: re.Match[str]) -> str:

@@ -285,3 +285,4 @@ def test_rules_have_a_name_or_are_their_own():
 def test_python_that_a_reader_is_to_write_keeps_its_words():
     assert flag_words("np.savez(path, action=…, reward=…)") == "np.savez(path, action=…, reward=…)"
     assert flag_words("name the arm with arm='page'") == "name the arm with --arm page"
+    assert flag_words("say cumulative=True (--cumulative)") == "say --cumulative"

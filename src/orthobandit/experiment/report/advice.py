@@ -184,10 +184,26 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
         what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
         return f"{words}, about {about(outlook.expected)} expected {what}; who looks best now is luck."
     # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
-    held_up = f"{words}; {told:,} more have rewards and wait for proposal {settled + 1:,}, which has none yet"
+    lacking = _not_told(ledger)
+    objective = ledger.settings.names[0]
+    why = "which has none yet"
+    if objective not in lacking:
+        told -= 1  # the one that is waited for
+        why = f"of which {lacking[0]!r} is not told yet" if lacking else "final at the end of its window"
+    held_up = f"{words}; {told:,} more have rewards and wait for proposal {settled + 1:,}, {why}"
     if np.isfinite(ledger.settings.window):
         return f"{held_up}."
     return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent."
+
+
+def _not_told(ledger: Ledger) -> list[str]:
+    """Return the metrics of which nothing was told of the oldest proposal that is not settled."""
+    first = np.array([ledger.waiting.first])
+    return [
+        name
+        for place, name in enumerate(ledger.settings.names)
+        if np.isnan(ledger.waiting.told(place, first)).any()
+    ]
 
 
 def _explain_hold(ledger: Ledger, declared: int, best: str, held_by: list[Judged]) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Experiment
+from orthobandit import ArmSet, Experiment, Metric
 
 LUCK = ", so which arm looks best is luck."
 
@@ -51,6 +51,23 @@ def test_rewards_that_wait_for_another_are_explained(settings, end):
         "Too early: 0 of 54 visitors settled; 53 more have rewards and wait for proposal 1, which"
     )
     assert end in advice
+
+
+def test_a_proposal_that_lacks_another_metric_is_not_said_to_lack_its_reward():
+    experiment = two_pages(window="7d", metrics=[Metric("basket")])
+    proposals = experiment.ask_many(30)
+    experiment.tell(proposals[0].id, 1.0)
+    for one in proposals[1:]:
+        experiment.tell(one.id, {"reward": 1.0, "basket": 20.0})
+    end = "29 more have rewards and wait for proposal 1, of which 'basket' is not told yet."
+    assert experiment.report().advice.endswith(end)
+
+
+def test_a_proposal_whose_rewards_add_up_is_said_to_be_open():
+    experiment = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 9), window="7d", add=True)
+    told(experiment, 30)
+    end = "29 more have rewards and wait for proposal 1, final at the end of its window."
+    assert experiment.report().advice.endswith(end)
 
 
 @pytest.mark.parametrize(
