@@ -40,14 +40,14 @@ INCIDENTAL = {
     *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__protocol_attrs__", "_abc_impl"),
 }
 ALL = "*"  # every name of a module
-# Rendering, messages, files and the bookkeeping of cells decide no number.
+# Rendering, messages, files, the bookkeeping of cells and of compiled code decide no number.
 IGNORED = tuple(
     f"{PACKAGE}.{room}"
     for room in (
         "showing",
         "errors",
         "study.cells",
-        *(f"_foundation.{name}" for name in ("release", "files", "fingerprint", "pool")),
+        *(f"_foundation.{name}" for name in ("release", "files", "fingerprint", "pool", "compile")),
     )
 )
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -78,6 +78,12 @@ def test_prose_and_messages_touch_nobody(package):
     assert changed(before) == set()
 
 
+def test_how_code_is_compiled_and_kept_touches_nobody():
+    names = used_names("orthobandit.policy.sbe:SBE")
+    assert any(name.startswith("orthobandit._foundation.linalg") for name in names)
+    assert not [name for name in names if name.startswith("orthobandit._foundation.compile")]
+
+
 def test_doors_lead_to_where_a_name_is_defined():
     names = used_names("orthobandit.policy:SBE")
     assert "orthobandit.policy.sbe:SBE" in names
