@@ -99,7 +99,7 @@ def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
 
 
 def _check_personal(arms: ArmSet, options: Options) -> None:
-    """Refuse settings that a personalised experiment has no meaning for."""
+    """Raise `ParameterError` for settings that have no meaning in a personalised experiment."""
     if arm_of(arms, options.reference) != 0:
         raise ParameterError(
             f"reference={options.reference!r}: a personalised experiment compares with its first arm; give"
@@ -115,7 +115,7 @@ def _check_personal(arms: ArmSet, options: Options) -> None:
 def declared_range(
     rewards: RewardRange | Unknown | None, policy: Policy[Any] | None = None
 ) -> RewardRange | None:
-    """Return where every reward lies, or None if that is unknown.
+    """Return the declared range of the rewards, or None if it is unknown.
 
     Nobody gets asymptotic claims by saying nothing: `rewards` may be left out only if the policy's own
     confidence is exact. A policy whose confidence is asymptotic does not count, because it is also what
@@ -154,7 +154,7 @@ def declared_range(
 
 
 def arm_of(arms: ArmSet, arm: int | str, name: str = "arm") -> int:
-    """Return the number of an arm that is given by number or label; `name` is that of the argument."""
+    """Return the number of an arm given by number or label; `name` is the argument's name, for messages."""
     if isinstance(arm, str):
         try:
             return arms.index(arm)
@@ -175,7 +175,7 @@ def arms_of(arms: ArmSet, available: Sequence[int | str] | None) -> list[int] | 
 
 
 def unit_of(unit: str | None) -> str | None:
-    """Return the unit that a proposal is asked for, if any."""
+    """Check the unit that a proposal is asked for, and return it; None if there is none."""
     if unit is None:
         return None
     if not isinstance(unit, str):
@@ -227,7 +227,7 @@ def with_context(
     *,
     is_personal: bool,
 ) -> Covariates | Sequence[Covariates] | None:
-    """Return what is known of visitors: their context, and what else forecasts take."""
+    """Return the covariates of visitors: their context, joined with whatever else forecasts use."""
     if context is None:
         return covariates
     if not is_personal:
@@ -245,7 +245,7 @@ def with_context(
 
 
 def warn_of_unused(settings: Settings, covariates: Covariates | Sequence[Covariates]) -> None:
-    """Warn of covariates that no forecast of the experiment takes; forecasters of others may take any."""
+    """Warn of covariates that no forecast uses; forecasters of other packages are assumed to use them all."""
     if getattr(settings.policy, "is_personal", False):  # what is known of a visitor comes by either name
         return
     baselines = [settings.policy.baseline, *(metric.baseline for metric in settings.metrics)]
@@ -299,7 +299,7 @@ def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -
 
 
 def numbers_of(ids: Sequence[int] | Whole) -> Whole:
-    """Return the numbers (n,) of proposals; none is fine, as in a batch in which nothing came in."""
+    """Return the numbers (n,) of proposals; an empty batch is fine."""
     given = np.asarray(ids)
     if given.shape == (0,):
         return np.zeros(0, dtype=np.int64)  # an empty list has no type of its own
@@ -309,7 +309,7 @@ def numbers_of(ids: Sequence[int] | Whole) -> Whole:
 
 
 def values_of(name: str, given: ArrayLike, count: int) -> Array:
-    """Return the values (n,) that are told of a metric."""
+    """Return the values (n,) reported for a metric."""
     try:
         values = np.asarray(given)
         if values.dtype != np.float64 or values.ndim != 1:

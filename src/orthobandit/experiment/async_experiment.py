@@ -28,14 +28,14 @@ from orthobandit.policy import Policy
 class AsyncExperiment:
     """An :class:`Experiment` whose methods are awaited: the same names, arguments, answers and errors.
 
-    When a method was awaited, what it did is on disk. Requests of coroutines and of threads share commits.
-    One that is cancelled may be done all the same. What is a property of an experiment and may have to wait,
-    :attr:`Experiment.arms`, is a method here.
+    Once a method has been awaited, its effect is on disk. Requests of coroutines and threads share commits. A
+    request that is cancelled may still be carried out. The property :attr:`Experiment.arms`, which may have
+    to wait, is a method here.
 
     Parameters
     ----------
     experiment : Experiment
-        May be what :meth:`Experiment.once` returned. Both may be used side by side.
+        May be the result of :meth:`Experiment.once`. Both may be used side by side.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class AsyncExperiment:
     # Using it
 
     async def arms(self) -> ArmSet:
-        """Return the arms by now; see :attr:`Experiment.arms`."""
+        """Return the current arms; see :attr:`Experiment.arms`."""
         return await self._soon(self._methods.arms)
 
     @property
@@ -221,11 +221,11 @@ class AsyncExperiment:
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
     ) -> Exposed:
-        """Take in draws that others made; see :meth:`Experiment.expose`."""
+        """Log draws that were made elsewhere; see :meth:`Experiment.expose`."""
         return await self._soon(self._methods.expose(plan, units, arms, rewards, covariates, context))
 
     async def tick(self) -> None:
-        """Settle what the clock has settled; see :meth:`Experiment.tick`."""
+        """Settle proposals whose window has passed; see :meth:`Experiment.tick`."""
         await self._soon(self._methods.note("tick"))
 
     async def pause(self) -> None:
@@ -283,7 +283,7 @@ class AsyncExperiment:
         return await self._soon(self._methods.head)
 
     async def close(self) -> None:
-        """Keep the state, and let go of the file; a second time does nothing."""
+        """Save the state and close the file; a second call does nothing."""
         await asyncio.to_thread(self._experiment.close)
 
     async def __aenter__(self) -> "AsyncExperiment":

@@ -1,4 +1,4 @@
-"""Certificates of decision: what a claim rests on, in kilobytes, for anybody to recompute."""
+"""Certificates of decisions: the few kilobytes from which anybody can recompute a claim."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +25,7 @@ NOT_COMMITTED = (
 def certify(
     policy: AnytimeElimination, state: AnytimeState, record: Record, *, is_held: bool = False
 ) -> Certificate:
-    """Write down what is claimed now.
+    """Return the certificate of what the policy claims now.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def certify(
     record : Record
         All plans and rounds that led to it.
     is_held : bool
-        Whether guardrails hold the declared arm back, so that it is not declared to be shown.
+        Whether guardrails hold back the arm that the policy has declared.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) ->
 
 
 def certify_book(book: Book) -> Certificate:
-    """Return the certificate of what the policy of a book has claimed.
+    """Return the certificate of what the policy has claimed.
 
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
@@ -112,10 +112,10 @@ def certify_book(book: Book) -> Certificate:
 
 
 def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Certificate:
-    """Return the certificate of what rules of a personalised experiment have earned, from its log.
+    """Return the certificate of what the rules of a personalised experiment have earned, from its log.
 
-    The log is followed from its beginning: all that a certificate rests on is in it, a line or two for each
-    visitor, which nobody has to keep in memory meanwhile.
+    The log is read from its beginning. It holds everything that the certificate needs, so entries (one or two
+    per visitor) need not stay in memory while the experiment runs.
     """
     ledger = Ledger(settings)
     book = ledger.book
@@ -157,7 +157,7 @@ def _rules_claim(book: PersonalBook) -> dict[str, Any]:
 
 
 def head_of(book: Book) -> str:
-    """Return the head of the record of a book."""
+    """Return the head of the record: the number of its entries and their hash."""
     if isinstance(book, PersonalBook):
         if book.record is None:
             raise ParameterError(NOT_COMMITTED)

@@ -41,8 +41,8 @@ PolicyState = TypeVar("PolicyState")
 class Experiment:
     """An experiment on live traffic; make one with :meth:`create`, :meth:`open` or :meth:`memory`.
 
-    All methods may be called from several threads, and several processes may have the same file open. When
-    :meth:`ask` or :meth:`tell` has returned, what it did is on disk.
+    All methods may be called from several threads, and several processes may open the same file. Once
+    :meth:`ask` or :meth:`tell` has returned, its effect is on disk.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Experiment:
         name: str = "experiment",
         clock: Callable[[], float] = time.time,
     ) -> "Experiment":
-        """Begin an experiment that is kept in a file or a database.
+        """Start an experiment that is stored in a file or a database.
 
         Parameters
         ----------
@@ -115,29 +115,28 @@ class Experiment:
             its order of magnitude, which saves rounds if it is right; no claim depends on it. A policy that
             is given has its own.
         window : str or float, optional
-            How long rewards may take: seconds, or text such as '7d'; for ever by default.
+            How long to wait for a reward: seconds, or text such as '7d'; for ever by default.
         silence : {"zero", "missing"}
-            What a proposal counts as if no reward came within the window: 'zero', or 'missing' to leave it
-            out.
+            How a proposal without a reward in its window counts: as 0 ('zero'), or not at all ('missing').
         sticky : bool
             Whether a unit that comes again gets its first proposal.
         reference : int or str
             The arm that others are compared with, by number or label; the first by default.
         holdout : float
-            Share of proposals that are shown the reference arm for ever, and reported apart.
+            Share of proposals that always get the reference arm and are reported separately.
         objective : str
             The name of the reward.
         add : bool
-            Whether rewards of one proposal add up; they are then final at the end of the window.
+            Whether several rewards of one proposal add up; the sum is final at the end of the window.
         metrics : sequence of Metric
-            Other numbers that are told of proposals.
+            Other numbers that are reported for proposals.
         guardrails : sequence of Guardrail
             Metrics that retire an arm once it is proven worse.
         key : str, optional
-            64 or 32 hexadecimal digits that draws are computed from; by default random, and kept with the
+            64 or 32 hexadecimal digits that draws are computed from; by default random, and stored with the
             experiment.
         name : str
-            Several experiments may share a database.
+            Name of the experiment; several may share a database.
         clock : callable
             Returns the time in seconds.
 
@@ -178,17 +177,17 @@ class Experiment:
         name: str = "experiment",
         clock: Callable[[], float] = time.time,
     ) -> "Experiment":
-        """Go on with an experiment that was created before, by this release or an earlier one.
+        """Continue an experiment that this release or an earlier one created.
 
-        Plans on record are taken as they are, whichever release made them: nothing is derived again as a
-        condition of opening. :meth:`replay` and :meth:`audit` compute what can be computed again.
+        Recorded plans are used as they are, whichever release made them: opening recomputes nothing.
+        :meth:`replay` and :meth:`audit` do.
 
         Parameters
         ----------
         where, name, clock
             As in :meth:`create`.
         policy : Policy, optional
-            Checked to be the one that the experiment was begun with; needed for policies of other packages.
+            Must equal the policy that the experiment was started with; needed for policies of other packages.
 
         Raises
         ------
@@ -218,7 +217,7 @@ class Experiment:
         key: str | None = Options.key,
         clock: Callable[[], float] = time.time,
     ) -> "Experiment":
-        """Begin an experiment that lasts as long as the process; arguments as in :meth:`create`."""
+        """Start an experiment that lasts as long as the process; arguments as in :meth:`create`."""
         options = Options(
             rewards=rewards,
             expect=expect,
@@ -242,7 +241,7 @@ class Experiment:
 
     @property
     def arms(self) -> ArmSet:
-        """The arms by now."""
+        """The current arms."""
         return self._do(self._methods.arms)
 
     @property
@@ -264,11 +263,12 @@ class Experiment:
         Parameters
         ----------
         unit : str, optional
-            For whom, e.g. a user's name. A unit that comes again gets its first proposal, and counts once.
+            Who is asking, e.g. a user's name. A unit that comes back gets its first proposal again and counts
+            once.
         available : sequence of int or str, optional
             Arms, by number or label, that can be shown; all by default. The plan is restricted to them.
         covariates : dict, optional
-            What the baseline forecasts from, by name.
+            Numbers that the baseline is forecast from, by name.
         context : dict, optional
             What is known of the visitor, by name, if the experiment is :class:`Personalised`: a number for
             every column of its context. Forecasts may use it too.
@@ -297,7 +297,8 @@ class Experiment:
         count : int, optional
             How many; or give `units`.
         units : sequence of str, optional
-            For whom, one proposal each. A unit that comes again gets its first proposal, and counts once.
+            Who is asking, one proposal each. A unit that comes back gets its first proposal again and counts
+            once.
         available : sequence of int or str, optional
             As in :meth:`ask`, for all of them.
         covariates : sequence of dict, or dict, optional
@@ -314,21 +315,21 @@ class Experiment:
         return self._do(self._methods.known(unit))
 
     def tell(self, id: int, reward: Rewards) -> None:  # noqa: A002
-        """Tell the reward of a proposal, or several metrics of it by name; at any time, in any order.
+        """Report the reward of a proposal, or several metrics by name; at any time and in any order.
 
-        The same value twice changes nothing, another one is refused; rewards that add up are added.
+        Repeating a value changes nothing and a different value is refused, unless the metric adds up.
         """
         self._do(self._methods.tell(id, reward))
 
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
-        """Tell the rewards of several proposals (n,), or several metrics by name (n,) each; all or none.
+        """Report the rewards of several proposals (n,), or several metrics by name (n,) each; all or none.
 
         An empty batch changes nothing.
         """
         self._do(self._methods.tell_many(ids, rewards))
 
     def edge_plan(self) -> EdgePlan:
-        """Return the plan in force for those who draw without asking; it holds a secret, the plan's salt."""
+        """Return the current plan for clients that draw by themselves; it holds a secret, the plan's salt."""
         return self._do(self._methods.edge_plan)
 
     def expose(
@@ -341,31 +342,31 @@ class Experiment:
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
     ) -> Exposed:
-        """Take in draws that others made by :meth:`edge_plan`, each computed again, and their rewards.
+        """Log draws that clients made by :meth:`edge_plan`, with their rewards; each draw is recomputed.
 
-        A unit that was posted before is the same exposure. What would not have been drawn so is refused, one
-        by one. Post an exposure when it happens, whatever its arm.
+        Posting a unit again is the same exposure. A draw that the plan would not have made is refused; the
+        others are taken. Post every exposure when it happens, whatever its arm.
 
         Parameters
         ----------
         plan : int
-            That they were drawn under, in force still or not.
+            Number of the plan that they were drawn under, current or not.
         units, arms : sequences (n,)
         rewards : (n,), or mapping of such by metric
-            None or NaN where nothing is known yet; post the exposure again with it.
+            None or NaN where the reward is not known yet; post the exposure again once it is.
         covariates : sequence of dict (n,), optional
             As they were before the draw.
         context : sequence of dict (n,), optional
-            What the plan was drawn by, if the experiment is personalised.
+            What the arms were drawn from, if the experiment is personalised.
         """
         return self._do(self._methods.expose(plan, units, arms, rewards, covariates, context))
 
     def tick(self) -> None:
-        """Settle what the clock has settled; asking and telling do it by the way."""
+        """Settle proposals whose window has passed; `ask` and `tell` do this too."""
         self._do(self._methods.note("tick"))
 
     def pause(self) -> None:
-        """Refuse to be asked until :meth:`resume`; rewards are still taken."""
+        """Refuse to draw until :meth:`resume`; rewards are still accepted."""
         self._do(self._methods.note("pause"))
 
     def resume(self) -> None:
@@ -373,36 +374,36 @@ class Experiment:
         self._do(self._methods.note("resume"))
 
     def stop(self, reason: str = "") -> None:
-        """End the experiment by hand: no more proposals; rewards that are awaited are still taken."""
+        """End the experiment: no more proposals; rewards of open ones are still accepted."""
         self._do(self._methods.note("stop", reason))
 
     def retire(self, arm: int | str) -> None:
-        """Take an arm out; what claims mean then, see :meth:`AnytimeElimination.retire`."""
+        """Take an arm out; :meth:`AnytimeElimination.retire` says what claims mean afterwards."""
         self._do(self._methods.retire(arm))
 
     def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> None:
-        """Add arms: the ones so far, in their order, and the new ones after them.
+        """Add arms: give the present ones in their order, then the new ones.
 
         Parameters
         ----------
         arms : ArmSet, or function
-            A function is given the arms so far while nobody else changes them.
+            A function is called with the present arms, while nobody else can change them.
         """
         self._do(self._methods.extend(arms))
 
     def once(self, key: str, words: str = "") -> "Experiment":
-        """Return this experiment for one change that may be repeated: it is done once, whatever happens.
+        """Return this experiment for one call that may be retried: it takes effect once, whatever happens.
 
-        What is remembered of the call is on disk together with what it did, for a week at least. So values
-        that add up are not added twice, and an :meth:`ask` without a unit draws nothing new, when a caller
-        who lost the answer calls again.
+        The key is stored together with the effect and kept for at least a week. So when a caller who lost the
+        answer calls again, values that add up are not added twice, and an :meth:`ask` without a unit draws
+        nothing new.
 
         Parameters
         ----------
         key : str
-            Of this call and no other, e.g. a UUID.
+            Unique to this call, e.g. a UUID.
         words : str
-            What the call is; the same key with other words is a :class:`~orthobandit.errors.ConflictError`.
+            Describes the call; the same key with other words is a :class:`~orthobandit.errors.ConflictError`.
 
         Examples
         --------
@@ -423,26 +424,26 @@ class Experiment:
     def report(self) -> Report:
         """Return the report: what is known now, and what to do. It prints, and has JSON, a page and a figure.
 
-        Looking as often as you like is legal: all intervals hold at all times at once. Nothing is written
-        unless a window has passed meanwhile, and settles proposals.
+        Look as often as you like: all intervals hold at all times at once. Nothing is written unless a window
+        has passed, which settles proposals.
         """
         return self._do(self._methods.report)
 
     def glance(self) -> Glance:
         """Return the report, provisional rewards and health, without writing anything.
 
-        Unlike :meth:`report` it does not settle what the clock has settled since the newest entry.
+        Unlike :meth:`report` it does not settle proposals whose window has passed since the newest entry.
         """
         return self._do(self._methods.glance)
 
     def audit(self) -> Audit:
-        """Compute every draw again from the key, and say where the first differs from the log."""
+        """Recompute every draw from the key, and report the first that differs from the log."""
         return audit_draws(self._settings, self._store.entries())
 
     def replay(self) -> Replay:
         """Rebuild the state from the log alone, and compare it with the one in use, bit by bit.
 
-        Where another release has planned, it compares what does not rest on planning.
+        If another release made the plans, only what does not depend on planning is compared.
         """
         state = self._do(lambda turn: (turn.seq, turn.ledger.to_json()))
         return replay_log(self._settings, self._store.entries(), *state)
@@ -451,10 +452,10 @@ class Experiment:
         """Write every proposal with its probabilities and rewards to a CSV or Parquet file.
 
         In CSV, units, labels and names that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-        have a ``'`` before them, or a spreadsheet would compute them; `raw` leaves them as they are.
+        get a ``'`` in front, so that no spreadsheet evaluates them; `raw` leaves them as they are.
 
-        The column ``settled`` says whose rewards are final. Analyse these alone, as
-        :func:`orthobandit.analyse` does: rewards that came early are not like those that are awaited.
+        The column ``settled`` marks final rewards. Analyse these alone, as :func:`orthobandit.analyse` does:
+        rewards that arrive early differ from those that arrive late.
         """
         settled = self._do(self._methods.settle)
         write_export(path, self._settings, self._store, settled, raw=raw)
@@ -474,17 +475,17 @@ class Experiment:
         return certify_rules(self._settings, self._store.entries())
 
     def head(self) -> str:
-        """Return a line to publish while the experiment runs: number of entries, and a hash over all of them.
+        """Return a line to publish while the experiment runs: the number of entries and a hash of them all.
 
-        The entries are plans, made before their draws, and sums of what was returned under each; the hash
-        begins with the key and the settings. A certificate that does not go on from a published head is
-        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends; that of
-        a personalised experiment with every visitor and every reward that settles.
+        The entries are plans, recorded before their draws, and the sums of rewards under each; the hash
+        starts from the key and the settings. A certificate that does not go on from a published head is
+        refused by ``orthobandit verify decision.json --head "…"``. The head changes when a plan ends; in a
+        personalised experiment, with every visitor and every settled reward.
         """
         return self._do(self._methods.head)
 
     def close(self) -> None:
-        """Keep the state, and let go of the file; a second time does nothing."""
+        """Save the state and close the file; a second call does nothing."""
         self._shared.close()
 
     def __enter__(self) -> "Experiment":
@@ -504,7 +505,7 @@ class Experiment:
         return f"Experiment({place!r}, {len(self._settings.arms)} arms)"
 
     def __str__(self) -> str:
-        """Return what to do now, and the table of arms, as of the newest entry; nothing is written."""
+        """Return the advice and the table of arms as of the newest entry; writes nothing."""
         try:
             return str(self._shared.do(self._methods.glance).report)
         except ClosedError:
@@ -520,16 +521,16 @@ class Experiment:
             return html_words(f"{self!r}, closed")
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled or copied, with a word on what to do instead."""
+        """Refuse to be pickled or copied, and say what to do instead."""
         refuse_copies(self)
 
     def _now(self) -> Ledger:
-        """Return the ledger, with what other processes have done."""
+        """Return the ledger, up to date with other processes."""
         return self._do(lambda turn: turn.ledger)
 
 
 def refuse_copies(thing: object) -> NoReturn:
-    """Raise what says how another process or another object gets at the same experiment."""
+    """Raise `CopyError`, which says how another process can open the same experiment."""
     name = type(thing).__name__
     raise CopyError(
         f"{name} cannot be pickled or copied: it holds a connection and a thread; pass the experiment's path"
@@ -539,7 +540,7 @@ def refuse_copies(thing: object) -> NoReturn:
 
 @contextmanager
 def _closed_on_error(store: Store) -> Iterator[Store]:
-    """Let go of a store if nothing comes of it: it may hold connections."""
+    """Close a store if an error leaves the block, because it may hold connections."""
     try:
         yield store
     except BaseException:
@@ -548,7 +549,7 @@ def _closed_on_error(store: Store) -> Iterator[Store]:
 
 
 def _stored(where: str | Path, name: str) -> Store:
-    """Return a store in a file or a database, which takes packages that not everybody has."""
+    """Return a store in a file or a database; it needs the packages of an extra."""
     from orthobandit.experiment.store import SQLStore
 
     return SQLStore(where, name)

@@ -7,17 +7,17 @@ from orthobandit._foundation.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """An arm to show, with all that was fixed before it was drawn.
+    """An arm to show, with everything that was fixed before it was drawn.
 
     Attributes
     ----------
     id : int
-        What to tell its reward by; proposals are numbered from 1 in the order of draws.
+        Number to report the reward under; proposals are numbered from 1 in the order of draws.
     arm, label : int, str
     plan : int
         Number of the plan in force.
     probabilities : (K,) array
-        What the arm was drawn from.
+        Probabilities that the arm was drawn from.
     baseline : float
         Forecast of the objective's level.
     held : bool

@@ -58,15 +58,15 @@ def seconds(window: str | float | None) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is told of proposals.
+    """A number that is reported for proposals.
 
     Parameters
     ----------
     name : str
     rewards : (float, float), optional
-        Where every value lies; if it is known, intervals are exact at every sample size.
+        The range of its values; if it is known, intervals are exact at every sample size.
     add : bool
-        Values of one proposal add up, and the sum is final at the end of the window. Otherwise the first
+        Whether values of one proposal add up; the sum is final at the end of the window. Otherwise the first
         value is final.
     delta : float
         Probability that any of the metric's intervals is ever wrong. Of the objective under
@@ -103,7 +103,7 @@ def _describe(text: str, label: str = "") -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The settings that somebody chooses: the one home of their names, types, defaults and help.
+    """The settings that a user chooses: the one home of their names, types, defaults and help.
 
     The signatures and docstrings of :meth:`Experiment.create` and :meth:`Experiment.memory`, the body of the
     HTTP request and the dashboard's form repeat no default: they take it, and the help, from here.
@@ -113,7 +113,7 @@ class Options:
     >>> Options.silence, Options().sticky
     ('zero', True)
     >>> Options.help_of("holdout")
-    'share of proposals that are shown the reference arm for ever, and reported apart'
+    'share of proposals that always get the reference arm and are reported separately'
     """
 
     rewards: RewardRange | Unknown | None = field(
@@ -135,15 +135,14 @@ class Options:
     window: str | float | None = field(
         default=None,
         metadata=_describe(
-            "how long rewards may take: seconds, or text such as '7d'; for ever by default",
+            "how long to wait for a reward: seconds, or text such as '7d'; for ever by default",
             "How long rewards may take",
         ),
     )
     silence: Silence = field(
         default="zero",
         metadata=_describe(
-            "what a proposal counts as if no reward came within the window: 'zero', or 'missing' to leave it"
-            " out",
+            "how a proposal without a reward in its window counts: as 0 ('zero'), or not at all ('missing')",
             "If none comes by then",
         ),
     )
@@ -157,7 +156,7 @@ class Options:
     holdout: float = field(
         default=0.0,
         metadata=_describe(
-            "share of proposals that are shown the reference arm for ever, and reported apart",
+            "share of proposals that always get the reference arm and are reported separately",
             "Holdout, in per cent",
         ),
     )
@@ -165,11 +164,11 @@ class Options:
     add: bool = field(
         default=False,
         metadata=_describe(
-            "whether rewards of one proposal add up; they are then final at the end of the window"
+            "whether several rewards of one proposal add up; the sum is final at the end of the window"
         ),
     )
     metrics: Sequence[Metric] = field(
-        default=(), metadata=_describe("other numbers that are told of proposals")
+        default=(), metadata=_describe("other numbers that are reported for proposals")
     )
     guardrails: Sequence[Guardrail] = field(
         default=(), metadata=_describe("metrics that retire an arm once it is proven worse")
@@ -177,7 +176,7 @@ class Options:
     key: str | None = field(
         default=None,
         metadata=_describe(
-            "64 or 32 hexadecimal digits that draws are computed from; by default random, and kept with the"
+            "64 or 32 hexadecimal digits that draws are computed from; by default random, and stored with the"
             " experiment"
         ),
     )
@@ -204,15 +203,15 @@ class Settings:
     key : str
         Of the draws.
     window : float
-        Seconds after which a proposal is settled, whatever has come.
+        Seconds after which a proposal is settled, with or without a reward.
     silence : {"zero", "missing"}
-        What a proposal counts as of which nothing was told within the window.
+        How a proposal without a reward in its window counts.
     sticky : bool
         Whether a unit that comes again gets its first proposal.
     reference : int
         The arm that others are compared with, and that the holdout is shown.
     holdout : float
-        Share of proposals that are shown the reference arm for ever, and reported apart.
+        Share of proposals that always get the reference arm and are reported separately.
     metrics : tuple of Metric
         The objective first.
     guardrails : tuple of Guardrail
@@ -254,7 +253,7 @@ class Settings:
             raise ParameterError("rewards that add up are final at the end of the window; give `window`")
 
     def _check_silence(self) -> None:
-        """Refuse to count as 0 what cannot be 0: the first silent proposal would stop the experiment."""
+        """Refuse to count silence as 0 if rewards cannot be 0: the first silent proposal would fail."""
         if self.silence != "zero":
             return
         # Without a window a proposal waits for its objective, and for nothing else.
@@ -273,7 +272,7 @@ class Settings:
 
     @property
     def is_personal(self) -> bool:
-        """Whether every visitor has a plan of their own, as the policy says."""
+        """Whether the policy plans for each visitor."""
         return bool(getattr(self.policy, "is_personal", False))
 
     def commitment(self) -> dict[str, Any] | None:
@@ -336,7 +335,7 @@ class Settings:
 
 
 def describe_settings(thing: Any) -> Any:
-    """Return settings, which are dataclasses of plain values and of other settings, as plain values."""
+    """Return settings (nested dataclasses of plain values) as plain values."""
     if is_dataclass(thing) and not isinstance(thing, type):
         values = {
             part.name: describe_settings(getattr(thing, part.name)) for part in fields(thing) if part.init
@@ -380,10 +379,10 @@ def made(data: Any) -> Any:
 
 
 def _named(module: str, name: str) -> Any:
-    """Return what an earlier release kept by this place, wherever it lives now.
+    """Return the class that an earlier release stored under this name, wherever it lives now.
 
-    Files move and become packages; the packages above them keep the public names. So what is not found where
-    it was is looked for in the packages that hold that place, the nearest first.
+    Files move, but the packages above them keep the public names. So a name that is not found in its module
+    is looked for in the packages above, the nearest first.
     """
     first = name.partition(".")[0]
     place = module
@@ -404,9 +403,9 @@ def _named(module: str, name: str) -> Any:
 
 
 def _today(data: Any) -> Any:
-    """Return what an earlier release described as this one does.
+    """Return settings that an earlier release stored, in the form of this release.
 
-    What has moved is named by its place of now, and settings that it did not have get their defaults.
+    Classes that have moved get their present names, and new settings their defaults.
     """
     if isinstance(data, list):
         return [_today(part) for part in data]
@@ -429,7 +428,7 @@ def _today(data: Any) -> Any:
 
 
 def _is_new(part: Field[Any], data: Mapping[str, Any]) -> bool:
-    """Tell whether a field that has a default is missing in what an earlier release described."""
+    """Tell whether a field with a default is missing in settings that an earlier release stored."""
     return part.init and part.default is not MISSING and part.name not in data["settings"]
 
 

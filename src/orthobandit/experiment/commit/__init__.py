@@ -9,9 +9,9 @@ Follow one ``experiment.tell(7, 1.0)``:
 3. :mod:`.group_commit` brings the ledger up to date with what other processes wrote, does the requests one
    kind after the other, and appends the entries they made to the log in one transaction of the store. When
    the transaction has ended, the entries are on disk, and the callers get their answers.
-4. :mod:`.transaction` says what a request does in its turn: whether a unit has come before, whether a reward
-   was told before, and what the ledger is told.
+4. :mod:`.transaction` does a request in its turn: it looks up whether the unit or the reward came before, and
+   tells the ledger.
 
-Who is refused hears why, and the others of the same commit do not notice. If the commit itself fails, all of
-them hear it, the ledger is read again from the store, and nothing was done.
+A request that is refused gets its error; the others of the same commit are unaffected. If the commit itself
+fails, every caller gets the error, nothing was done, and the ledger is read again from the store.
 """

@@ -1,4 +1,4 @@
-"""A ledger that threads and processes share: requests are done in turns, and in common commits.
+"""Group commit: a ledger that threads and processes share, and requests that share one commit.
 
 While a store is written to, nobody else can write to the same file. Work that takes long (planning for many
 arms, long reports) is therefore done before the file is locked: the requests are done against the ledger as
@@ -34,8 +34,8 @@ MANY_ROWS = 1_000
 LOG = logging.getLogger("orthobandit.experiment")
 
 
-class Picture(NamedTuple):
-    """The state after an entry, and when that was."""
+class Snapshot(NamedTuple):
+    """A snapshot of the state after an entry, and when it was taken."""
 
     seq: int
     at: float
@@ -43,11 +43,10 @@ class Picture(NamedTuple):
 
 
 class SharedLedger(Forkable):
-    """Does requests one after the other, each against all that anybody has written.
+    """Does requests one after the other, each on top of everything written so far by anybody.
 
-    Those that wait while another commits are done together in the next commit: one wait for the disk serves
-    them all. When :meth:`do` has returned, or what :meth:`soon` returned is awaited, what the request did is
-    in the store.
+    Requests that arrive during a commit share the next one, so one wait for the disk serves them all. Once
+    :meth:`do` has returned, or the result of :meth:`soon` was awaited, the effect is in the store.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ class SharedLedger(Forkable):
     # A commit
 
     def _commit(self, jobs: list[Job]) -> None:
-        """Do requests and write what they made; nothing of it if anything but a refusal goes wrong."""
+        """Do requests and write their entries; if anything but a refusal goes wrong, write nothing."""
         self._is_committing = True
         try:
             if self._turn is None:
@@ -86,13 +85,13 @@ class SharedLedger(Forkable):
             self._is_committing = False
 
     def _is_long(self, turn: Turn, jobs: list[Job]) -> bool:
-        """Tell whether requests may take so long that others should not wait for the file meanwhile."""
+        """Tell whether requests may take so long that the file should not be locked meanwhile."""
         if isinstance(self.store, MemoryStore):  # has nobody else
             return False
         return len(turn.ledger.arms) > MANY_ARMS or _count_rows(jobs) > MANY_ROWS
 
     def _commit_locked(self, jobs: list[Job]) -> None:
-        """Do requests and write what they made while nobody else writes."""
+        """Do requests and write their entries while the file is locked."""
         if self._turn is None:
             self._turn = self._load()
         with self.store.exclusive() as writer:
@@ -102,7 +101,7 @@ class SharedLedger(Forkable):
             self._append(turn, writer)
 
     def _commit_prepared(self, turn: Turn, jobs: list[Job]) -> bool:
-        """Do requests, then write what they made; False if others wrote meanwhile, and nothing was done."""
+        """Do requests, then lock the file and write their entries; return False if others wrote meanwhile."""
         turn.take_in(self.store.entries(turn.seq))
         memory = _Memory(self.store, turn.seq)
         turn.writer = memory
@@ -129,7 +128,7 @@ class SharedLedger(Forkable):
             self._attempt_all([jobs[place] for place in places], turn)
 
     def _attempt_all(self, jobs: list[Job], turn: Turn) -> None:
-        """Do requests together, or one by one if one of them is refused: the others do not suffer for it."""
+        """Do requests together; if one is refused, do them one by one, so that only that one fails."""
         if len(jobs) > 1:
             requests: Any = [job.request for job in jobs]
             try:
@@ -145,7 +144,7 @@ class SharedLedger(Forkable):
             self._attempt(job, turn)
 
     def _attempt(self, job: Job, turn: Turn) -> None:
-        """Do one request; one that is refused, or has nothing new to tell, moves the clock and no more."""
+        """Do one request; if it is refused or adds nothing, only the clock moves."""
         try:
             job.value = job.request(turn)
         except OrthobanditError as error:
@@ -161,7 +160,7 @@ class SharedLedger(Forkable):
         turn.ledger.outbox = []
 
     def _caught_up(self, writer: Writer) -> Turn:
-        """Return the turn after all that anybody has written."""
+        """Return the turn, up to date with what other processes wrote."""
         turn = self._load() if self._turn is None else self._turn
         if writer.last() > turn.seq:
             turn.take_in(writer.entries(turn.seq))
@@ -169,7 +168,7 @@ class SharedLedger(Forkable):
         return turn
 
     def _load(self) -> Turn:
-        """Return a turn with the newest snapshot, and all entries since."""
+        """Return a turn from the newest snapshot and all entries since."""
         snapshot = self.store.snapshot()
         if snapshot is None:
             turn = Turn(Ledger(self.settings))
@@ -183,10 +182,10 @@ class SharedLedger(Forkable):
     # Snapshots
 
     def _rest(self) -> None:
-        """Take a picture of the state from time to time, and let another thread keep it.
+        """Take a snapshot of the state from time to time, and let another thread store it.
 
-        The state follows from the log: a picture is a short cut for those who open it, and nobody waits for
-        it to be written.
+        The state follows from the log: a snapshot only makes opening faster, so nobody waits for it to be
+        written.
         """
         turn = self._turn
         if turn is None or turn.seq - turn.kept < max(SNAPSHOT_ENTRIES, turn.seq // 10):
@@ -194,41 +193,43 @@ class SharedLedger(Forkable):
         if self._keeping is not None and self._keeping.is_alive():
             return
         try:
-            picture = self._picture(turn)
+            snapshot = self._take_snapshot(turn)
         except Exception as error:  # what was requested is done, whatever comes of this
-            LOG.error("no picture could be taken after entry %d", turn.seq, exc_info=error)
+            LOG.error("no snapshot could be taken after entry %d", turn.seq, exc_info=error)
             return
-        if picture is not None:
-            thread = Thread(target=self._keep_later, args=(picture,), name="orthobandit-keeping")
+        if snapshot is not None:
+            thread = Thread(target=self._keep_later, args=(snapshot,), name="orthobandit-keeping")
             thread.start()
             self._keeping = thread
 
-    def _picture(self, turn: Turn) -> Picture | None:
-        """Return the state, unless nothing is new or the store ends with the process."""
+    def _take_snapshot(self, turn: Turn) -> Snapshot | None:
+        """Return a snapshot of the state; None if nothing is new or the store ends with the process."""
         if turn.kept == turn.seq or isinstance(self.store, MemoryStore) or turn.ledger.outbox:
             return None
         turn.kept = turn.seq
-        return Picture(turn.seq, turn.logged_at, take_snapshot(turn.ledger))
+        return Snapshot(turn.seq, turn.logged_at, take_snapshot(turn.ledger))
 
-    def _keep(self, picture: Picture) -> None:
+    def _keep(self, snapshot: Snapshot) -> None:
         # Packed before the file is locked: the state of 1,000 arms would be 80 MB of decimals.
-        state = pack_lists(write_out(picture.state))
+        state = pack_lists(write_out(snapshot.state))
         with self.store.exclusive() as writer:
-            writer.keep(picture.seq, state)
-            writer.forget(picture.at - REMEMBERED_SECONDS)
+            writer.keep(snapshot.seq, state)
+            writer.forget(snapshot.at - REMEMBERED_SECONDS)
 
-    def _keep_later(self, picture: Picture) -> None:
+    def _keep_later(self, snapshot: Snapshot) -> None:
         try:
-            self._keep(picture)
-        except OrthobanditError as error:  # all that was told is in the log, and the next picture may be kept
-            LOG.warning("the state after entry %d was not kept: %s", picture.seq, error)
+            self._keep(snapshot)
+        except (
+            OrthobanditError
+        ) as error:  # all that was told is in the log, and the next snapshot may be kept
+            LOG.warning("the state after entry %d was not kept: %s", snapshot.seq, error)
 
     # The end
 
     def close(self) -> None:
-        """Keep the state as it is now, and close the store; a second time does nothing.
+        """Store a snapshot and close the store; a second call does nothing.
 
-        It is done by the queue's thread, after what waits: whoever interrupts it does not stop it half-way.
+        The queue's thread does it, after all waiting requests, so that an interrupt cannot stop it half-way.
         """
         if not self._is_closed:
             self.queue.call(self._close)
@@ -239,16 +240,16 @@ class SharedLedger(Forkable):
         try:
             if self._keeping is not None:
                 self._keeping.join()
-            picture = None if self._turn is None else self._picture(self._turn)
-            if picture is not None:
-                self._keep(picture)
+            snapshot = None if self._turn is None else self._take_snapshot(self._turn)
+            if snapshot is not None:
+                self._keep(snapshot)
         finally:
             self._is_closed = True
             self._turn = None
             self.store.close()
 
     def after_fork_in_child(self) -> None:
-        """Read the ledger again if a commit was under way, whose thread is not in this process."""
+        """Read the ledger again if a commit was under way at the fork: its thread is not in this process."""
         self._keeping = None
         if self._is_committing:
             self._is_committing = False
@@ -262,7 +263,7 @@ class _BeatenError(Exception):
 class _Memory:
     """Lookups of requests while the file is not locked, and answers to remember once it is.
 
-    All that is read is of the moment after the entry `seq`: if there are more by now, it is of no use.
+    Everything read belongs to the moment after entry `seq`; if there are newer entries, it is useless.
     """
 
     def __init__(self, store: Store, seq: int) -> None:
@@ -290,7 +291,7 @@ class _Memory:
 
 
 def _tick(turn: Turn) -> None:
-    """Log that the clock has moved, if no entry says so."""
+    """Log that the clock has moved, unless an entry says so already."""
     ledger = turn.ledger
     if ledger.at > (ledger.outbox[-1].at if ledger.outbox else turn.logged_at):
         ledger.outbox.append(Noted(ledger.at, "tick", {}))

@@ -2,12 +2,12 @@
 
 Whoever calls :meth:`CommitQueue.do` only puts a job into the queue and waits. All that must not be left half
 done (transactions, locks, the ledger) is done by the queue's own thread, which Ctrl-C never interrupts:
-Python raises KeyboardInterrupt in the main thread alone. An interrupt at any instruction of a caller costs
-that caller its answer, and nobody anything else. For the same reason callers take no locks here: the queue's
-state changes by single calls into C (`deque.append`, `SimpleQueue.put`), which are done or not done.
+Python raises KeyboardInterrupt in the main thread alone. An interrupt costs the interrupted caller its
+answer, and nobody else anything. For the same reason callers take no locks here: they change the queue by
+single calls into C (`deque.append`, `SimpleQueue.put`), which an interrupt cannot split.
 
-The thread begins with the first request and ends when nothing came for a moment, so that an experiment which
-nobody uses holds nothing.
+The thread starts with the first request and ends after a moment without any, so an idle experiment holds no
+thread.
 """
 
 import asyncio
@@ -43,19 +43,19 @@ def _locked() -> Any:
 
 @dataclass(eq=False)
 class Job:
-    """A request and what came of it.
+    """A request and its result.
 
     Attributes
     ----------
     request : Request or function
     is_call : bool
-        Whether the request is a function of nothing that is called between two commits.
+        Whether the request is a function without arguments that is called between two commits.
     future : asyncio.Future or None
         What a coroutine waits for.
     done : Lock
         What a thread waits for: locked until the job is done.
     is_given_up : bool
-        Whether the caller was interrupted; a job that has not begun by then is never begun.
+        Whether the caller was interrupted; a job that has not started by then never will.
     """
 
     request: Any
@@ -81,14 +81,14 @@ class _Commit(NamedTuple):
 
 
 class CommitQueue(Forkable):
-    """Requests that come while a commit is under way are in the next commit together.
+    """Collects the requests that arrive during a commit into the next commit.
 
     Parameters
     ----------
     commit : function
-        Does jobs in one commit: fills in the value or the error of each.
+        Does jobs in one commit and fills in the value or the error of each.
     rest : function
-        Called after each commit, when those who waited for it go on, and before the next begins.
+        Called after each commit, once its callers have been released and before the next commit begins.
     """
 
     def __init__(self, commit: Callable[[list[Job]], None], rest: Callable[[], None]) -> None:
@@ -154,10 +154,11 @@ class CommitQueue(Forkable):
             self._gather(loop)
 
     def _gather(self, loop: asyncio.AbstractEventLoop, seen: int = 0, quiet: int = 0) -> None:
-        """Begin a commit once the loop has nothing else to do that may bring another request.
+        """Begin a commit once the event loop has nothing else to do that may bring another request.
 
-        Those who were answered by the last commit come again, and are read while the others are answered: to
-        begin with the first of them would take two commits, and two threads that wait for the interpreter.
+        Clients answered by the last commit send their next requests while the rest are being answered.
+        Starting with the first of these would take two commits, and two threads competing for the
+        interpreter.
         """
         count = len(self._waiting)
         quiet = quiet + 1 if count == seen else 0
@@ -171,8 +172,8 @@ class CommitQueue(Forkable):
     def _ring(self) -> None:
         """Wake the thread, or begin one.
 
-        No request is overlooked: it is in the queue before the bell rings. If the thread lives by then, it
-        looks at the bell once more after it has let go of its lock; if not, another begins here.
+        No request is overlooked: it is in the queue before the bell rings. A thread that is still alive looks
+        at the bell once more after releasing its lock; otherwise another one starts here.
         """
         self._bell.put(None)
         if self._thread_lives.locked():
@@ -203,7 +204,7 @@ class CommitQueue(Forkable):
         return True
 
     def _commit_waiting(self) -> None:
-        """Do all that waits in one commit; see to it that what came meanwhile is next."""
+        """Do all waiting requests in one commit; those that arrive meanwhile are next."""
         self._is_busy = True
         try:
             self._let_others_come()
@@ -224,8 +225,8 @@ class CommitQueue(Forkable):
     def _let_others_come(self) -> None:
         """Give the threads that were in the last commit time to come again.
 
-        Otherwise the first of them would commit alone while the others wait, every other time. An eighth of
-        the time that the disk takes is less than what that costs. Loops have gathered their requests.
+        Otherwise every second commit would hold the first of them alone while the others wait. Waiting an
+        eighth of the disk's time costs less than that. Event loops have gathered their requests already.
         """
         size, seconds = self._last
         if size < 2 or seconds < SLOW_SECONDS or any(job.future is not None for job in list(self._waiting)):
@@ -285,12 +286,12 @@ class CommitQueue(Forkable):
             self._at_work.release()
 
     def after_fork_in_child(self) -> None:
-        """Forget the thread and the callers, which are not in this process."""
+        """Forget the thread and the callers, which do not exist in the child."""
         self._begin_anew()
 
 
 def _wake(jobs: list[Job]) -> None:
-    """Let those go on who wait for jobs that are done; a loop of coroutines is called once."""
+    """Release the callers of finished jobs; each event loop is called once."""
     loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         if job.future is None:

@@ -1,11 +1,11 @@
-"""Requests: what the methods of an experiment ask of a commit, with their arguments checked.
+"""Requests: what each method of an experiment does in a commit, once its arguments are checked.
 
 :class:`Experiment` waits for a request in its thread, :class:`AsyncExperiment` in a coroutine. What a method
 means is said here, once for both.
 
-Requests that wait for the same commit came before any of them was answered, so that no order among them is
-the right one: rewards are taken in first, and those who ask last get what follows from all others. Requests
-of one kind are drawn, sealed and summed at once, and are one entry of the log.
+Requests in the same commit all arrived before any of them was answered, so any order among them is right:
+rewards come first, and asks come last and profit from everything else. Requests of one kind are done together
+and form one entry of the log.
 """
 
 import json
@@ -61,7 +61,7 @@ class Asking:
     Attributes
     ----------
     do : function
-        Does it in a turn, given all that follows.
+        Does it in a turn, given the attributes below.
     names : sequence of str or None, (n,)
     available : sequence of int or str, optional
     covariates : list of mappings (n,), optional
@@ -146,7 +146,7 @@ def _joined(parts: Sequence[Sequence[float] | Whole | Array], dtype: type) -> An
 
 
 def groups(requests: Iterable[Request]) -> list[list[int]]:
-    """Return places of requests that can be done together: rewards, what stands alone, then who asks."""
+    """Group requests that can be done together: rewards, then those that stand alone, then asks."""
     asking: dict[tuple[str, ...], list[int]] = {}
     telling: dict[tuple[str, ...], list[int]] = {}
     alone: list[list[int]] = []
@@ -245,7 +245,7 @@ class Methods:
         return request
 
     def begin(self, turn: Turn) -> None:
-        """Log what binds the experiment, and with it the first plan, unless that was done before."""
+        """Log the commitment and the first plan, unless they are in the log already."""
         if not turn.seq:
             turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
 
@@ -276,7 +276,7 @@ class Methods:
         return lambda turn: transaction.known(turn, self._store, unit)
 
     def arms(self, turn: Turn) -> ArmSet:
-        """Return the arms by now."""
+        """Return the current arms."""
         return turn.ledger.arms
 
     def edge_plan(self, turn: Turn) -> EdgePlan:
@@ -290,11 +290,11 @@ class Methods:
 
     @property
     def _name(self) -> str:
-        """The name of the experiment, of stores that give it one."""
+        """The name of the experiment, if its store has one."""
         return str(getattr(self._store, "title", ""))
 
     def settle(self, turn: Turn) -> int:
-        """Settle what the clock has settled; return how many proposals, the first ones, are settled."""
+        """Settle proposals whose window has passed; return the length of the settled prefix."""
         now = self._clock()
         if turn.ledger.is_due(now):
             turn.ledger.settle(now)
@@ -317,7 +317,7 @@ class Methods:
 
 
 def check_key(key: str) -> str:
-    """Return a key that can be kept."""
+    """Check an idempotency key and return it."""
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_LENGTH or not key.isprintable():
         raise ParameterError(f"key={key!r} must be printable text of 1 to {MAX_KEY_LENGTH} characters")
     return key
@@ -326,16 +326,16 @@ def check_key(key: str) -> str:
 def once(store: Store, key: str, words: str, request: Request) -> Request:
     """Return a request that is done unless one with its key was done before.
 
-    That it was done is remembered in the same commit as what it did. One that was refused is not remembered.
+    The key is stored in the same commit as the effect. A request that was refused is not remembered.
 
     Parameters
     ----------
     store : Store
     key : str
     words : str
-        What is requested; the same key with other words is refused.
+        Describes the request; the same key with another description is refused.
     request : Request
-        Returns proposals, what came of exposures, or nothing.
+        Returns proposals, the result of exposures, or nothing.
     """
 
     def done(turn: Turn) -> Any:
@@ -354,14 +354,14 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
 
 
 def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
-    """Return the JSON text by which a value is remembered."""
+    """Return the JSON text that an answer is stored as."""
     if isinstance(value, Exposed):
         return {"exposed": value.to_json()}
     return {"proposals": None if value is None else [one.id for one in value]}
 
 
 def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | Exposed | None] | None:
-    """Return the words and the value of the request with this key, if there was one."""
+    """Return the description and the answer stored under this key, if any."""
     if key in turn.done:
         return turn.done[key]
     kept = None if turn.writer is None else turn.writer.recall(key)

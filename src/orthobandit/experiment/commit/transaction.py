@@ -1,7 +1,7 @@
-"""A turn: what one commit's requests work with, and what asking and telling mean in it.
+"""A turn: the state that the requests of one commit share, and what asking and telling do in it.
 
-Units come again and rewards are told twice. What was committed before is looked up in the store; what this
-very commit has brought is in the turn, because the store cannot tell it before the commit ends.
+Units come back and rewards are reported twice. What was committed before is looked up in the store; what this
+commit adds is kept in the turn, because the store cannot show it before the commit ends.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,33 +32,32 @@ class Lookup(Protocol):
         ...
 
     def recall(self, key: str) -> str | None:
-        """Return what was remembered of the request with this key."""
+        """Return the text stored for the request with this key."""
         ...
 
     def remember(self, key: str, at: float, text: str) -> None:
-        """Remember a text of the request with this key."""
+        """Store a text for the request with this key."""
         ...
 
 
 @dataclass
 class Turn:
-    """What requests may work with, one after the other.
+    """The state that the requests of one commit work on, one after the other.
 
     Attributes
     ----------
     ledger : Ledger
-        With all that anybody has written.
+        Up to date with everything written so far.
     writer : Lookup
     units, done : dict
-        Proposals of units, and values of requests by key, that this commit has brought: the store cannot tell
-        them before its end.
+        Proposals of units, and answers by key, added by this commit: the store cannot show them yet.
     looked_up : dict
         Units that were looked up in the store for all requests of this commit at once: the number of the
         first proposal, or None.
     entered : list
-        Places of units in entries that this commit has brought, the entries, and their probabilities.
+        Positions of units in the entries that this commit adds, the entries, and their probabilities.
     told : list of Told
-        Rewards that this commit has brought.
+        Rewards that this commit adds.
     seq, kept : int
         The newest entry that the ledger holds, and the newest of a snapshot.
     logged_at : float
@@ -77,7 +76,7 @@ class Turn:
     logged_at: float = -np.inf
 
     def look_up(self, units: Sequence[str]) -> None:
-        """Look units up in the store together: one by one takes longer than all the rest of asking."""
+        """Look up units in the store together: one by one takes longer than everything else in `ask`."""
         if len(units) > 1 and self.writer is not None:
             self.looked_up = dict.fromkeys(units) | self.writer.known(list(dict.fromkeys(units)))
 
@@ -92,14 +91,14 @@ class Turn:
         return found
 
     def take_in(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        """Bring the ledger up to date with entries that are in the store."""
+        """Apply entries of the store to the ledger."""
         for seq, entry in entries:
             self.ledger.apply(entry)
             self.seq = seq
             self.logged_at = entry.at
 
     def forget(self) -> None:
-        """Forget what the commit has brought: the store can tell it now."""
+        """Forget what the commit added: the store shows it now."""
         self.writer = None
         self.units.clear()
         self.looked_up.clear()
@@ -237,7 +236,7 @@ def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) 
 
 
 def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
-    """Return which rewards (n,) belong to open proposals; a repeat of a settled value needs nothing more."""
+    """Return a mask (n,) of rewards of open proposals; a repeated reward of a settled one is ignored."""
     settings = turn.ledger.settings
     first = turn.ledger.waiting.first
     every = slice(None)
@@ -260,7 +259,7 @@ def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array)
 
 
 def _just_told(turn: Turn, number: int, name: str) -> float | None:
-    """Return the value of a metric that this commit has told of a proposal; None if it told none."""
+    """Return the reward of a proposal that is part of this commit; None if there is none."""
     for entry in turn.told:
         if entry.metric == name:
             rows = np.flatnonzero(entry.proposals == number)

@@ -1,4 +1,4 @@
-"""Is the log what it says: every draw computed again, and the whole state rebuilt from it."""
+"""Audit of a log: recompute every draw, and rebuild the whole state from its entries."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from orthobandit.experiment.settings import Settings
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of computing every draw again.
+    """The result of recomputing every draw.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Audit:
 
 
 def audit_draws(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Audit:
-    """Compute every draw of a log again."""
+    """Recompute every draw of a log."""
     plans: dict[int, Plan] = {}
     without = set[int]()  # distributions that the reference arm was not available to
     count = 0
@@ -85,13 +85,13 @@ class Replay:
     difference : str
         Where the rebuilt state differs first, in words; empty if nowhere.
     planned_by : tuple of str
-        Releases that planned the experiment, or wrote a state that it went on from, and do not plan as this
-        one does. What they made cannot be rebuilt bit by bit, and all that does not rest on planning can.
+        Other releases that planned the experiment or wrote a state it continued from, if they plan
+        differently from this one. Their plans cannot be rebuilt bit by bit; everything that does not depend
+        on planning can.
     contradiction : str
-        Where what does not rest on planning differs first, in words; empty if nowhere.
+        The first difference in what does not depend on planning, in words; empty if there is none.
     is_rounding : bool
-        Whether nothing differs but what another processor, or another build of its linear algebra, has
-        rounded otherwise.
+        Whether all differences are rounding errors of another processor or linear-algebra library.
     """
 
     entries: int
@@ -130,8 +130,8 @@ def replay_log(
 ) -> Replay:
     """Fold a log up to entry `seq`, and compare with a state.
 
-    States that rest on the planning of another release are compared in what does not: who was drawn, what was
-    told and what is awaited, and that no claim of one contradicts a claim of the other.
+    If another release made the plans, only what does not depend on planning is compared: draws, rewards, open
+    proposals, and that the claims do not contradict each other.
     """
     ledger = Ledger(settings)
     last = 0
@@ -158,14 +158,14 @@ def replay_log(
 
 
 def _makers(found: Differences, lineage: Iterable[str]) -> tuple[str, ...]:
-    """Return the releases other than this one whose plans and states a state rests on."""
+    """Return the other releases whose plans or states this state continues."""
     others = {*found.releases, *lineage} - {__version__}
     # Two servers of one release may differ as well, where one of them was built by hand.
     return tuple(sorted(others)) or ("another release",) * bool(found.count)
 
 
 def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state without what says where it comes from."""
+    """Return a state without the fields that say which release wrote it."""
     return {name: value for name, value in without_stamp(state).items() if name != "lineage"}
 
 
@@ -176,7 +176,7 @@ def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a state that is on record, whichever release planned it."""
+    """Return the part of a state that the log fixes, whichever release planned it."""
     names = ("at", "status", "arms", "waiting", "drawn", "silent", "holdout")
     book = state["book"]
     in_force = book["plans"][str(book["current"])]

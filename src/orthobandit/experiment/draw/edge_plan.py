@@ -1,4 +1,4 @@
-"""Draws without asking: a plan that can be handed out, and the arm that a unit has under it."""
+"""Draws at the edge: a plan that can be handed out, and the arm that it gives to a unit."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from orthobandit.policy.contextual.handed_plan import HandedPlan
 
 
 class Drawn(NamedTuple):
-    """The arm of a unit under a plan; all that its exposure is posted by.
+    """The arm of a unit under a plan, with everything needed to post the exposure.
 
-    `context` is what a personalised plan was drawn by.
+    `context` is the visitor's, if the plan is personalised.
     """
 
     unit: str
@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """All that is needed to draw: whoever has it draws the same arms as the server would.
+    """Everything needed to draw the same arms as the server would.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class EdgePlan:
     lasts : float
         Seconds after which to ask for the plan again.
     personal : HandedPlan or None
-        What gives each visitor a distribution, if the experiment is personalised; `probabilities` and
+        Computes the distribution of each visitor, if the experiment is personalised; `probabilities` and
         `thresholds` are then empty.
 
     Examples
@@ -81,7 +81,8 @@ class EdgePlan:
         Raises
         ------
         ConflictError
-            If draws do not go by units; :class:`ClosedError` if the experiment takes no more proposals now.
+            If draws do not depend on units alone; :class:`ClosedError` if the experiment takes no more
+            proposals.
         """
         settings = ledger.settings
         ledger.settle(ledger.at)  # a plan that is handed out must be on record
@@ -153,7 +154,7 @@ class EdgePlan:
 
 
 def check_edge(ledger: Ledger) -> None:
-    """Raise :class:`ConflictError` if nobody else can draw what the experiment would."""
+    """Raise :class:`ConflictError` if only the server can draw for this experiment."""
     book = ledger.book
     if isinstance(book, PersonalBook) and book.policy.features:
         raise ConflictError(

@@ -1,4 +1,4 @@
-"""Exposures: draws that were made elsewhere, computed again before they are believed.
+"""Exposures: draws that were made at the edge, recomputed before they are accepted.
 
 An exposure enters the log when it arrives, and is numbered then. Let F_n hold potential rewards, plans,
 forecasts and arrival times of exposures 1 to n. The arm of exposure n is a hash, by a secret of its plan, of
@@ -53,7 +53,7 @@ class Batch(NamedTuple):
 
 
 def named(rewards: Known | Mapping[str, Known] | None, objective: str) -> Mapping[str, Known]:
-    """Return rewards by metric; plain ones are of the objective."""
+    """Return rewards by metric; a plain sequence belongs to the objective."""
     if rewards is None:
         return {}
     return rewards if isinstance(rewards, Mapping) else {objective: rewards}
@@ -66,7 +66,7 @@ def batch_of(
     rewards: Mapping[str, Known],
     covariates: Sequence[Covariates] | None,
 ) -> Batch:
-    """Return a batch out of what users give, or raise what is wrong with it."""
+    """Check the arguments of a batch and return it."""
     given = list(units)
     drawn = np.asarray(arms)
     if not given or not all(isinstance(unit, str) and unit for unit in given):
@@ -91,14 +91,14 @@ def batch_of(
 
 @dataclass(frozen=True)
 class Refusal:
-    """An exposure that was not taken, or a reward of it.
+    """An exposure, or one of its rewards, that was refused.
 
     Parameters
     ----------
     index : int
         Its place in the batch.
     metric : str or None
-        Whose value was refused; None for the exposure itself, and with it all its values.
+        The metric whose value was refused; None if the exposure itself was, with all its values.
     error : OrthobanditError
         What is wrong.
     """
@@ -119,7 +119,7 @@ class Exposed:
     known : int
         Exposures that were posted before.
     told : int
-        Rewards that were taken, or had been told before.
+        Rewards that were accepted now or before.
     refused : list of Refusal
     """
 
@@ -144,7 +144,7 @@ class Exposed:
 
 
 def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
-    """Take in exposures that are as they would have been drawn here, and their rewards."""
+    """Accept exposures whose arms the server would have drawn too, and their rewards."""
     ledger = turn.ledger
     out = Exposed()
     check_edge(ledger)
@@ -177,13 +177,13 @@ def _refuse_draw(batch: Batch, row: int, out: Exposed) -> None:
 
 
 def _order(turn: Turn, batch: Batch, fresh: Whole) -> Whole:
-    """Return new exposures in the order of a hash that knows neither arms nor rewards."""
+    """Return new exposures sorted by a hash of their units, which knows neither arms nor rewards."""
     names = [name_of(batch.units[row]) for row in fresh]
     return np.asarray(fresh[np.argsort(positions(turn.ledger.settings.key, ORDER, batch.plan, names))])
 
 
 def _expose_each(turn: Turn, store: Store, batch: Batch) -> Exposed:
-    """Take in exposures of a personalised experiment: each has a distribution, computed from its context."""
+    """Accept exposures of a personalised experiment: each has its own distribution, from its context."""
     ledger = turn.ledger
     out = Exposed()
     version = _version(turn, store, batch.plan)
@@ -220,7 +220,7 @@ def _expose_each(turn: Turn, store: Store, batch: Batch) -> Exposed:
 def _drawn_again(
     turn: Turn, batch: Batch, version: Version, contexts: Mapping[int, Covariates]
 ) -> dict[int, DrawnElsewhere]:
-    """Compute the draws of some rows again, all at once."""
+    """Recompute the draws of some rows, all at once."""
     if not contexts:
         return {}
     settings = turn.ledger.settings
@@ -240,7 +240,7 @@ def _drawn_again(
 
 
 def _version(turn: Turn, store: Store, wanted: int) -> Version:
-    """Return the plan of all visitors that was handed out under a number."""
+    """Return the personalised plan that was handed out under a number."""
     book = turn.ledger.book
     newest = book.newest if isinstance(book, PersonalBook) else None
     if newest is not None and wanted == newest.number:
@@ -256,7 +256,7 @@ def _version(turn: Turn, store: Store, wanted: int) -> Version:
 
 
 def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fresh: Whole) -> dict[str, int]:
-    """Take in new exposures in their order; return the proposals of their units."""
+    """Enter new exposures in order; return the proposals of their units."""
     ledger = turn.ledger
     (arms, held) = draws
     order = _order(turn, batch, fresh)
@@ -294,7 +294,7 @@ def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
 
 
 def _numbers(turn: Turn, store: Store, batch: Batch, is_good: Mask, out: Exposed) -> Whole:
-    """Return the proposals (n,) of units that have one, 0 elsewhere; refuse those that have another arm."""
+    """Return the proposals (n,) of known units, 0 for others; refuse units that have another arm."""
     ids = np.zeros(len(batch.units), dtype=np.int64)
     found = transaction.known_units(turn, store, batch.units)
     if not found:
@@ -317,7 +317,7 @@ def _numbers(turn: Turn, store: Store, batch: Batch, is_good: Mask, out: Exposed
 
 
 def _fresh(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
-    """Return the first rows of units that are new, if the experiment takes any."""
+    """Return the rows of new units, each unit once, if the experiment is open."""
     rows = np.flatnonzero(is_good & (ids == 0))
     if not len(rows):
         return rows
@@ -332,7 +332,7 @@ def _fresh(turn: Turn, batch: Batch, ids: Whole, is_good: Mask, out: Exposed) ->
 
 
 def _with_new(new: Mapping[str, int], batch: Batch, ids: Whole, is_good: Mask, out: Exposed) -> Whole:
-    """Return the proposals (n,) with those that are new; a unit that comes twice has one."""
+    """Return the proposals (n,), new ones included; rows of one unit share a proposal."""
     rows = np.flatnonzero(is_good & (ids == 0))
     if len(rows):
         ids[rows] = [new[batch.units[row]] for row in rows.tolist()]
@@ -349,7 +349,7 @@ def _tell(turn: Turn, store: Store, batch: Batch, ids: Whole, out: Exposed) -> N
 
 
 def _tell_rows(turn: Turn, store: Store, told: tuple[str, Whole, Array], rows: Whole, out: Exposed) -> None:
-    """Tell some rewards; halve them until those that are wrong stand alone."""
+    """Report rewards; if some are wrong, halve the batch until the wrong ones stand alone."""
     if not len(rows):
         return
     name, ids, values = told

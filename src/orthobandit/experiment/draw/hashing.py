@@ -1,4 +1,4 @@
-"""Draws that can be checked: each is a keyed hash of what was drawn for whom."""
+"""Draws that anyone with the key can recompute: each is a keyed hash of the plan and the unit."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -24,9 +24,9 @@ def new_key() -> str:
 
 
 def salt_of(key: str, purpose: bytes, plan: int) -> str:
-    """Return the secret that all positions of one purpose under one plan are made from, 32 digits.
+    """Return the secret (32 digits) behind all positions of one purpose under one plan.
 
-    Who has it can compute those draws, and no others: neither the key nor the salt of another plan follows.
+    Whoever has it can compute those draws only: neither the key nor another plan's salt follows from it.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _numbers(start: blake2b, names: Iterable[str]) -> Array:
 
 
 def name_of(unit: str) -> str:
-    """Return the text that a unit's position is hashed from; no number of a proposal looks like it."""
+    """Return the text that a unit's position is hashed from; it never looks like a proposal's number."""
     return f"={unit}"
 
 
@@ -108,7 +108,7 @@ def names_of(units: Sequence[str | None], numbers: Whole, *, sticky: bool) -> li
 
 
 def drawn(key: str, plan: int, cumulative: Array, names: Sequence[str]) -> Whole:
-    """Return the arms (n,) that belong to these names under a plan.
+    """Return the arms (n,) drawn for these names under a plan.
 
     Parameters
     ----------

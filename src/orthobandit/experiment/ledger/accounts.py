@@ -25,7 +25,7 @@ from orthobandit.policy.contextual.rules import RuleComparison
 
 
 class Accounts:
-    """Everything that grows with settled proposals, which are taken in in the order of draws.
+    """Everything that is updated by settled proposals, in the order of draws.
 
     Parameters
     ----------
@@ -37,19 +37,19 @@ class Accounts:
     waiting : Waiting
         Proposals that are not settled.
     book : Book
-        The policy, and what it is fed.
+        The policy and the data it is fed.
     levels, tracks : lists
         Forecasters and intervals, one per metric.
     comparisons : list of RuleComparison
-        What rules do to each metric after the objective, where every visitor has a plan of their own.
+        Effects of rules on each metric after the objective, if the experiment is personalised.
     watch : Watch
-        Tests of whether the experiment is what its claims take it for.
+        Health checks: whether the assumptions behind the claims hold.
     holdout : list of Sums
-        What the holdout returned, one per metric.
+        Rewards of the holdout, one per metric.
     drawn, silent : (K,) arrays of int
-        Settled proposals of each arm, and those of which nothing was told.
+        Settled proposals of each arm, and those without a reward.
     retirements : list of (int, str)
-        Arms that were taken out, and why.
+        Arms that were taken out, with reasons.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -122,7 +122,7 @@ class Accounts:
         self._taking = set()
 
     def _take(self, run: Settled, ready: Settled) -> None:
-        """Take in settled proposals of one distribution: levels, tracks, then the policy."""
+        """Take in settled proposals of one distribution: forecasts, intervals, then the policy."""
         number = int(run.distributions[0])
         plan = self.book.plans[int(run.distributions[0])]
         if not run.held[0]:
@@ -167,7 +167,7 @@ class Accounts:
     def _track(
         self, track: GapIntervals, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
     ) -> None:
-        """Add rounds to a metric's intervals; in the asymptotic mode, once its level is known."""
+        """Add rounds to a metric's intervals; in the asymptotic mode, only once its level is known."""
         arms, values, forecasts = rounds
         if is_informed or track.confidence.is_exact:
             track.add(number, arms, track.centre.residuals(arms, values, forecasts), forecasts)
@@ -175,7 +175,7 @@ class Accounts:
     def _compare(
         self, place: int, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
     ) -> None:
-        """Judge rules by a settled visitor; in the asymptotic mode of further metrics, once informed."""
+        """Compare rules on a settled visitor; asymptotic metrics wait until their level is known."""
         book = self.book
         if not isinstance(book, PersonalBook):
             return
@@ -250,7 +250,7 @@ class Accounts:
         self.drawn, self.silent = np.pad(self.drawn, (0, new)), np.pad(self.silent, (0, new))
 
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
-        """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
+        """Return the whole state as plain lists and numbers, exactly; `pack` encodes long arrays."""
         return {
             "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
             "book": self.book.to_json(),

@@ -254,7 +254,7 @@ def _frozen(array: Any) -> Any:
 
 
 def check_asked(units: Sequence[str | None], covariates: Sequence[Mapping[str, float]], count: int) -> None:
-    """Raise what :class:`Asked` would find wrong with what users give, before anything is done with it."""
+    """Raise the errors that :class:`Asked` would raise, before anything is done with a user's arguments."""
     _units(tuple(units), count)
     _covariates(tuple(covariates), count)
 

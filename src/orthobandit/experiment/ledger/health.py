@@ -20,14 +20,14 @@ BUCKET_SHARE = 0.1
 
 
 class Watch:
-    """Tests of whether the experiment is what its claims take it for, all valid at all times at once.
+    """Tests of the assumptions behind the claims, all valid at all times at once.
 
     Attributes
     ----------
     ratio : SampleRatio
         Whether arms are drawn as often as the plans say.
     missing : Missing
-        Whether rewards stay silent for some arms more than for others.
+        Whether rewards are missing more often for some arms than for others.
     constancy : Constancy or None
         Whether gaps to the reference arm drift; None with one arm, or with very many.
     drift : Drift or None
@@ -100,7 +100,7 @@ class Watch:
         self._bucket = {}
 
     def extend(self, arms: ArmSet) -> None:
-        """Add arms, with an empty bucket; the test of constancy starts again, and remembers what it found."""
+        """Add arms, with an empty bucket; the test of constancy restarts but keeps what it found."""
         self._restarts += 1
         self._begin(arms)
 

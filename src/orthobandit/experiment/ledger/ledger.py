@@ -51,7 +51,7 @@ MAX_REWARD_MAGNITUDE = 1e100
 
 
 class DrawnElsewhere(NamedTuple):
-    """A draw that was computed again: the distribution (K_t,) over arms on offer, the arm, the holdout."""
+    """A recomputed draw: the distribution (K_t,) over the arms on offer, the arm, and the holdout."""
 
     shares: Array
     arm: int
@@ -75,7 +75,7 @@ class Ledger(Accounts):
         Time of the newest entry.
     status : {"open", "paused", "stopped"}
     lineage : tuple of str
-        Other releases that have written states which this one goes on from.
+        Other releases that wrote states which this one continues.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -90,10 +90,10 @@ class Ledger(Accounts):
     # What is done to it
 
     def apply(self, entry: Entry) -> None:
-        """Take in the next entry of the log, to which nothing is to be added.
+        """Apply the next entry of the log; nothing is added to the log.
 
-        Plans on record are taken as they are: where the policy would have made another one, or one at another
-        time, the log is right.
+        Recorded plans are used as they are: where the policy would have planned differently, the log is
+        right.
         """
         book = self.book
         book.is_reading = True
@@ -121,7 +121,7 @@ class Ledger(Accounts):
         covariates: Given = None,
         features: Mapping[str, Sequence[float]] | None = None,
     ) -> Asked:
-        """Draw proposals and take them in; `features` are those that a visitor brings for each arm."""
+        """Draw proposals and record them; `features` are the visitor's own features of each arm."""
         self.settle(at)
         self.check_open()
         numbers = np.arange(self.waiting.next, self.waiting.next + count)
@@ -153,7 +153,7 @@ class Ledger(Accounts):
         draws: tuple[Whole, Mask],
         covariates: Given = None,
     ) -> Asked:
-        """Take in proposals (n,) as :meth:`draws` has drawn them, in this order."""
+        """Record proposals (n,) that :meth:`draws` has drawn, in this order."""
         for level in self.levels:
             level.check(covariates)
         arms, held = draws
@@ -173,13 +173,13 @@ class Ledger(Accounts):
         return entry
 
     def enter_drawn(self, version: Version, unit: str, context: Covariates, draw: DrawnElsewhere) -> Asked:
-        """Take in a visitor whose arm was drawn elsewhere, by a personalised plan that was handed out."""
+        """Record a visitor whose arm was drawn at the edge, by a personalised plan."""
         number = self._personal_book.admit(version, context, draw.shares)
         self._tell_outbox(self.at)
         return self.enter(number, [unit], (np.array([draw.arm]), np.array([draw.is_held])), [context])
 
     def newest_version(self, at: float) -> Version:
-        """Return the plan of all visitors to hand out, which is on record; a new one if it is time."""
+        """Return the recorded personalised plan to hand out; make a new one if it is due."""
         book = self._personal_book
         if self.is_due(at):
             self.settle(at)
@@ -197,14 +197,14 @@ class Ledger(Accounts):
         return self.book
 
     def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
-        """Take in rewards (n,), at least one, that :meth:`check_told` has found new."""
+        """Record rewards (n,), at least one, that :meth:`check_told` has found to be new."""
         entry = Told(self.at, metric, numbers, values)
         self.outbox.append(entry)
         self._tell(entry)
         return entry
 
     def note(self, at: float, kind: str, **data: Any) -> None:
-        """Take in anything else."""
+        """Record any other event."""
         self.settle(at)
         entry = Noted(self.at, kind, data)
         place = len(self.outbox)
@@ -218,7 +218,7 @@ class Ledger(Accounts):
     # How it is done
 
     def settle(self, at: float) -> None:
-        """Move the clock on, and take in every proposal that is settled by then, in the order of draws."""
+        """Advance the clock, and take in every proposal that is settled by then, in the order of draws."""
         if self.book.is_reading:
             self.book.write_on()
             self._is_stirred = self._is_stirred or bool(self.book.news)
@@ -234,12 +234,12 @@ class Ledger(Accounts):
         self._tell_outbox(self.at)
 
     def is_due(self, at: float) -> bool:
-        """Tell whether anything is settled by then that is not taken in yet."""
+        """Tell whether any proposal is settled by then that has not been taken in yet."""
         return self.waiting.is_due(max(self.at, at), self._needed)
 
     @cached_property
     def _needed(self) -> int:
-        """How many metrics, the objective first, settle a proposal once they have been told; 0 if none do."""
+        """How many metrics, the objective first, must be known to settle a proposal early; 0 if none do."""
         metrics = self.settings.metrics
         if not np.isfinite(self.settings.window):
             return 1  # nothing else would ever settle it
@@ -252,7 +252,7 @@ class Ledger(Accounts):
         self.book.news.clear()
 
     def _forecast(self, count: int, covariates: Given) -> Array:
-        """Forecast proposals (m, n) before they are drawn; note which metrics (m,) know their level."""
+        """Forecast proposals (m, n) before they are drawn, and return which metrics (m,) know their level."""
         first = self.waiting.next
         self._informed = np.array([level.learnt >= WARM_UP_REWARDS for level in self.levels])
         return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
@@ -307,7 +307,7 @@ class Ledger(Accounts):
     # What it checks
 
     def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
-        """Return which rewards (n,) of open proposals are new; raise an error if one cannot be taken."""
+        """Return which rewards (n,) of open proposals are new; raise an error if one cannot be accepted."""
         place = self.metric(metric)
         if not len(numbers):
             return np.zeros(0, dtype=np.bool_)
@@ -406,10 +406,10 @@ class Ledger(Accounts):
 
 
 def resume(settings: Settings, seq: int, state: Mapping[str, Any]) -> tuple[int, Ledger]:
-    """Return the ledger that a snapshot holds, and the entry of the log that it stands at.
+    """Return the ledger stored in a snapshot, and the log entry that it was taken after.
 
-    A state of another release that this one cannot read is left, and the ledger begins before the first
-    entry: all that the state rested on is in the log.
+    If this release cannot read the state, the ledger starts before the first entry: the state can be rebuilt
+    from the log.
 
     Raises
     ------

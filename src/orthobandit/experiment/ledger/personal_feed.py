@@ -27,17 +27,17 @@ PLAN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Version:
-    """A plan of all visitors that was handed out.
+    """A personalised plan that was handed out to clients.
 
     Attributes
     ----------
     number : int
-        By which its draws are posted.
+        Clients post their draws under it.
     plan : HandedPlan
     at : float
         When it was made.
     learnt : int
-        Visitors that it was learnt from.
+        Number of visitors that it was learnt from.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Version:
 
 
 class _Met(NamedTuple):
-    """A visitor whose reward is awaited: the offer, and the number of the proposal, 0 until it is drawn."""
+    """A visitor without a reward yet: the offer and the proposal's number, 0 until the arm is drawn."""
 
     offer: Offer
     proposal: int = 0
@@ -67,11 +67,11 @@ class _Met(NamedTuple):
 class PersonalBook(Book):
     """Plans for each visitor, and feeds the policy settled visitors one by one, in the order of draws.
 
-    The plan in force says nothing but its number. Arms are drawn from distributions, one per visitor, which
-    are logged with the visitor's context before the draw. Reading a log takes them as they are.
+    The current plan is no more than a number. Arms are drawn from distributions, one per visitor, which are
+    logged with the visitor's context before the draw and used as they are when the log is read.
 
-    For those who draw without asking, a plan of all visitors is handed out as data and logged. It has a
-    number among the distributions, by which its draws are salted and posted.
+    For clients that draw by themselves, a plan for all visitors is logged and handed out as data. It is
+    numbered like a distribution, and its number salts its draws.
     """
 
     policy: Personalised
@@ -85,7 +85,7 @@ class PersonalBook(Book):
         super().__init__(policy, arms, reference)
 
     def commit(self, settings: Mapping[str, Any] | None) -> None:
-        """Begin the record of what follows, before the first draw."""
+        """Start the record, before the first draw."""
         if settings is not None:
             self.record = RuleRecord.start(settings, keeps_entries=self.keeps_entries)
 
@@ -109,11 +109,11 @@ class PersonalBook(Book):
         return self.arms.labels[arm] in self._met[number].offer.labels
 
     def check_visitor(self, available: Sequence[int] | None, visitor: Visitor) -> None:
-        """Raise what :meth:`distribution` would for a visitor whom nothing can be planned for."""
+        """Raise the error of :meth:`distribution` if nothing can be planned for this visitor."""
         self._offer(self._shown(available), visitor)
 
     def admit(self, version: Version, context: Mapping[str, float], shares: Array) -> int:
-        """Return the number of the distribution (K_t,) that a visitor was drawn from elsewhere."""
+        """Record the distribution (K_t,) that a visitor was drawn from at the edge; return its number."""
         shown = version.plan.arms
         offer = self._offer(shown, Visitor(context))
         plan = self._centred(shown, shares, version.plan.values(context), version.number)
@@ -159,13 +159,13 @@ class PersonalBook(Book):
         return self.policy.offer(self.arms, visitor.context, labels, visitor.features)
 
     def _planned(self, offer: Offer) -> Plan:
-        """Return the distribution over all arms (K,), with what they are estimated to earn."""
+        """Return the distribution over all arms (K,), with their estimated rewards."""
         shown = [self.arms.index(label) for label in offer.labels]
         shares = self.policy.plan_for(self.state, offer).probabilities
         return self._centred(shown, shares, self.policy.estimate(self.state, offer), int(self.plan.number))
 
     def _centred(self, shown: Sequence[int], shares: Array, values: Array, number: int) -> Plan:
-        """Return a plan over all arms out of those shown; forecasts learn from rewards less `values`."""
+        """Extend a plan over the arms shown to all arms; forecasts learn from rewards minus `values`."""
         count = len(self.arms)
         probabilities = np.zeros(count)
         probabilities[list(shown)] = shares
@@ -177,7 +177,7 @@ class PersonalBook(Book):
     # Plans that are handed out
 
     def needs_version(self, at: float) -> bool:
-        """Tell whether to hand out another plan than the newest: it is old, or offers an arm that is out."""
+        """Tell whether a new plan is due: the newest is old, or offers an arm that was retired."""
         newest = self.newest
         if newest is None or list(newest.plan.arms) != self._shown(None):
             return True
@@ -185,7 +185,7 @@ class PersonalBook(Book):
         return learnt > newest.learnt and at >= newest.at + PLAN_SECONDS
 
     def hand_out(self, at: float) -> Version:
-        """Make a plan of all visitors out of what is known, for the log and for those who draw elsewhere."""
+        """Make a plan for all visitors from what is known, for the log and for clients."""
         shown = self._shown(None)
         plan = self.policy.hand_out(self.state, shown)
         self._numbers += 1
@@ -208,7 +208,7 @@ class PersonalBook(Book):
     # Reading a log
 
     def adopt(self, kind: str, data: Mapping[str, Any]) -> list[int]:
-        """Take in a note of the log: the plan in force, or the distribution of one visitor."""
+        """Apply a note of the log: the current plan, or the distribution of one visitor."""
         if kind == "plan":
             return super().adopt(kind, data)
         self._drop_drafts()
@@ -230,7 +230,7 @@ class PersonalBook(Book):
     # What is learnt
 
     def meet(self, number: int, proposal: int, arm: int, forecast: float, *, is_held: bool) -> None:
-        """Note that a visitor was drawn from a distribution, before anything is known of the reward."""
+        """Note that a visitor's arm was drawn from a distribution; the reward is not known yet."""
         offer = self._met[number].offer
         self._met[number] = _Met(offer, proposal)
         if self.record is not None:
@@ -242,7 +242,7 @@ class PersonalBook(Book):
         return rule_columns(self.policy, self.arms)
 
     def learn(self, number: int, arms: Whole, rewards: Array, forecasts: Array) -> None:
-        """Learn from the settled visitor of a distribution; from none (0,) if the reward is missing."""
+        """Learn from the settled visitor of a distribution; `rewards` is empty if it is missing."""
         met = self._met[number]
         if self.record is not None:
             self.record.reward(met.proposal, float(rewards[0]) if len(rewards) else None)
@@ -261,7 +261,7 @@ class PersonalBook(Book):
     def compare(
         self, before: RuleComparison, number: int, arms: Whole, values: Array, forecasts: Array
     ) -> RuleComparison:
-        """Return the comparison of rules in a further metric with the settled visitor of a distribution."""
+        """Return a metric's comparison of rules, updated with the settled visitor of a distribution."""
         offer, own, shown = self._own(number)
         out = before
         for arm, value, forecast in zip(arms.tolist(), values, forecasts, strict=True):
@@ -269,7 +269,7 @@ class PersonalBook(Book):
         return out
 
     def _own(self, number: int) -> tuple[Offer, Plan, list[int]]:
-        """Return the offer to a visitor, the plan over its rows, and the arms that these are."""
+        """Return the visitor's offer, the plan over its rows, and the arm of each row."""
         offer = self._met[number].offer
         plan = self.plans[number]
         shown = [self.arms.index(label) for label in offer.labels]
@@ -282,11 +282,11 @@ class PersonalBook(Book):
         self._met = {number: met for number, met in self._met.items() if number in kept}
 
     def now(self) -> PersonalState:
-        """Return the policy's state, which has learnt from all that is settled."""
+        """Return the policy's state, which includes everything that is settled."""
         return self.state
 
     def retire(self, arm: int) -> None:
-        """Take an arm out: it is offered to nobody any more."""
+        """Retire an arm: it is no longer offered to anybody."""
         if np.count_nonzero(~self.retired) <= 1:
             raise ParameterError("the last arm cannot be retired; stop the experiment instead")
         out: Mask = np.arange(len(self.arms)) == arm

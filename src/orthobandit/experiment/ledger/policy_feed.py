@@ -1,4 +1,4 @@
-"""The policy's side of an experiment: the plan in force, distributions, and what it is fed when."""
+"""The policy's side of an experiment: the current plan, its distributions, and when it is fed what."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -54,21 +54,21 @@ ANYBODY = Visitor()
 class Book:
     """Feeds a policy settled rounds, batch by batch.
 
-    A distribution is a plan as it was drawn from: whole, or restricted to the arms that were available. Asks
-    go on under the plan in force while a batch waits for its last rewards. Rounds beyond the batch belong to
-    that plan all the same: policies with a method ``late`` count them for it. Others leave them out, and
-    `unused` says how many.
+    A distribution is a plan as it was drawn from: whole, or restricted to the arms that were available.
+    Drawing goes on under the current plan while a batch waits for its last rewards. Rounds beyond the batch
+    belong to that plan as well: policies with a method ``late`` count them for it. Other policies leave them
+    out, and `unused` counts these.
 
-    Guardrails compare arms with the reference arm, which the policy, who knows of no guardrails, may drop. So
-    while an arm in play is not cleared, plans are put into force with a share of the reference arm mixed in.
-    Like restrictions they are fixed and recorded before their rounds are drawn, and such rounds count by the
-    method ``late``, for the distribution that they were drawn from: tests stay exact.
+    Guardrails compare arms with the reference arm, which the policy, unaware of guardrails, may drop. So
+    until every arm in play is cleared, a share of the reference arm is mixed into each plan. Like
+    restrictions, such plans are fixed and recorded before their rounds are drawn, and their rounds are fed to
+    ``late`` with the distribution they were drawn from, so tests stay exact.
 
-    A plan of the log is in force whoever made it. While a log is read, plans of the policy are drafts, which
-    the log confirms. Where it holds another plan, that one is in force, and the policy, which would have
-    planned differently, counts its rounds by the method ``late`` as well: plan, forecasts and rivals were
-    fixed before the draws, and the policy's own tuning rests on earlier rounds alone. The policy plans again
-    when its next batch is complete. Policies that cannot count such rounds leave them out.
+    A plan in the log is valid whoever made it. While a log is read, the policy's own plans are drafts. Where
+    the log holds a different plan, that one counts, and its rounds are fed to ``late`` as well: plan,
+    forecasts and rivals were fixed before the draws, and the policy's tuning depends on earlier rounds only.
+    The policy plans again when its next batch is complete. Policies that cannot count such rounds leave them
+    out.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Book:
     Attributes
     ----------
     state : object
-        The policy's, without what is pending.
+        The policy's state, without pending rounds.
     plan : Plan
         In force.
     current : int
         Number of its distribution.
     plans : dict
-        Distributions that proposals belong to, by number.
+        Distributions in use, by number.
     record : Record or None
         What an :class:`AnytimeElimination` was fed, for certificates; None for other policies, before
         :meth:`commit`, and in experiments that earlier releases have begun.
@@ -129,7 +129,7 @@ class Book:
         self._begin(policy.plan(self.state))
 
     def commit(self, settings: Mapping[str, Any] | None) -> None:
-        """Begin the record of what follows, before the first draw.
+        """Start the record, before the first draw.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Book:
             self._record_plan()
 
     def _begin(self, own: Plan) -> None:
-        """Put a plan of the policy into force."""
+        """Make a plan of the policy the current one."""
         self._mixed = self._needed_share(own)
         self._is_foreign = False
         self.plan = self._with_reference(self._by_log_number(own))
@@ -169,11 +169,11 @@ class Book:
         return declared if declared >= 0 else None
 
     def _by_log_number(self, own: Plan) -> Plan:
-        """Return a plan of the policy with the number that it has in the log."""
+        """Return the policy's plan under its number in the log."""
         return own if not self._offset else _with_number(own, int(own.number) + self._offset)
 
     def _by_own_number(self, plan: Plan) -> Plan:
-        """Return a plan of the log with the number that it has for the policy."""
+        """Return a plan of the log under the policy's own number."""
         return plan if not self._offset else _with_number(plan, max(int(plan.number) - self._offset, 0))
 
     def _record_plan(self) -> None:
@@ -183,7 +183,7 @@ class Book:
             self.record.plan(self.policy, self.state, drawn)  # type: ignore[arg-type]
 
     def _needed_share(self, plan: Plan) -> float:
-        """Return the share of the reference arm that guardrails need mixed in; 0 if the plan has enough."""
+        """Return the share of the reference arm to mix in for guardrails; 0 if the plan has enough."""
         if self._reference is None or self.retired[self._reference] or not hasattr(self.policy, "late"):
             return 0.0
         decision = self.policy.decide(self.state)
@@ -200,7 +200,7 @@ class Book:
         return (wanted - has) / (1.0 - has) if has < wanted else 0.0
 
     def _with_reference(self, plan: Plan) -> Plan:
-        """Return a plan of the policy as it is drawn from, with the share of the reference arm mixed in."""
+        """Return the policy's plan with the share of the reference arm mixed in."""
         if not self._mixed or self._reference is None:
             return plan
         p = (1.0 - self._mixed) * plan.probabilities
@@ -212,7 +212,7 @@ class Book:
         return Plan(p / p.sum(), plan.rounds, centre, plan.number, plan.rivals)
 
     def clear(self, arms: Mask) -> None:
-        """Note arms (K,) that all guardrails have cleared; an arm that was cleared once stays so."""
+        """Note arms (K,) that all guardrails have cleared; a cleared arm stays cleared."""
         self.cleared = self.cleared | arms
         declared = int(self.policy.decide(self.state).declared)
         is_compared = self._mixed > 0 or self._is_foreign
@@ -240,10 +240,10 @@ class Book:
         available: Sequence[int] | None,
         visitor: Visitor = ANYBODY,  # noqa: ARG002 - for those that plan for each visitor
     ) -> int:
-        """Return the number of the plan in force, restricted to the arms that are available and renormalised.
+        """Return the number of the current plan, restricted to the available arms and renormalised.
 
-        If the plan has none of them, the one that looks best among them is certain. The plan is the same for
-        everybody, whoever the visitor is.
+        If the plan plays none of them, the one that looks best gets probability 1. The plan is the same for
+        every visitor.
         """
         if available is None:
             return self.current
@@ -272,7 +272,7 @@ class Book:
         return available is None or arm in available
 
     def check_visitor(self, available: Sequence[int] | None, visitor: Visitor) -> None:
-        """Raise what :meth:`distribution` would for a visitor whom nothing can be planned for."""
+        """Raise the error of :meth:`distribution` if nothing can be planned for this visitor."""
 
     def cumulative(self, number: int) -> Array:
         """Return the running sums (K,) of a distribution's probabilities."""
@@ -283,12 +283,12 @@ class Book:
     # Reading a log
 
     def adopt(self, kind: str, data: Mapping[str, Any]) -> list[int]:
-        """Take in a note of the log: a plan or a distribution, as it was drawn from.
+        """Apply a note of the log: a plan or a distribution.
 
         Returns
         -------
         list of int
-            Arms that whoever made the plan had taken out, and the policy had not.
+            Arms that the maker of the plan had retired and the policy had not.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class Book:
         return []
 
     def drop_drafts(self) -> None:
-        """Go back to the plan in force on record: whoever wrote the next entry made no other."""
+        """Discard draft plans and return to the recorded one: the next entry was written under it."""
         if self._drafts:
             self._drop_drafts()
 
@@ -356,7 +356,7 @@ class Book:
             self._note_difference()
 
     def _follow(self, number: int, plan: Plan, data: Mapping[str, Any]) -> list[int]:
-        """Put a plan into force that the policy would not have made; return arms that are out by it."""
+        """Use a plan that the policy would not have made; return the arms that it retires."""
         self._feed()  # what is pending was drawn before
         self._numbers = number
         self.plans[number] = plan
@@ -401,14 +401,14 @@ class Book:
         return hasattr(self.policy, "late") and hasattr(self.policy, "renumber")
 
     def _note_difference(self) -> None:
-        """Note that the plan in force is not what the policy has now; claims cannot be certified any more."""
+        """Note that the current plan is not the policy's own: claims can no longer be certified."""
         self.differences = self.differences.and_one(int(self.plan.number), self._maker)
         if self.differences.count == 1:
             LOG.info("%s; the experiment goes on from the plans on record", self.differences)
         self.record = None
 
     def write_on(self) -> None:
-        """End reading: drafts that the log could not hold yet come into force, and are news."""
+        """End reading: drafts beyond the end of the log become plans, to be logged."""
         self.is_reading = False
         self.news.extend(("plan", draft.data) for draft in self._drafts)
         self._drafts = []
@@ -421,7 +421,7 @@ class Book:
             self._begin(self.policy.plan(self.state))
 
     def _can_go_on(self) -> bool:
-        """Tell whether the plan of somebody else may stay until the policy has its next one."""
+        """Tell whether another release's plan may stay until the policy makes its next one."""
         shown = self.plan.probabilities > 0
         if not self._can_follow or np.any(shown & self.retired):
             return False
@@ -435,11 +435,11 @@ class Book:
         return np.array_equal(shown, wanted)
 
     def recall(self, number: int, plan: Plan) -> None:
-        """Remember a distribution again, for proposals that were drawn from it after all."""
+        """Keep a distribution that was forgotten, for proposals that were drawn from it after all."""
         self.plans[number] = plan
 
     def fitted(self, plan: Plan) -> Plan:
-        """Return an earlier plan for the arms by now; those that came since are never played by it."""
+        """Return an earlier plan for the current arms; it never plays those added since."""
         return plan if plan.count == len(self.arms) else _widened(plan, self.arms)
 
     @property
@@ -469,7 +469,7 @@ class Book:
         return taken
 
     def flush(self, in_use: Collection[int] = ()) -> None:
-        """Feed what is pending to the policy, and put its next plan into force.
+        """Feed pending rounds to the policy, and make its next plan the current one.
 
         Parameters
         ----------
@@ -495,7 +495,7 @@ class Book:
         return sorted(self._pending, key=lambda number: (number == self.current, number))
 
     def _is_whole(self, number: int) -> bool:
-        """Tell whether a distribution is the plan in force as the policy made it."""
+        """Tell whether a distribution is the current plan exactly as the policy made it."""
         return number == self.current and not self._mixed and not self._is_foreign
 
     def _fed(self, state: Any, number: int, tally: Tally) -> Any:
@@ -514,7 +514,7 @@ class Book:
             self.plan = self._with_reference(self._by_log_number(own))
 
     def now(self) -> Any:
-        """Return the policy's state with what is pending; nothing is changed."""
+        """Return the policy's state with pending rounds included; nothing is changed."""
         state = self.state
         for number in self._order():
             if self._pending[number].counts.any():
@@ -548,14 +548,14 @@ class Book:
         self._go_on(changed)
 
     def _go_on(self, changed: Any) -> None:
-        """Go on from a state in which some tests start anew."""
+        """Continue from a state in which some tests restart."""
         self.state = changed
         self._begin(self.policy.plan(changed))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers.
 
-        Drafts are dropped before: whoever reads the state must find every plan in the log as well.
+        Drafts are dropped first, because every plan of a stored state must be in the log as well.
         """
         self.drop_drafts()
         return {
@@ -584,7 +584,7 @@ class Book:
         reference: int | None = None,
         release: str = UNSTAMPED_RELEASE,
     ) -> "Book":
-        """Invert :meth:`to_json`, of what a release has written."""
+        """Invert :meth:`to_json`, for states of this and earlier releases."""
         out = cls.__new__(cls)
         out.policy = policy
         out.arms = arms
@@ -628,7 +628,7 @@ def _cleared_at_first(count: int, reference: int | None) -> Mask:
 
 
 def _is_evidence(plan: Plan) -> bool:
-    """Tell whether rounds of a plan that come late move its policy towards its next."""
+    """Tell whether late rounds of a plan bring its policy closer to the next plan."""
     return plan.rivals is None or bool(np.all(plan.rivals >= 0))
 
 
@@ -645,10 +645,10 @@ def _with_probabilities(plan: Plan, weights: Array) -> Plan:
 
 
 def _widened(plan: Plan, arms: ArmSet) -> Plan:
-    """Return a plan with the arms after its own, which it never plays.
+    """Extend a plan to arms that were added later, which it never plays.
 
-    Their values follow from those of its own arms by the features that they share: estimates of gaps to them
-    are unbiased only if values are linear in the features.
+    Their values are extrapolated linearly from the features of its own arms: estimates of gaps to them are
+    unbiased only if values are linear in the features.
     """
     centre = plan.centre
     before = plan.count

@@ -34,9 +34,9 @@ def commitment_of(
     policy : AnytimeElimination
     arms : ArmSet
     key : str
-        That draws are computed from; only its hash is told. Empty if they are not computed from one.
+        The key of the draws, of which only the hash is recorded; empty if there is none.
     settings : plain values
-        All settings of the experiment but the key, of which the hash is told.
+        All settings of the experiment but the key; only their hash is recorded.
     """
     return {
         "kind": "decision",
@@ -56,12 +56,12 @@ def commitment_of(
 
 
 def rules_of(policy: AnytimeElimination, arms: ArmSet) -> int:
-    """Return the number of the rules by which a verifier replays an experiment."""
+    """Return the version number of the rules by which a verifier replays an experiment."""
     return RULES if policy.follows_all_pairs(arms) else LEADER_RULES
 
 
 def hash_values(settings: Any) -> str:
-    """Return the hash of plain values, by the text that :func:`~orthobandit.verify.canonical` gives them."""
+    """Return the hash of plain values, written as :func:`~orthobandit.verify.canonical` writes them."""
     # Tables of many arms are written in pieces.
     return hash_text(json_text(settings, sort_keys=True, separators=(",", ":")))
 
@@ -72,7 +72,7 @@ def hash_text(text: str) -> str:
 
 
 class Record:
-    """All that an :class:`~orthobandit.AnytimeElimination` was fed, as entries of a :class:`Chain`.
+    """Everything that an :class:`~orthobandit.AnytimeElimination` was fed, as entries of a :class:`Chain`.
 
     Call :meth:`plan` for every state whose plan is new, before its first draw; :meth:`rounds` for what is
     fed; :meth:`retire`, :meth:`extend` and :meth:`clear` before the plan that follows the change.
@@ -102,15 +102,15 @@ class Record:
         return self.chain.head
 
     def plan(self, policy: AnytimeElimination, state: AnytimeState, drawn: Array | None = None) -> int:
-        """Record the plan of a state, and what the policy found when it was made; return its number.
+        """Record the plan of a state and the policy's findings at that time; return the plan's number.
 
         Parameters
         ----------
         policy : AnytimeElimination
         state : AnytimeState
         drawn : (K,) array, optional
-            Probabilities that arms are drawn with, where they are not those of the plan: a share of the
-            reference arm is mixed in. Rounds of such a plan are fed by the policy's method ``late``.
+            Probabilities that arms are drawn with, if they differ from the plan's because a share of the
+            reference arm is mixed in. Rounds of such a plan are fed to the policy's method ``late``.
         """
         plan = policy.plan(state)
         self.current += 1
@@ -154,12 +154,12 @@ class Record:
         return self.current
 
     def rounds(self, distribution: int, tally: Tally) -> None:
-        """Record rounds under a distribution, by its number, as they are fed to the policy."""
+        """Record rounds under a distribution, by its number, as fed to the policy."""
         if int(tally.rounds):
             self.chain.add({"entry": "rounds", "distribution": distribution, **tally.to_json()})
 
     def retire(self, arm: int) -> None:
-        """Record that an arm is taken out."""
+        """Record that an arm is retired."""
         self.chain.add({"entry": "retire", "arm": arm})
 
     def clear(self, arm: int) -> None:
@@ -167,7 +167,7 @@ class Record:
         self.chain.add({"entry": "clear", "arm": arm})
 
     def extend(self, arms: ArmSet) -> None:
-        """Record all arms, of which some are new, and the weights that their values are centred by."""
+        """Record all arms, old and new, and the weights that centre their values."""
         self.chain.add(
             {
                 "entry": "extend",
@@ -218,11 +218,11 @@ def rule_commitment(
     policy : Personalised
     arms : ArmSet
     key : str
-        That draws are computed from; only its hash is told.
+        The key of the draws, of which only the hash is recorded.
     silence : {"zero", "missing"}
-        What a visitor counts for of whom nothing was told.
+        How a visitor without a reward counts.
     settings : plain values
-        All settings of the experiment but the key, of which the hash is told.
+        All settings of the experiment but the key; only their hash is recorded.
     """
     written: Sequence[tuple[str, str]] = tuple(policy.rules)  # type: ignore[arg-type]
     return {
@@ -243,14 +243,14 @@ def rule_commitment(
 class RuleRecord:
     """Visitors and rewards of a personalised experiment, as entries of a chain.
 
-    Of the entries no more than a hash is kept, unless they are wanted: there are two for every visitor, and
-    all of them follow from the log.
+    Only a hash of the entries is kept unless they are asked for: there are two per visitor, and all can be
+    rebuilt from the log.
 
     Parameters
     ----------
     chain : Chain or ChainHead
     missing : int
-        Settled visitors of whom nothing was told, where that counts for nothing.
+        Settled visitors without a reward, if silence counts as missing.
     """
 
     def __init__(self, chain: Chain | ChainHead, missing: int = 0) -> None:
@@ -277,7 +277,7 @@ class RuleRecord:
         *,
         is_held: bool,
     ) -> None:
-        """Record a visitor whose arm was drawn: what was drawn from, and all that rewards are centred by."""
+        """Record a visitor whose arm was drawn: the probabilities, and everything that centres the reward."""
         self.chain.add(
             {
                 "entry": "visitor",

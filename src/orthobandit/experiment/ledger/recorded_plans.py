@@ -1,8 +1,8 @@
-"""What is known of plans on record: which of them the present code would not have made, and whose they are.
+"""Recorded plans: which of them the present code would not have made, and which release made them.
 
-A plan that was logged is a fact. Visitors were drawn from it, whoever made it, and whether or not the code
-that reads the log would make it again. While a log is read, plans that follow from its entries are drafts:
-the plan that the log holds next confirms a draft or takes its place.
+A logged plan is a fact: arms were drawn from it, whether or not the present code would make it again. While a
+log is read, plans computed from its entries are drafts; the next plan in the log confirms a draft or replaces
+it.
 """
 
 from collections.abc import Mapping
@@ -23,20 +23,20 @@ ROUNDING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A plan that follows from what was read, and what was in force before it, to go back to.
+    """A plan computed while a log is read, with the previous plan to return to.
 
     Attributes
     ----------
     number : int
         Of its distribution.
     data : dict
-        Its note, should it come into force.
+        Its note for the log, in case it becomes the plan.
     current : int
-        Number of the distribution in force before; 0 if there was none.
+        Number of the previous distribution; 0 if there was none.
     plans, restricted : dict
-        Distributions by number, and those of the plan in force before by the arms that were available.
+        Distributions by number, and restrictions of the previous plan by the arms that were available.
     maker : str
-        Release that had made the plan in force before.
+        Release that made the previous plan.
     """
 
     number: int
@@ -47,13 +47,13 @@ class Draft:
     maker: str
 
     def is_confirmed_by(self, number: int, plan: Plan) -> bool:
-        """Tell whether the log holds this plan, but for what processors round differently."""
+        """Tell whether the log holds this plan, up to rounding errors between processors."""
         return self.number == number and is_same(self.data["plan"], plan.to_json())
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Plans of a log that the code which reads it would not have made.
+    """Plans of a log that the present code would not have made.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Differences:
     releases: tuple[str, ...] = ()
 
     def and_one(self, plan: int, release: str) -> "Differences":
-        """Return the differences with one more plan, by its number and the release that made it."""
+        """Return the differences with one more plan added: its number and the release that made it."""
         releases = tuple(sorted({*self.releases, release}))
         return Differences(self.count + 1, self.first if self.count else plan, releases)
 
@@ -93,12 +93,12 @@ class Differences:
 
 
 def are_alike(one: Plan, other: Plan) -> bool:
-    """Tell whether two plans draw, centre and test alike under one number, however long they last."""
+    """Tell whether two plans of one number draw, centre and test alike, whatever their lengths."""
     return is_same({**one.to_json(), "rounds": 0}, {**other.to_json(), "rounds": 0})
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Tell whether plain values are the same, but for what processors round differently.
+    """Tell whether plain values are equal up to rounding errors between processors.
 
     Lists of numbers may differ by ROUNDING of their largest magnitude. Probabilities that are 0 must be 0 in
     both, so that no arm is drawn by one plan alone.
@@ -134,7 +134,7 @@ def _are_near(one: Array, other: Array) -> bool:
 
 
 def declared_by(data: Mapping[str, Any], plan: Plan) -> int | None:
-    """Return the arm that was declared when a plan was made, by its note; None if none was.
+    """Return the arm that was declared when a plan was made, according to its note; None if none was.
 
     Up to release 0.2.0 the note does not say so, but then a plan for ever of one arm alone shows a winner.
     """
@@ -148,5 +148,5 @@ def declared_by(data: Mapping[str, Any], plan: Plan) -> int | None:
 
 
 def retired_by(data: Mapping[str, Any]) -> list[int]:
-    """Return the arms that were out when a plan was made, as far as its note says."""
+    """Return the arms that were retired when a plan was made, as far as its note says."""
     return [int(arm) for arm in data.get("decision", {}).get("retired", ())]

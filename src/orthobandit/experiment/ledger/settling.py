@@ -37,7 +37,7 @@ class Settled:
 
     @property
     def silent(self) -> Mask:
-        """Of which (n,) nothing was told of the objective."""
+        """Mask (n,) of proposals without a value of the objective."""
         return np.asarray(np.isnan(self.values[0]))
 
     def __getitem__(self, rows: slice) -> "Settled":
@@ -56,7 +56,7 @@ class Settled:
         return len(self.arms)
 
     def runs(self) -> Iterator["Settled"]:
-        """Yield runs of proposals of one distribution, one side of the holdout, and levels known or not."""
+        """Yield runs of proposals that share the distribution, the holdout flag and the known levels."""
         if len(self) == 1:
             yield self
             return
@@ -70,7 +70,7 @@ class Settled:
 
 
 class Waiting:
-    """Proposals in the order of draws from the first that is not settled on; columns that grow at the end."""
+    """Open proposals in the order of draws, from the first that is not settled; columns grow at the end."""
 
     def __init__(self, metrics: int, first: int = 1) -> None:
         self.first = first  # number of the oldest proposal that is not settled
@@ -121,7 +121,7 @@ class Waiting:
         self._end += count
 
     def told(self, metric: int, numbers: Whole) -> Array:
-        """Return the values (n,) of proposals so far, NaN where nothing was told; numbers must be open."""
+        """Return the values (n,) of open proposals so far, NaN where there is none."""
         return np.asarray(self._values[metric, numbers + (self._head - self.first)])
 
     def tell(self, metric: int, numbers: Whole, values: Array) -> None:
@@ -129,10 +129,10 @@ class Waiting:
         self._values[metric, numbers + (self._head - self.first)] = values
 
     def settled(self, at: float, needed: int) -> Settled | None:
-        """Take the longest prefix that is settled, at most 4,096 proposals; None if there is none.
+        """Remove and return the longest settled prefix, at most 4,096 proposals; None if there is none.
 
-        A proposal is settled when the first `needed` of its metrics have been told, or when its deadline has
-        passed; with `needed` 0, only then.
+        A proposal is settled once the first `needed` of its metrics have values, or once its deadline has
+        passed; with `needed` 0, only the deadline counts.
         """
         if not self.is_due(at, needed):
             return None
@@ -186,15 +186,16 @@ class Waiting:
         self._head, self._end = 0, len(self)
 
     def provisional(self, metric: int) -> tuple[Whole, Array]:
-        """Return arms and values told of open proposals; to be shown, and to steer nothing."""
+        """Return arms and values of open proposals, to be displayed only."""
         rows = slice(self._head, self._end)
         told = ~np.isnan(self._values[metric, rows])
         return self._arms[rows][told], self._values[metric, rows][told]
 
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
-        """Return what survives JSON exactly: there may be very many, so columns become what `pack` makes.
+        """Return plain values that survive JSON exactly; `pack` encodes the columns, which may be very long.
 
-        It may be given arrays that share memory with the columns: rows are never changed, but for values.
+        `pack` may keep the arrays it is given, which share memory with the columns: rows never change, except
+        for values.
         """
         rows = slice(self._head, self._end)
         columns = {name: getattr(self, f"_{name}")[..., rows] for name in COLUMNS}
@@ -216,7 +217,7 @@ class Waiting:
 
 
 def _column(name: str, kept: Any, like: NDArray[Any]) -> Any:
-    """Return a column from what was kept of it; earlier releases kept lists."""
+    """Return a column from its stored form; earlier releases stored lists."""
     if isinstance(kept, list):
         return numbers_of(kept, np.nan) if name == "values" else numbers_of(kept)
     return unpacked(name, kept, like.dtype, (*like.shape[:-1], None))

@@ -1,7 +1,7 @@
-"""A state as it is at one moment, taken in a blink and written out later, while the experiment goes on.
+"""Snapshots: a state frozen quickly at one moment and written out later, while the experiment goes on.
 
-What is long in a state is what waits for rewards. It is written once and then only taken away, but for the
-rewards themselves, of which a copy is made; so that it can be packed later, from where it is.
+The long part of a state is its open proposals. Their rows are written once and later removed, never changed,
+except for the rewards, which are copied. So the rows can be packed later, from where they are.
 """
 
 from collections.abc import Mapping
@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
 
 def pack(array: NDArray[Any]) -> dict[str, Any]:
-    """Return a long array as it is kept."""
+    """Return a long array in its stored form."""
     return packed(array, compressed=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Later:
-    """An array that stays as it is, to be packed later."""
+    """An array that will not change, to be packed later."""
 
     array: NDArray[Any]
 
 
 def take_snapshot(ledger: "Ledger") -> dict[str, Any]:
-    """Return the state of a ledger, which may change then; :func:`write_out` makes JSON of it."""
-    picture = ledger.to_json(Later)
-    for level in picture["levels"]:
+    """Freeze the state of a ledger, which may change afterwards; :func:`write_out` turns it into JSON."""
+    taken = ledger.to_json(Later)
+    for level in taken["levels"]:
         level["memory"] = deepcopy(level["memory"])  # a forecaster of somebody else may give what it works on
-    return picture
+    return taken
 
 
-def write_out(picture: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a taken snapshot as :meth:`Ledger.to_json` would have returned it then.
+def write_out(taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a snapshot in the form that :meth:`Ledger.to_json` had when it was taken.
 
     Examples
     --------
     >>> import numpy as np
-    >>> picture = {"waiting": {"first": 1, "arms": Later(np.array([2]))}, "levels": []}
-    >>> write_out(picture)["waiting"]["arms"]["shape"]
+    >>> taken = {"waiting": {"first": 1, "arms": Later(np.array([2]))}, "levels": []}
+    >>> write_out(taken)["waiting"]["arms"]["shape"]
     [1]
     """
     return {
-        **picture,
-        "waiting": _packed(picture["waiting"]),
-        "levels": [_packed(level) for level in picture["levels"]],
+        **taken,
+        "waiting": _packed(taken["waiting"]),
+        "levels": [_packed(level) for level in taken["levels"]],
     }
 
 

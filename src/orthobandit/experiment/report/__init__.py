@@ -1,1 +1,1 @@
-"""What an experiment says to people and programs: ``report`` gathers it, ``advice`` puts it in sentences."""
+"""Reports of an experiment: ``report`` gathers the numbers, ``advice`` writes the sentences."""

@@ -1,4 +1,4 @@
-"""What a report tells people: advice and outlook in a sentence each, warnings, alarms, and how sure it is."""
+"""The sentences of a report: advice, outlook, warnings, alarms, and how sure it is."""
 
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
 
     The forecast is a multiple of the least number of rounds that any method needs on average
     (:func:`~orthobandit.theory.identification_limit`) for the arms that may be the best. While too little is
-    settled to look at gaps it is for a best arm that is a tenth better than the others.
+    settled to estimate gaps, the best arm is assumed to be a tenth better than the others.
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ def advise(
 def is_early(ledger: Ledger, decision: Decision) -> bool:
     """Tell whether too little is settled to say which arm looks best.
 
-    A policy that makes claims names its first arm as the leader while it warms up: nobody leads before it can
-    bound how far the leader is from the best.
+    A policy that makes claims names its first arm as the leader while it warms up, so nobody leads until the
+    policy can bound how far its leader is from the best.
     """
     if not (decision.active | ledger.book.retired).all() or int(decision.declared) >= 0:
         return False
@@ -171,7 +171,7 @@ def is_early(ledger: Ledger, decision: Decision) -> bool:
 
 
 def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
-    """Say how much is known, and what is waited for."""
+    """Say how much is known and what is still awaited."""
     settled = ledger.waiting.first - 1
     if not ledger.waiting.next - 1:
         return "Too early: nobody has come yet."
@@ -244,7 +244,7 @@ def level_words(certainty: float, joint: float, metric: str) -> str:
 
 
 def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -> tuple[str, ...]:
-    """Say what each guardrail does and which arms it has not cleared, and at which level all of them act."""
+    """Say what each guardrail does, which arms it has not cleared, and at which joint level they act."""
     out = []
     in_play = np.asarray(decision.active) & ~ledger.book.retired
     in_play[ledger.settings.reference] = False
@@ -273,7 +273,7 @@ def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
 
 
 def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
-    """Return what a reader must know before believing the claims, alarms first."""
+    """Return the warnings that a reader must know before believing the claims, alarms first."""
     settings = ledger.settings
     settled = int(ledger.drawn.sum())
     # Alarms come first, for they say that the rest does not hold.
@@ -326,7 +326,7 @@ def name_alarms(ledger: Ledger) -> tuple[str, ...]:
 
 
 def _alarm_words(ledger: Ledger) -> list[str]:
-    """Say loudly what breaks the claims, if anything does."""
+    """Return the alarms: what invalidates the claims, if anything does."""
     watch = ledger.watch
     labels = ledger.arms.labels
     out = []

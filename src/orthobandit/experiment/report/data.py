@@ -1,4 +1,4 @@
-"""What a report is as plain values: the types of :meth:`Report.to_json`, and of what clients are answered."""
+"""Types of a report as plain values: what :meth:`Report.to_json` returns and clients receive."""
 
 from typing import TypedDict
 

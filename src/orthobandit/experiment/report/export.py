@@ -1,4 +1,4 @@
-"""Every proposal with what it was drawn from and what it returned, as a table."""
+"""Export: every proposal with its probabilities and rewards, as CSV or Parquet."""
 
 import csv
 from collections.abc import Iterator
@@ -32,11 +32,11 @@ def write_export(
     settings : Settings
     store : Store
     settled : int
-        How many proposals, the first ones, are settled: their values are final. What was told of later ones
-        was told early, and is not like what is still to come.
+        Length of the settled prefix, whose values are final. Later proposals have early values only, which
+        differ from those that are still to come.
     raw : bool
-        Whether text in CSV is written as it is. Otherwise text that a spreadsheet would compute has a ``'``
-        before it; numbers are always written as they are.
+        Whether text in CSV is written as it is. Otherwise text that a spreadsheet would evaluate gets a ``'``
+        in front; numbers are always written as they are.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):

@@ -1,4 +1,4 @@
-"""An experiment at a glance: its report, what is provisional, and whether it is well; writes nothing."""
+"""An experiment at a glance: its report, provisional rewards and health checks; writes nothing."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from orthobandit.experiment.report.report import Report, report_of
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is watched.
+    """The result of one health check or guardrail.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class Glance:
     plan : int
         Number of the plan in force.
     report : Report
-        As of `at`: what a window has settled since is not in it.
+        As of `at`, without proposals whose window has passed since.
     provisional : tuple of (int, float or None)
-        Of each arm, how many rewards were told of proposals that are not settled, and their mean. They
-        steer nothing, and no interval knows them.
+        For each arm, the number and the mean of rewards of open proposals. They influence neither plans nor
+        intervals.
     checks : tuple of Check
     guardrails : tuple of Check
         An alarm says which arms were retired.

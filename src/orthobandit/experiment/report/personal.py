@@ -1,4 +1,4 @@
-"""What a personalised experiment knows: rules and what they earn, effects by context, and who gets what."""
+"""Reports of personalised experiments: what rules earn, effects by context, and who gets which arm."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -46,7 +46,7 @@ class EffectReport:
 
 @dataclass(frozen=True)
 class AudienceReport:
-    """Visitors with a column at its least or its most so far, others at their mean: who gets what.
+    """Who gets which arm: visitors with one column at its smallest or largest value, others at their mean.
 
     `shares` are the probabilities of the arms now; `best` is the arm that is estimated to serve them best.
     """
@@ -88,7 +88,7 @@ class PersonalReport:
 
 
 def personal_report(ledger: Ledger, book: PersonalBook) -> PersonalReport:
-    """Return what the policy of a personalised experiment knows, and what rules do to further metrics."""
+    """Return what is known of rules and effects, and of the rules' effects on further metrics."""
     policy = book.policy
     state = book.state
     possible = state.comparison.possible_best()
@@ -133,7 +133,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _audiences(book: PersonalBook, state: PersonalState) -> tuple[AudienceReport, ...]:
-    """Return who gets what at both ends of every column; nothing before the first visitor."""
+    """Return who gets which arm at both ends of every column; nothing before the first visitor."""
     columns = state.columns
     if not columns.visitors or book.policy.features:
         return ()
@@ -154,7 +154,7 @@ def _audiences(book: PersonalBook, state: PersonalState) -> tuple[AudienceReport
 
 
 def arm_gaps(labels: Sequence[str], comparison: RuleComparison) -> tuple[Array, Array, Array]:
-    """Return estimates, lower and upper ends (K,) of what each arm, shown to all, earns over the first."""
+    """Return estimates, lower and upper ends (K,) of each arm's gain over the first, if shown to all."""
     gains = {gain.rule: gain for gain in comparison.gains()}
     shown = [gains.get(for_all(label)) for label in labels]
     ends = [(0.0, 0.0, 0.0) if gain is None else (gain.estimate, gain.low, gain.high) for gain in shown]
@@ -198,7 +198,7 @@ def _rule_table(title: str, rules: Sequence[RuleReport]) -> Table:
 
 
 def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
-    """Return what a personalised experiment knows as tables: a title, the head and rows of words."""
+    """Return the tables of a personalised experiment: each a title, the column names and rows of words."""
     reference = personal.rules[0].name
     effects: list[tuple[str, ...]] = [
         (

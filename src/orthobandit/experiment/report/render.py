@@ -1,7 +1,7 @@
-"""A report for people: as text, as a page, in a notebook, as a figure, and as tidy columns.
+"""Rendering of a report: as text, as a page, in a notebook, as a figure, and as tidy columns.
 
-All of them begin with what a manager asks: what to do, when it may end, and of each arm how many visitors it
-had, what it earns and how much better than the reference arm that is.
+All of them begin with what a manager asks: what to do, when it may end, and for each arm its visitors, its
+rate and its lift over the reference arm.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ RATES_WORDS = (
 
 
 def counts_words(report: Report) -> str:
-    """Return how many proposals were drawn, settled and are awaited."""
+    """Return how many proposals were drawn, are settled and are awaited."""
     return f"{report.proposals:,} proposals, {report.settled:,} settled, {report.awaited:,} awaited"
 
 
 def gap_words(gap: Triple) -> str:
-    """Return the estimate of a gap with the digits that its interval gives a meaning to; nothing if unknown.
+    """Return the estimate of a gap, with digits that match its interval; nothing if unknown.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def rate_name(metric: MetricReport) -> str:
 
 
 def arm_tags(report: Report, arm: ArmReport) -> list[str]:
-    """Return what an arm is: the winner or the leader, the reference, and why it is out of play if it is."""
+    """Return the tags of an arm: winner or leader, reference, and why it is out of play if it is."""
     place = ""
     if arm.label == report.declared:
         place = WINNER
@@ -95,19 +95,19 @@ def arm_tags(report: Report, arm: ArmReport) -> list[str]:
 
 
 def gap_of(report: Report, arm: ArmReport) -> Triple:
-    """Return the gap of an arm in the objective; nothing is known of the reference arm's gap to itself."""
+    """Return the gap of an arm in the objective; the reference arm has none."""
     return (None, None, None) if arm.label == report.reference else (arm.gap, arm.low, arm.high)
 
 
 def lift_of(report: Report, arm: ArmReport) -> Triple:
-    """Return the lift of an arm in the objective; nothing of the reference arm over itself."""
+    """Return the lift of an arm in the objective; the reference arm has none."""
     return (None, None, None) if arm.label == report.reference else (arm.lift, arm.lift_low, arm.lift_high)
 
 
 def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
     """Return the gaps of one metric as bars, one for each arm.
 
-    Only the objective is coloured by its sign: of other metrics, less may be better.
+    Only the objective is coloured by sign: for other metrics, less may be better.
     """
     is_objective = metric is report.metrics[0]
     bars = []
@@ -134,7 +134,7 @@ def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
 
 
 def lift_bars(report: Report) -> list[Bar]:
-    """Return the lifts in the objective as bars in per cent; none if no arm's is known well enough."""
+    """Return the lifts in the objective as bars in per cent; none if no lift is known well enough."""
     lifts = [lift_of(report, arm) for arm in report.arms]
     widths = [
         high - low
@@ -180,7 +180,7 @@ def moment_words(at: float | None) -> str:
 
 
 def guarantee_words(report: Report) -> str:
-    """Return at which level everything said of the objective holds."""
+    """Return the level at which all statements about the objective hold."""
     return f"Intervals hold at all times at once, however often you look. {report.level_words}"
 
 
@@ -248,7 +248,7 @@ def _indent(table: str) -> str:
 
 
 def _holdout(report: Report) -> list[tuple[str, int, str]]:
-    """Return the metrics of which the holdout has a mean."""
+    """Return the metrics for which the holdout has a mean."""
     return [(name, count, number(mean)) for name, count, mean in report.holdout if mean is not None]
 
 
@@ -256,7 +256,7 @@ def _holdout(report: Report) -> list[tuple[str, int, str]]:
 
 
 def page_of(report: Report) -> str:
-    """Return the report as a page of its own, which needs nothing from anywhere."""
+    """Return the report as a self-contained HTML page."""
     when = moment_words(report.at)
     return render_page(
         "orthobandit.experiment.report",
@@ -280,9 +280,9 @@ def page_of(report: Report) -> str:
 
 
 def summary_of(report: Report) -> Forest:
-    """Return what a manager asks of each arm: visitors, rate, and lift over the reference arm as a bar.
+    """Return the summary of each arm: visitors, rate, and lift over the reference arm as a bar.
 
-    Where no lift is known, because the reference arm may earn nothing, bars are of gaps.
+    If no lift is known, because the reference arm may earn nothing, the bars show gaps.
     """
     objective = report.metrics[0]
     lifts = lift_bars(report)
@@ -306,7 +306,7 @@ def _with_cells(bar: Bar, cells: Sequence[str]) -> Bar:
 
 
 def _details(report: Report) -> PageTable:
-    """Return what else is known of each arm in the objective."""
+    """Return further details of each arm in the objective."""
     head = ("arm", "share now", "silent", "gap", "interval of the gap")
     rows = []
     for arm in report.arms:
@@ -337,7 +337,7 @@ def _other_metric(report: Report, metric: MetricReport) -> dict[str, Any]:
 
 
 def notebook_of(report: Report) -> str:
-    """Return the advice, the arms, and what is not as it should be."""
+    """Return the advice, the table of arms and the warnings, for a notebook."""
     objective = report.metrics[0]
     head = ["arm", "visitors", "share now", rate_name(objective), "lift", "gap", "interval", ""]
     has_lifts = bool(lift_bars(report))

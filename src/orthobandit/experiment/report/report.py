@@ -1,4 +1,4 @@
-"""What is known now, and what to do: one sentence, a table, JSON, a page, a picture."""
+"""The report: what is known now and what to do, as a sentence, a table, JSON, a page and a figure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +42,11 @@ NOTHING: Triple = (None, None, None)
 
 @dataclass(frozen=True)
 class ArmReport:
-    """One arm: how often it was settled, its share, its gap to the reference arm, its rate and its lift.
+    """One arm: settled proposals, share, gap to the reference arm, rate and lift.
 
-    `rate` is what the arm would have earned on average over all settled proposals, whoever was shown it, and
-    `lift` its gap divided by the rate of the reference arm (``estimate/follow/rates.py``). Their
-    ends hold together with those of the gap. None is what is not known.
+    `rate` is what the arm would have earned on average over all settled proposals, and `lift` its gap divided
+    by the rate of the reference arm (``estimate/follow/rates.py``). Their intervals hold together with that
+    of the gap. None means not known.
     """
 
     label: str
@@ -96,7 +96,7 @@ class Report:
         What to do now, in one sentence.
     status : str
     proposals, settled, awaited : int
-        Drawn; settled, which is what everything rests on; and still awaited.
+        Proposals that were drawn; that are settled, on which all numbers rest; and that are still open.
     leader : str
         The arm that looks best.
     declared : str or None
@@ -104,41 +104,41 @@ class Report:
     epsilon : float or None
         The leader is within this of the best arm; None while nothing is claimed.
     certainty, mode : float, str
-        Probability with which the policy's claims hold, and on what grounds.
+        Probability that the policy's claims hold, and the mode of confidence behind it.
     joint : float
-        Probability with which the policy's claims and all intervals of the objective hold together.
+        Probability that the policy's claims and all intervals of the objective hold together.
     reference : str
     arms : tuple of ArmReport
     metrics : tuple of MetricReport
     holdout : tuple
-        Of each metric, how many the holdout had and their mean.
+        For each metric: its name, and the number and the mean of the holdout's values.
     unused : int
-        Rounds that the policy could not take, because they came after their phase.
+        Rounds that the policy could not use, because they came after their phase.
     warnings : tuple of str
-        What is not as it should be.
+        What a reader must know before believing the claims.
     alarms : tuple of {"contradiction", "sample-ratio", "missing", "drift"}
-        Why claims cannot be believed; the warnings say more.
+        Why claims cannot be believed; the warnings give details.
     retirements : tuple of (str, str)
         Arms that a person or a guardrail retired, in this order, and why.
     held : str or None
         The arm that is proven best, or within ε of it, while a guardrail has not cleared it.
     guardrails : tuple of str
-        What each guardrail does and knows.
+        What each guardrail does and has found.
     head : str or None
-        As :meth:`Experiment.head` returns it, to publish; None where there are no certificates.
+        The head to publish, as :meth:`Experiment.head` returns it; None if there are no certificates.
     outlook : str
-        When it may end, in one sentence; empty once it has, and where nobody can tell.
+        When it may end, in one sentence; empty if it has ended or cannot be forecast.
     expected : float or None
-        Settled proposals in all after which it may end, if arms are as far apart as they look.
+        Total of settled proposals at which it may end, if arms are as far apart as they look.
     is_early : bool
-        Whether so little is settled, and no arm dropped, that which arm looks best is luck.
+        Whether it is too early to say which arm looks best.
     name : str
         Of the experiment; empty for one in memory.
     at : float or None
         Time of the newest entry of the log, in seconds since the epoch.
     personal : PersonalReport or None
-        Rules, effects by context and who gets what, if the experiment is personalised. Gaps are then those of
-        arms that are shown to all.
+        Rules, effects by context and who gets which arm, if the experiment is personalised. Gaps then compare
+        showing one arm to everybody.
     """
 
     advice: str
@@ -172,7 +172,7 @@ class Report:
 
     @property
     def level_words(self) -> str:
-        """At which level statements about the objective hold, each kind and all together."""
+        """The levels at which statements about the objective hold, each kind and all together."""
         return level_words(self.certainty, self.joint, self.metrics[0].name)
 
     def __str__(self) -> str:
@@ -209,7 +209,7 @@ class Report:
         return notebook_of(self)
 
     def to_frame(self, *, library: Library | None = None) -> "Frame":
-        """Return a frame with a row per metric and arm: how often it was drawn, its gap and its interval.
+        """Return a frame with a row per metric and arm: settled proposals, gap and interval.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Report:
         return drawn
 
     def to_html(self) -> str:
-        """Return a page of its own: what to do, each arm's rate and lift, then the details."""
+        """Return a self-contained HTML page: the advice, each arm's rate and lift, then the details."""
         from orthobandit.experiment.report.render import page_of
 
         return page_of(self)
@@ -260,7 +260,7 @@ def _plain_metric(metric: MetricReport) -> dict[str, Any]:
 
 
 def report_of(ledger: Ledger, name: str = "") -> Report:
-    """Return what a ledger knows; `name` is that of the experiment."""
+    """Return the report of a ledger; `name` is that of the experiment."""
     book = ledger.book
     settings = ledger.settings
     decision = settings.policy.decide(book.now())
@@ -352,7 +352,7 @@ def _gaps(ledger: Ledger, place: int) -> tuple[Array, Array, Array]:
 
 
 def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coherent:
-    """Return the objective's intervals as they follow from the policy's claims as well."""
+    """Return the objective's intervals, narrowed to agree with the policy's claims."""
     if not decision.certainty:  # nothing is claimed that they could follow from
         everything = np.ones(len(low), dtype=np.bool_)
         return Coherent(low, high, float(decision.epsilon), everything, is_empty=False)
@@ -367,7 +367,7 @@ def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coh
 
 
 def _joint(ledger: Ledger, decision: Decision) -> float:
-    """Return the probability with which the policy's claims and the objective's intervals hold together."""
+    """Return the probability that the policy's claims and the objective's intervals hold together."""
     delta = ledger.tracks[0].delta
     if not decision.certainty:
         return 1.0 - delta
@@ -401,7 +401,7 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
 
 
 def _triples(*ends: Array) -> tuple[Triple, ...]:
-    """Return estimates, lower and upper ends (K,) as a row per arm; None for what is not known."""
+    """Return estimates, lower and upper ends (K,) as a row per arm; None for unknown values."""
     return tuple(
         (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
     )

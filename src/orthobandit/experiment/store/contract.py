@@ -38,15 +38,15 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A proposal and what was told of it.
+    """A proposal and its rewards.
 
     Parameters
     ----------
     proposal : Row
     rewards : dict
-        By metric, the sum of what was told, added in the order of the log; metrics told nothing are absent.
+        By metric, the sum of its values, added in the order of the log; metrics without a value are absent.
     told : dict
-        By metric, when it was told last.
+        By metric, the time of its last value.
     """
 
     proposal: Row
@@ -55,14 +55,14 @@ class Outcome(NamedTuple):
 
 
 class Writer(Protocol):
-    """Methods of an exclusive block, while nobody else writes; see :class:`Store`."""
+    """The methods available in an exclusive block, while nobody else writes; see :class:`Store`."""
 
     def last(self) -> int:
-        """Return the seq of the newest entry of anybody, those of this block among them; 0 if none."""
+        """Return the seq of the newest entry, including those of this block; 0 if there is none."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
-        """Yield what :meth:`Store.entries` does, and what this block has appended so far."""
+        """Yield the same as :meth:`Store.entries`, and what this block has appended so far."""
         ...
 
     def append(self, entries: Sequence[Entry]) -> int:
@@ -70,23 +70,23 @@ class Writer(Protocol):
         ...
 
     def keep(self, seq: int, state: Mapping[str, Any]) -> None:
-        """Keep a snapshot: the state after the entry `seq`. Older snapshots may be dropped."""
+        """Store a snapshot: the state after entry `seq`. Older snapshots may be dropped."""
         ...
 
     def known(self, units: Sequence[str]) -> dict[str, int]:
-        """Return the number of the first proposal of each of these units that has one."""
+        """Return the first proposal of each of these units, by unit; new units are absent."""
         ...
 
     def recall(self, key: str) -> str | None:
-        """Return the text remembered for the request with this key, in this block or before."""
+        """Return the text stored for the request with this key, in this block or before."""
         ...
 
     def remember(self, key: str, at: float, text: str) -> None:
-        """Remember a text of the request with this key, of which nothing is remembered yet."""
+        """Store a text for the request with this key, which must not have one yet."""
         ...
 
     def forget(self, before: float) -> None:
-        """Forget requests that were remembered at an earlier time than `before`."""
+        """Forget requests that were stored before the time `before`."""
         ...
 
 
@@ -126,7 +126,7 @@ class Store(Protocol):
     """
 
     def create(self, settings: Mapping[str, Any]) -> None:
-        """Begin the experiment with settings that survive JSON.
+        """Create the experiment with settings that survive JSON.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Store(Protocol):
         ...
 
     def settings(self) -> dict[str, Any]:
-        """Return a copy of what :meth:`create` was given.
+        """Return a copy of the settings given to :meth:`create`.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Store(Protocol):
         ...
 
     def exclusive(self) -> AbstractContextManager[Writer]:
-        """Wait until nobody else writes; commit at the end of the block, or nothing if an error leaves it."""
+        """Wait until nobody else writes; commit at the end of the block, or nothing after an error."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
@@ -168,7 +168,7 @@ class Store(Protocol):
         ...
 
     def outcomes(self, numbers: Sequence[int]) -> list[Outcome]:
-        """Return proposals by number with what was told of them, in the order asked for.
+        """Return proposals by number with their rewards, in the order asked for.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections; a second time does nothing."""
+        """Close files and connections; a second call does nothing."""
         ...
 
 
@@ -244,14 +244,14 @@ class Head(NamedTuple):
 
 
 def check_drawn(number: int, last: int) -> None:
-    """Refuse the number of a proposal that was not drawn; `last` is the newest number."""
+    """Raise an error for the number of a proposal that was not drawn; `last` is the newest number."""
     if not 1 <= number <= last:
         drawn = f"1 to {last} were drawn" if last else "none was drawn yet"
         raise UnknownProposalError(f"there is no proposal {number}; {drawn}")
 
 
 def check_snapshot(seq: int, last: int) -> None:
-    """Refuse a snapshot of a state beyond the log."""
+    """Raise an error for a snapshot of a state beyond the log."""
     if not 0 <= seq <= last:
         raise ParameterError(f"seq={seq} of a snapshot must lie between 0 and {last}, the newest entry")
 

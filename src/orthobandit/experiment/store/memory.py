@@ -1,4 +1,4 @@
-"""A store in memory: quick, and gone with its process."""
+"""A store in memory: fast, and gone when its process ends."""
 
 import json
 import math
@@ -34,7 +34,7 @@ BLOCK = 1024  # entries that are read at once, between which others may write
 
 
 class _KeptAsked(NamedTuple):
-    """An :class:`Asked` in less than half its room: an array of one number has a header of 112 bytes."""
+    """An :class:`Asked` in less than half the memory: an array of one number has a header of 112 bytes."""
 
     at: float
     first: int
@@ -67,7 +67,7 @@ class _KeptAsked(NamedTuple):
 
 
 class _KeptTold(NamedTuple):
-    """A :class:`Told` in less than half its room."""
+    """A :class:`Told` in less than half the memory."""
 
     at: float
     metric: str
@@ -79,7 +79,7 @@ class _KeptTold(NamedTuple):
 
 
 class _KeptNoted(NamedTuple):
-    """A :class:`Noted` as text, so that whoever changes what was read does not change what is kept."""
+    """A :class:`Noted` as text, so that changing what was read does not change what is stored."""
 
     at: float
     kind: str
@@ -217,7 +217,7 @@ class MemoryStore(LockedForkable):
             done += len(drawn)
 
     def close(self) -> None:
-        """Let the log go."""
+        """Drop the log."""
         with self._lock:
             self._is_closed = True
             self._entries = []
@@ -228,7 +228,7 @@ class MemoryStore(LockedForkable):
     fork_order = 1  # after the queues, whose threads wait for this lock
 
     def after_fork_in_child(self) -> None:
-        """Drop the block of another thread, which is not in this process."""
+        """Drop an exclusive block of a thread that does not exist in the child."""
         super().after_fork_in_child()
         self._writer = None
 
@@ -286,7 +286,7 @@ class _Rewards:
 
 
 class _Block:
-    """The context of :meth:`MemoryStore.exclusive`; not a generator, which would take twice as long."""
+    """The context of :meth:`MemoryStore.exclusive`; a class, because a generator would take twice as long."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -316,7 +316,7 @@ class _Block:
 
 
 class _MemoryWriter:
-    """The store while nobody else writes; what it adds is the store's only when the block ends."""
+    """The writer of an exclusive block; what it adds becomes part of the store when the block ends."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store

@@ -35,26 +35,26 @@ def plain(state):
     return json.loads(json.dumps(state))
 
 
-def test_a_picture_is_what_the_state_was(live):
+def test_a_snapshot_is_what_the_state_was(live):
     visited(live, 100)
     ledger = live._now()
-    before, picture = plain(ledger.to_json()), take_snapshot(ledger)
+    before, snapshot = plain(ledger.to_json()), take_snapshot(ledger)
     visited(live, 300)
     live.retire(2)
     live.extend(ArmSet.one_hot(4))
     visited(live, 50)
     assert plain(ledger.to_json()) != before
-    assert plain(write_out(picture)) == before
+    assert plain(write_out(snapshot)) == before
     assert plain(Ledger.from_json(live.settings, before).to_json()) == before
 
 
-def test_nobody_waits_while_a_picture_is_kept(live, monkeypatch):
+def test_nobody_waits_while_a_snapshot_is_kept(live, monkeypatch):
     monkeypatch.setattr(shared, "SNAPSHOT_ENTRIES", 5)
     may_go, keep = threading.Event(), SharedLedger._keep
 
-    def slowly(self, picture):
+    def slowly(self, snapshot):
         assert may_go.wait(10)
-        keep(self, picture)
+        keep(self, snapshot)
 
     monkeypatch.setattr(SharedLedger, "_keep", slowly)
     for _ in range(20):
@@ -71,7 +71,7 @@ def test_nobody_waits_while_a_picture_is_kept(live, monkeypatch):
     assert plain(ledger.to_json()) == state
 
 
-def test_a_picture_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeypatch, caplog):
+def test_a_snapshot_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeypatch, caplog):
     monkeypatch.setattr(shared, "SNAPSHOT_ENTRIES", 5)
     logging.getLogger("orthobandit").propagate = True
     with monkeypatch.context() as patch:
@@ -86,7 +86,7 @@ def test_a_picture_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeyp
         patch.setattr(shared, "take_snapshot", lambda _: 1 / 0)
         for _ in range(10):
             live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
-    assert "no picture could be taken after entry" in caplog.text
+    assert "no snapshot could be taken after entry" in caplog.text
     assert live.report().proposals == 20
     assert live.replay().is_equal
 

@@ -90,7 +90,7 @@ def address(where: str | Path) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """Return the file of a database, if it is one that can be looked at."""
+    """Return the file of a SQLite database; None for other databases."""
     is_file = url.get_backend_name() == "sqlite" and not str(url.database).startswith("file:")
     return Path(str(url.database)) if is_file else None
 
@@ -150,7 +150,7 @@ def _prepare_sqlite(connection: Any, _record: object, *, patience: float) -> Non
 
 
 def _keep_a_log(cursor: Any, until: float) -> None:
-    """Have changes written ahead; SQLite does not wait by itself while another opens the same new file."""
+    """Switch on the write-ahead log; wait for others who open the new file, which SQLite does not."""
     while True:
         try:
             if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -194,15 +194,15 @@ def connect_to_write(engine: Engine) -> Connection:
 
 
 def lock_tables(connection: Connection) -> None:
-    """Wait until nobody else makes tables; SQLite has one writer at a time anyway."""
+    """Wait until nobody else creates tables; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(TABLES_LOCK_KEY)))
 
 
 def begin(connection: Connection) -> None:
-    """Begin to write, by the driver itself: SQLAlchemy's way takes ten times as long.
+    """Begin a transaction that writes, by the driver itself: SQLAlchemy takes ten times as long.
 
-    PostgreSQL is sent all that follows without waiting for each answer, until somebody asks for one.
+    PostgreSQL is sent the statements that follow without waiting for each answer, until one is needed.
     """
     if connection.dialect.name == "sqlite":
         _driver(connection).execute("BEGIN IMMEDIATE")
@@ -217,7 +217,7 @@ def begin(connection: Connection) -> None:
 
 
 def commit(connection: Connection) -> None:
-    """End what :func:`begin` began, for good."""
+    """Commit the transaction that :func:`begin` began."""
     if connection.dialect.name == "sqlite":
         _driver(connection).commit()
     elif _is_grouped(connection):
@@ -230,7 +230,7 @@ def commit(connection: Connection) -> None:
 
 
 def roll_back(connection: Connection) -> None:
-    """End what :func:`begin` began as if it had not been."""
+    """Roll back the transaction that :func:`begin` began."""
     if connection.dialect.name == "sqlite":
         _driver(connection).rollback()
     elif _is_grouped(connection):
@@ -261,10 +261,10 @@ def _driver(connection: Connection) -> Any:
 
 
 class Turns:
-    """Lets one thread of this process write to a file at a time.
+    """A lock that lets one thread of this process write to a file at a time.
 
-    SQLite would let one write, and the others try again every now and then: whoever tries at the wrong moment
-    waits for a tenth of a second, again and again.
+    Without it SQLite lets one thread write and the others poll: a thread that polls at the wrong moment waits
+    a tenth of a second, again and again.
     """
 
     def __init__(self) -> None:
@@ -272,7 +272,7 @@ class Turns:
 
     @contextmanager
     def taken(self, where: str, patience: float) -> Iterator[None]:
-        """Wait for so many seconds until nobody else writes; :class:`StorageError` if that is not enough."""
+        """Wait at most so many seconds until nobody else writes; raise :class:`StorageError` after that."""
         if not self._lock.acquire(timeout=patience):
             raise StorageError(f"{where}: another thread holds it; try again, or end the one that hangs")
         try:
@@ -282,7 +282,7 @@ class Turns:
 
 
 def keep_for_ever(thing: object) -> None:
-    """Keep an object from being destroyed, even when the interpreter ends."""
+    """Keep an object alive for ever, even when the interpreter ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
@@ -307,7 +307,7 @@ def check_not_forked_during_write(file: Path | None) -> None:
 
 
 def _forget_locks() -> None:
-    """Replace the lock in the child of a fork, where whoever held it is not."""
+    """Replace the lock in the child of a fork: the thread that held it does not exist there."""
     global _LOCK
     _LOCK = Lock()
 
@@ -320,7 +320,7 @@ _TURNS = WeakValueDictionary[tuple[Path | None, int], Turns]()
 
 
 def turns_of(url: URL) -> Turns | None:
-    """Return the turns that writers to a file share in this process; None if the database is not a file."""
+    """Return the lock that writers to a file share in this process; None if the database is not a file."""
     file = file_of(url)
     if file is None:
         return None
@@ -330,9 +330,9 @@ def turns_of(url: URL) -> Turns | None:
 
 
 def acquire_engine(url: URL, patience: float) -> Engine:
-    """Return the engine of a database, made if nobody has it; :func:`release_engine` of it in the end.
+    """Return the engine of a database, shared within the process; call :func:`release_engine` at the end.
 
-    A file has an engine for everybody who opens it: another file may have its name by then.
+    Each opening of a file gets its own engine, because another file may have the same name by then.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
     where : str
         Begins the message, also of a :class:`DamagedStoreError` raised in the block.
     dbapi : module
-        The driver, whose errors come bare where its cursor is used.
+        The driver, whose errors are not wrapped where its cursor is used directly.
     """
     try:
         yield

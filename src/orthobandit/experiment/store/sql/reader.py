@@ -21,7 +21,7 @@ AHEAD = 16  # entries that are read before it is known whether there are any
 
 
 class Ahead(NamedTuple):
-    """Queries that were sent and not yet answered: new entries, their proposals and rewards."""
+    """Queries that were sent ahead: new entries, their proposals and rewards."""
 
     events: Callable[[], list[Any]]
     proposals: Callable[[], list[Any]]
@@ -30,7 +30,7 @@ class Ahead(NamedTuple):
     def block(self, last: int, before: bytes) -> list[tuple[int, Entry]] | None:
         """Return all entries up to `last`, the first of which follows the seal `before`.
 
-        None if they are more than were asked for, or not what they should be: they are to be read again.
+        None if there are more than were asked for, or they are damaged; then read them again.
         """
         records = self.events()
         proposals = self.proposals()
@@ -67,7 +67,7 @@ class Reader:
         return self.head_of(self.statements.newest.run(cursor, self.experiment))
 
     def head_of(self, found: list[Any]) -> tuple[Head, bytes]:
-        """Return where the log ends by what its query has found."""
+        """Return where the log ends, from the result of its query."""
         if not found:
             return Head(), self.root
         [(seq, at, before, number, forecasts)] = found
@@ -105,7 +105,7 @@ class Reader:
         return check_entries(events, proposals, rewards, before), events[-1].seal
 
     def ahead(self, cursors: Sequence[Any], head: Head) -> Ahead:
-        """Begin to read the few entries that may have come after `head`, by three cursors."""
+        """Send the queries for the few entries that may have come after `head`, by three cursors."""
         statements = self.statements
         mine = self.experiment
         most = head.seq + AHEAD
@@ -164,7 +164,7 @@ class Reader:
 
 
 def seal(data: bytes, before: bytes = b"") -> bytes:
-    """Return the hash of data and of what came before them."""
+    """Return the hash of data chained to the seal before them."""
     return blake2b(before + data, digest_size=16).digest()
 
 
@@ -198,7 +198,7 @@ class Event(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Return how many rows it has elsewhere."""
+        """Return how many rows it has in other tables."""
         return int(self.data["count"]) if self.kind in ("asked", "told") else 0
 
 
@@ -274,5 +274,5 @@ def check_entries(
 
 
 def damage_error(what: str) -> DamagedStoreError:
-    """Return the error of something that has changed since it was written."""
+    """Return the error to raise for data that changed after they were written."""
     return DamagedStoreError(f"{what} has changed since it was written; restore a copy")

@@ -1,8 +1,8 @@
 """The tables of a store, as they are after all migrations.
 
-Rows are only ever added, but for snapshots and requests, of which old ones are dropped.
-Every fact is kept once: the log (`events`) says that proposals were drawn or rewards told, and how many; the
-rows themselves are in `proposals` and `rewards`. `plans` finds the entry of a plan or distribution by number.
+Rows are only ever added, except that old snapshots and requests are dropped. Every fact is stored once: the
+log (`events`) says that proposals were drawn or rewards told, and how many; the rows themselves are in
+`proposals` and `rewards`. `plans` finds the entry of a plan or distribution by number.
 """
 
 from sqlalchemy import (

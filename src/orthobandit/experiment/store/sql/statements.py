@@ -1,4 +1,4 @@
-"""Statements, compiled once and run by the driver's cursor: SQLAlchemy's way takes seven times as long."""
+"""SQL statements, compiled once and run by the driver's cursor: SQLAlchemy takes seven times as long."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -52,7 +52,7 @@ class Statement:
         return self.begun(cursor, *values)()
 
     def begun(self, cursor: Any, *values: Any) -> Callable[[], list[Any]]:
-        """Begin a query; return what waits for its rows, before which the cursor must do nothing else."""
+        """Send a query; return a function that waits for its rows. Until then leave the cursor alone."""
         cursor.execute(self._text, self._given(values))
         rows: Callable[[], list[Any]] = cursor.fetchall
         return rows
@@ -72,7 +72,7 @@ class Statement:
 
 
 class Insertion(Statement):
-    """Adds rows to a table, some by one statement where the driver takes parameters by position.
+    """Inserts rows, several per statement where the driver takes parameters by position.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A store in a SQLite file or any database that SQLAlchemy speaks to."""
+"""A store in a SQLite file or a PostgreSQL database."""
 
 import json
 import os
@@ -110,7 +110,7 @@ class SQLStore(LockedForkable):
 
     @property
     def title(self) -> str:
-        """The name of the experiment, or that of its file where nobody chose one."""
+        """The name of the experiment, or of its file if none was chosen."""
         return self._file.stem if self._file is not None and self._name == DEFAULT_NAME else self._name
 
     def create(self, settings: Mapping[str, Any]) -> None:
@@ -270,10 +270,10 @@ class SQLStore(LockedForkable):
     fork_order = 1  # after the queues, whose threads wait for this lock
 
     def after_fork_in_child(self) -> None:
-        """Have the next call connect anew, and leave the parent's connections alone.
+        """Make the next call reconnect, and leave the parent's connections alone.
 
-        Connections do not survive a fork: two processes would write to one as if it were theirs. Not even
-        closing them is safe, which would undo in the file what the parent has begun there.
+        Connections do not survive a fork: two processes would write to the same one. Even closing them is
+        unsafe, because that would roll back the parent's open transaction.
         """
         super().after_fork_in_child()
         if self._writer is not None and self._file is not None:
@@ -331,7 +331,7 @@ class SQLStore(LockedForkable):
         return self._connection
 
     def _give_back(self) -> None:
-        """Let others of the same database have the connection."""
+        """Return the connection to the pool."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -38,7 +38,7 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
     where : str
         Begins messages.
     make : bool
-        Whether to make tables where there are none.
+        Whether to create tables if there are none.
 
     Returns
     -------

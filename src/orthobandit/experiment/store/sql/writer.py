@@ -1,4 +1,4 @@
-"""Writing to tables while nobody else does."""
+"""Writing to the tables, in an exclusive transaction."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ ENDED = "the exclusive block has ended; open another"
 
 
 class End(NamedTuple):
-    """Where a log ended, as long as nobody else writes: see :func:`~.connections.version`."""
+    """Where the log ended, valid until somebody else writes; see :func:`~.connections.version`."""
 
     version: int | None
     head: Head
@@ -30,8 +30,8 @@ class End(NamedTuple):
 class SQLWriter:
     """A :class:`~orthobandit.experiment.store.Writer` in a transaction that has begun; a context.
 
-    After an error of the database nothing more can be done in the block, and its end raises that error: the
-    database may have given up the transaction, and what came then would stand alone.
+    After a database error nothing more can be done in the block, and its end raises that error: the database
+    may have aborted the transaction, and later statements would be committed alone.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class SQLWriter:
         self._is_shared = end is not None and end.head.seq < self._head.seq
 
     def _begin(self, connection: Connection) -> None:
-        """Wait for the others, and read where the log ends; where others write, what they wrote as well.
+        """Wait for other writers, then read where the log ends, and what others wrote since.
 
-        All of it is sent at once, where the database takes it so: each sees what was there when it was its
-        turn, which is after the lock.
+        Where the database allows, all queries are sent at once; they run after the lock is held, so they see
+        everything committed before it.
         """
         reader = self._reader
         statements = self._reader.statements
