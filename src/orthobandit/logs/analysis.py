@@ -84,21 +84,21 @@ def analyse(
     table : str, optional
         The table of a database.
     compare : bool
-        Whether to set other methods beside ours.
+        Whether to compare with other methods.
     value : mapping of str to float, optional
-        Probabilities of the arms whose reward to compare with the logged ones'.
+        Other probabilities of the arms, whose reward is compared with that of the logged ones.
     progress : callable, optional
         Called with (done, total, what is being done).
     cells : bool
-        Whether the source is what a warehouse returned for the SQL of :func:`warehouse_sql`.
+        Whether the source is the result of the SQL of :func:`warehouse_sql`.
     types : mapping of str to str, optional
         As for :func:`warehouse_sql`, with `cells`.
     **asked
         Fields of :class:`~orthobandit.logs.question.Question`, which describes them: the columns `arm` and
         `reward` at least, for sources that do not know theirs, and how arms were drawn. Metrics may be names,
-        or ``{"latency": Quantile(0.95)}``. With `context`, effects may depend on who comes, and `rules` say
-        who gets what. Of aggregated data, instead of `reward`, the columns `n`, `mean`, and `variance` or
-        `std` of each arm and period (`smallest` and `largest` where there are such), and whether they are
+        or ``{"latency": Quantile(0.95)}``. With `context`, effects may depend on the visitor, and `rules` say
+        who gets which arm. Of aggregated data, instead of `reward`, the columns `n`, `mean`, and `variance`
+        or `std` of each arm and period (`smallest` and `largest` where there are such), and whether they are
         `cumulative`: :class:`~orthobandit.logs.question.Summary`.
 
     Examples
@@ -140,8 +140,8 @@ def analyse(
 def warehouse_sql(table: str, dialect: str, *, types: Mapping[str, str] | None = None, **asked: Any) -> str:
     """Return the one GROUP BY of an analysis as SQL, to run where the log lives without a driver for it here.
 
-    Save what it returns as CSV or Parquet, and call :func:`analyse` on that file with ``cells=True`` and the
-    same other arguments.
+    Save the result as CSV or Parquet, and call :func:`analyse` on that file with ``cells=True`` and otherwise
+    the same arguments.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def warehouse_sql(table: str, dialect: str, *, types: Mapping[str, str] | None =
 
 
 def _gather(opened: Opened, question: Question, types: Mapping[str, str], *, is_returned: bool) -> Gathered:
-    """Return the cells of rows, of aggregated data, or as a warehouse has returned them."""
+    """Return the cells: of a log of rows, of aggregated data, or as a warehouse returned them."""
     if is_returned:
         return cells_of_groups(opened, question, types)
     if types:
@@ -179,7 +179,7 @@ def _gather(opened: Opened, question: Question, types: Mapping[str, str], *, is_
 def analysis_of(
     gathered: Gathered, question: Question, *, compare: bool = False, value: Mapping[str, float] | None = None
 ) -> Analysis:
-    """Return what cells say; see :func:`analyse`."""
+    """Return the analysis of cells; see :func:`analyse`."""
     is_over, unfinished = find_finished(gathered, question)
     cells = gathered.cells if is_over.all() else gathered.cells.only(is_over)
     reference = _reference(question, cells)
@@ -243,7 +243,7 @@ def analysis_of(
 
 
 def _record_of(reward: Follower) -> Record:
-    """Return what a certificate of the reward's gaps would rest on."""
+    """Return the data that a certificate of the reward's gaps needs."""
     return Record(
         plans=reward.cells.plans,
         offset=float(reward.cells.offset[reward.measure.column]),
@@ -285,7 +285,7 @@ def personal_analysis_of(gathered: GatheredRules, question: Question) -> Analysi
 
 
 def _check_personal(*, compare: bool, value: Mapping[str, float] | None, cells: bool) -> None:
-    """Refuse what is not asked of effects that differ from visitor to visitor."""
+    """Refuse options that have no meaning for effects that differ between visitors."""
     given = {"compare": compare, "value": value is not None, "cells": cells}
     for name, is_given in given.items():
         if is_given:
@@ -296,7 +296,7 @@ def _check_personal(*, compare: bool, value: Mapping[str, float] | None, cells: 
 
 
 def _personal_notes(question: Question, gathered: GatheredRules, personal: Personal) -> list[str]:
-    """Return notes on what a reader may not expect of rules."""
+    """Return notes about rules that a reader may not expect."""
     cells = gathered.cells
     out: list[str] = []
     if personal.one_arm_rows:
@@ -328,8 +328,8 @@ def _personal_notes(question: Question, gathered: GatheredRules, personal: Perso
 def find_finished(gathered: Gathered | GatheredRules, question: Question) -> tuple[Mask, tuple[str, ...]]:
     """Return the cells (G,) of units whose window was over by the end of the log, and a note on the others.
 
-    A unit that came late would count with a part of its rewards: the metric would shrink towards the end, and
-    gaps with it.
+    A late unit would count with only a part of its rewards, so the metric would shrink towards the end of the
+    log, and gaps with it.
     """
     cells = gathered.cells
     every = np.ones(len(cells.bucket), dtype=np.bool_)
@@ -384,7 +384,7 @@ def _question(asked: Mapping[str, Any]) -> Question:
 
 
 def _metrics_and_quantiles(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metrics whose means, and those whose quantiles are asked for, of a mapping by column."""
+    """Split a mapping by column into metrics with a mean and quantiles."""
     metrics: list[str] = []
     quantiles: list[Quantile] = []
     for name, kinds in given.items():
@@ -492,7 +492,7 @@ def _result(
     *,
     once: bool,
 ) -> MetricResult:
-    """Return what is said of a metric; the reward and all ratios are followed already."""
+    """Return the result of a metric; the reward and all ratios have been followed already."""
     if asked.denominator is not None:
         return ratio_result(cells, asked, measure, once=once, scores=ratios[asked.name])
     follower = reward if asked.kind == "reward" else follow_metric(cells, measure)
@@ -502,7 +502,7 @@ def _result(
 def _quantile_results(
     gathered: Gathered, cells: Cells, measure: Measure, *, once: bool
 ) -> Iterator[MetricResult]:
-    """Yield what is said of every quantile; δ, baseline and reference arm are those of the reward."""
+    """Yield the result of every quantile, with the reward's δ, baseline and reference arm."""
     first = 0
     for one in gathered.quantiles:
         yield quantile_result(cells, one, first, measure, gathered.quantiles_from, once=once)
@@ -545,7 +545,7 @@ def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
 def _notes(
     question: Question, gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]
 ) -> list[str]:
-    """Return notes on what a reader may not expect."""
+    """Return notes that a reader may not expect."""
     cells = gathered.cells
     out: list[str] = []
     if len(cells.times) == 1 and question.time is None and not question.fixed:
@@ -584,7 +584,7 @@ def _notes(
 def _waiting(
     question: Question, cells: Cells, asked: Sequence[Asked], results: Sequence[MetricResult], *, once: bool
 ) -> Iterator[str]:
-    """Say of metrics without intervals that a few large values are why, and what helps."""
+    """Explain why metrics without intervals have none: a few large values; and say what helps."""
     arms = len(cells.arms)
     for one, result in zip(asked, results, strict=False):  # quantiles, which come last, never wait
         others = [effect for effect in result.effects if effect.verdict != "reference"]
@@ -607,7 +607,7 @@ def _waiting(
 
 
 def _largest_and_events(cells: Cells, column: int) -> tuple[float, float]:
-    """Return the value farthest from the mean, and how many such values would make the scatter."""
+    """Return the value farthest from the mean, and how many such values would explain the whole variance."""
     rows = float(cells.counts.sum())
     some = cells.counts > 0
     mean = float(cells.sums[:, column].sum()) / rows
@@ -620,7 +620,7 @@ def _largest_and_events(cells: Cells, column: int) -> tuple[float, float]:
 
 
 def _varies(cells: Cells, column: int) -> bool:
-    """Tell whether a column differs between rows of some cell: only that tells its slope."""
+    """Tell whether a column varies within some cell; otherwise its slope is unknown."""
     sums = cells.sums[:, column]
     squares = cells.products[:, column, column]
     scatter = squares - sums**2 / np.maximum(cells.counts, 1)

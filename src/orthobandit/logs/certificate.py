@@ -1,4 +1,4 @@
-"""Certificates of what a log says: plans, tallies and intervals of the reward, for anybody to recompute."""
+"""Certificates of log analyses: plans, tallies and intervals of the reward, for anybody to recompute."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +67,7 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
 
 
 def _settings(analysis: Analysis, record: Record, sequence: ContrastSequence) -> dict[str, Any]:
-    """Return what was fixed before the log was looked at."""
+    """Return the settings that were fixed before the log was read."""
     mode = describe_mode(sequence.confidence)
     if sequence.confidence.is_exact:
         # The reward lies between low and high once the offset is taken off.
@@ -118,7 +118,7 @@ def _plans(bucket: Bucket, numbers: dict[int, int]) -> list[dict[str, Any]]:
 
 
 def _claim(analysis: Analysis) -> dict[str, Any]:
-    """Return what the analysis says of the reward's gaps over the reference arm; unknown ends as null."""
+    """Return the claim: the reward's gaps over the reference arm, with unknown ends as null."""
     reward = analysis.metrics[0]
     return {
         "metric": reward.name,

@@ -1,8 +1,7 @@
-"""Is a log what an analysis takes it for? Checks that are made before any effect is shown.
+"""Checks of a log, made before any effect is shown: whether the assumptions of an analysis hold.
 
-Sample ratio, missing values, rows that tell nothing, caps, units; and whether gaps, ratios or lifts drift.
-
-Something drifts if its intervals before and after a point in time do not overlap. Gaps are tested as in live
+Sample ratio, missing values, rows without information, caps, units; and whether gaps, ratios or lifts drift.
+A quantity drifts if its intervals before and after a point in time do not overlap. Gaps are tested as in live
 experiments (:mod:`orthobandit.estimate.health.constancy`), on what was known at the ends of buckets; ratios
 and lifts over the same rounds for both arms. A log is split after 64 rows and each time that their number has
 doubled, and all splits share one chance of a false alarm.
@@ -67,7 +66,7 @@ def diagnose(
 
     - Sample ratio: do arms come up as often as the probabilities say, overall and in each segment?
     - Missing: are values missing from some arms more than from others?
-    - Constant gaps: does a gap between arms change with time? Everything rests on gaps that do not.
+    - Constant gaps: does a gap between arms change with time? The analysis assumes that none does.
     - Blind buckets: how many rows could not tell an arm from the reference arm?
     - Capped: how many values were cut, by arm; for metrics with a cap.
     - Units: how many were seen in several arms; if `units` are given.
@@ -100,7 +99,7 @@ def _no_ratio() -> Diagnostic:
 
 
 def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:
-    """Tell whether gaps of a metric that was followed drift over the reference arm."""
+    """Check whether the gaps of a metric to the reference arm drift."""
     name = "constant gaps"
     reference = follower.measure.reference
     if len(cells.times) < 2:
@@ -238,9 +237,9 @@ def units_found(units: int, rows: int, several: int) -> Diagnostic:
 def sample_ratios(cells: Cells) -> list[Diagnostic]:
     """Test all rows, those without values too, against the probabilities: overall and by segment.
 
-    The log is cut into stretches of time, in each of which bets rest on earlier ones alone. They stay where
-    they are as it grows (:func:`_stretches`), so that whoever looks daily sees one martingale. In a log of
-    one bucket there is nothing to learn from, and the test is the ordinary one for one look: its false alarms
+    The log is cut into stretches of time; the bets in each depend on earlier ones only. Stretches stay where
+    they are as the log grows (:func:`_stretches`), so daily looks follow one martingale. In a log of one
+    bucket there is nothing to learn from, and the test is the ordinary one for one look: its false alarms
     come on top. With segments, p-values are multiplied by their number (Bonferroni); where a new segment
     comes up, or the 200 largest become others, p-values are those of the new family.
     """
@@ -262,8 +261,8 @@ def missing_values(cells: Cells) -> list[Diagnostic]:
 
     Given the draws of a stratum (Hoeffding's comparison); where strata have very few rows on average, as when
     each row has its own probabilities, the silent rows are compared with the probabilities instead. The
-    p-value holds at the ends of stretches, all at once; which of both tests it is, and how many columns share
-    the level, is seen in the log so far.
+    p-value holds at the ends of all stretches at once. Which of the two tests is used, and how many columns
+    share the level, depends on the log so far.
     """
     columns = np.flatnonzero(cells.missing.sum(axis=0) > 0)
     if not len(columns):
@@ -521,7 +520,7 @@ def find_change(joint: Joint, path: PairPath, ends: Measured, arms: int) -> tupl
     ends : callable
         Returns the interval of what is looked at, from sums and a δ.
     arms : int
-        How many arms are looked at so.
+        How many arms are tested this way.
     """
     found: Change | None = None
     judged = 0
@@ -553,7 +552,7 @@ def split_steps(joint: Joint) -> list[int]:
 
 
 def constant_ratios(name: str, scores: RatioScores) -> Diagnostic:
-    """Tell whether the difference of a ratio between arms drifts; see `find_change`."""
+    """Check whether the difference of a ratio between arms drifts; see `find_change`."""
     cells = scores.cells
     reference = scores.measure.reference
     joint = scores.joint
@@ -588,7 +587,7 @@ def constant_ratios(name: str, scores: RatioScores) -> Diagnostic:
 def constant_lift(follower: Follower, label: str) -> Diagnostic | None:
     """Check whether the lift of an arm drifts, given that its gap does; None if that cannot be judged.
 
-    A lift that moves because the level does, while the gap is constant, is no sign of anything: this is asked
+    A lift also moves when the level does while the gap is constant, which is harmless; so this check is made
     only where the gap itself has changed.
     """
     cells = follower.cells

@@ -1,4 +1,4 @@
-"""What is asked of a log: which columns are what, and what to make of them."""
+"""The question asked of a log: the role of each column, and the options of the analysis."""
 
 import inspect
 import math
@@ -63,8 +63,8 @@ class Quantile:
     level : float
         Share of values at or below it: 0.5 for the median, 0.95 for the 95th percentile.
     thresholds : tuple of float
-        Where the distribution is looked at; ends of intervals are among them. By default they are chosen from
-        the first rows, which then do not count.
+        Values at which the distribution is estimated; interval ends are among them. By default they are
+        chosen from the first rows, which then do not count.
     metric : str
         Its column; given by the name under which the quantile is asked for.
     """
@@ -105,7 +105,7 @@ class Summary:
     smallest, largest : str or None
         Their ends, if the table has them.
     cumulative : bool or None
-        Whether each row counts everything up to its time, and not its own period alone; None if nobody said.
+        Whether each row counts everything up to its time, rather than its own period; None if unknown.
     """
 
     n: str
@@ -153,12 +153,12 @@ def spell_out(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class Question:
-    """Which columns of a log are what, and what is asked of them.
+    """The role of each column of a log, and the options of the analysis.
 
     Attributes
     ----------
     arm, reward : str
-        Columns: the arm that was played, and what came of it (the first metric).
+        Columns: the arm that was played, and its reward (the first metric).
     time : str or None
         When the arm was drawn: a timestamp, a date or a number. Without it the log is looked at as a whole,
         once.
@@ -179,7 +179,7 @@ class Question:
     window : float or None
         Seconds, or units of the time column; None for all that follows.
     missing : {"refuse", "zero", "drop"}
-        What becomes of rows without a value, or with one that is not finite.
+        What to do with rows whose value is missing or not finite.
     covariates : tuple of str
         Numbers known before the arm was drawn.
     segment : str or None
@@ -199,7 +199,7 @@ class Question:
         more is worse (0.002 for a share of crashes), below 0 where less is (−0.01 for a share that returns).
     ratios : tuple of Ratio
     caps : mapping of str to float
-        Largest value of a metric that counts, fixed beforehand.
+        Largest value of each metric, fixed beforehand; larger values are cut.
     bucket : str or float or None
         "minute", "hour", "day", "week", a number of seconds or units of the time column, or None to choose.
     reference : str or None
@@ -207,13 +207,13 @@ class Question:
     delta : float
         Probability that any interval is ever wrong.
     bounds : (float, float) or mapping of str to (float, float) or None
-        Where values must lie, for the exact mode: of `reward`, or of each metric that is named. Columns of
-        booleans need none. Numbers that happened to be 0 and 1 so far do: nothing says that they stay so.
+        The range of values, for the exact mode: of `reward`, or of each metric that is named. Boolean columns
+        need none. Numbers that happen to be 0 and 1 so far do: nothing says that they stay so.
     asymptotic : bool
-        No exact mode even where there could be one.
+        Whether to use the asymptotic mode even where the exact mode is possible.
     baseline : {"auto", "mean", "last", "seasonal", "autoregressive", "none"}
     fixed : bool
-        Ordinary fixed-sample intervals, for those who look once.
+        Whether to give ordinary fixed-sample intervals, for a single look.
     summary : Summary or None
         Of aggregated data; `reward` is then the column of means.
     """
@@ -276,7 +276,7 @@ class Question:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns whose moments are needed: metrics, then covariates and the context."""
+        """Columns whose sums and products are needed: metrics, then covariates and the context."""
         # Metrics first, so that they have the same numbers with and without others.
         known_before = (*self.covariates, *self.context)
         return (*self.measured, *(name for name in known_before if name not in self.measured))

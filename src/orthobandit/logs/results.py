@@ -1,4 +1,4 @@
-"""What an analysis found: effects, diagnostics and what to do, as plain data."""
+"""The results of an analysis: effects, diagnostics and the recommendation, as plain data."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ class Effect:
     fixed : (float or None, float or None)
         The ordinary interval for one look.
     lift : (float or None, float or None)
-        Average over all rounds relative to that of `over`, less 1; None where the latter may be 0.
+        Average over all rounds relative to that of `over`, minus 1; None where the latter may be 0.
     verdict : {"better", "worse", "undecided", "reference"}
         Of a guardrail "safe" or "harmed", of a quantile "higher" or "lower".
     more_rows : (float, float, float) or None
@@ -61,7 +61,7 @@ class ArmSummary:
 
 @dataclass(frozen=True)
 class Moment:
-    """What was known at the end of a bucket: gaps over the reference arm, for the picture over time."""
+    """What was known at the end of a bucket: gaps over the reference arm, for the charts over time."""
 
     time: float
     rows: int
@@ -82,19 +82,20 @@ class MetricResult:
     name : str
     kind : {"reward", "metric", "ratio", "guardrail", "quantile"}
     mode : str
-        In words: what the intervals rest on, and when they hold.
+        In words: what the intervals assume, and when they hold.
     delta : float
         Probability that any gap between two arms is ever outside its interval: effects, gaps over the best
-        arm and arms that can be dropped hold together. So do, each for itself, lifts and all segments.
+        arm and arms that can be dropped hold together. Lifts hold together at the same level, and so do all
+        segments.
     margin : float or None
-        Of a guardrail: the gap beyond which an arm does harm, above 0 where more is worse and below 0 where
-        less is. Its verdicts are "safe", "harmed" or "undecided".
+        Of a guardrail: the gap beyond which an arm does harm, positive if more is worse, negative if less is.
+        Its verdicts are "safe", "harmed" or "undecided".
     effects : tuple of Effect
         Of every arm over the reference arm, itself included.
     against_best : tuple of Effect
         Of every arm over the arm with the largest estimate, jointly for all pairs.
     droppable : tuple of str
-        Arms that are worse than another, for sure.
+        Arms that are proven worse than another.
     summaries : tuple of ArmSummary
     saved : dict of str to float
         Share of the variance around a running mean that each baseline saved, and "covariates".
@@ -106,7 +107,7 @@ class MetricResult:
     is_contradicted : bool
         Whether no gaps fit the intervals of all pairs: the model is violated, and no interval is shown.
     arm_intervals : tuple of (float or None, float or None)
-        Of a quantile: the interval of each arm's own, which `summaries` have as their mean.
+        Of a quantile: the interval of each arm's own quantile, which `summaries` hold as its mean.
     """
 
     name: str
@@ -134,7 +135,7 @@ class NonInferiority:
     ----------
     arm, over, metric : str
     margin : float
-        The gap beyond which the arm is too much worse: above 0 where more is worse, below 0 where less is.
+        The gap beyond which the arm is too much worse: positive if more is worse, negative if less is.
     status : {"shown", "not yet", "refuted"}
         Refuted if the arm is shown to be worse by more than the margin.
     words : str
@@ -215,13 +216,13 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What the gaps of the reward rest on, for a certificate.
+    """The data behind the reward's gaps, for a certificate.
 
     Attributes
     ----------
     plans : (P, K) array
     offset : float
-        What was taken from the reward before it was followed.
+        What was subtracted from the reward before it was followed.
     measure : Measure
     sequence : ContrastSequence or None
         As it was in the end; None if no bucket counted.
@@ -283,7 +284,7 @@ class ContextEffect:
 
 @dataclass(frozen=True)
 class Audience:
-    """Visitors with a column at its least or its most, others at their mean: who should get what.
+    """Who should get which arm: visitors with one column at either end, the others at their mean.
 
     `effects` are estimates of every arm's reward over the reference arm's; `best` is the arm with the
     largest.
@@ -302,13 +303,13 @@ class Personal:
     Attributes
     ----------
     rules : tuple of RuleResult
-        That the reference arm is shown to all comes first, with a gain of 0.
+        Showing the reference arm to all comes first, with a gain of 0.
     best : str or None
         The rule that is proven to earn most of those that are judged.
     effects : tuple of ContextEffect
     audiences : tuple of Audience
     one_arm_rows : int
-        Rows in which one arm alone could be drawn: they tell nothing, and all rules earn the same there.
+        Rows in which only one arm could be drawn: they carry no information, and all rules earn the same.
     replaced_rows : int
         Rows in which a rule's arm could not be drawn, so that the rule shows another.
     """
@@ -323,7 +324,7 @@ class Personal:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that was found in a log. Prints as a table with one sentence; see also `to_json` and `html`.
+    """The result of :func:`analyse`. Prints as a sentence and tables; see also `to_json` and `html`.
 
     Attributes
     ----------
@@ -352,9 +353,9 @@ class Analysis:
     is_clock : bool
         Whether times are seconds since 1970.
     bucket_rule : dict
-        What fixes the boundaries of all buckets, in units of the time column: ``width``, ``origin``, and
-        ``doubles_after``, the number of widths after which buckets double with time (None if never). It rests
-        on nothing but the kind of the column and the first rows, so that a log that has grown continues the
+        The rule for the boundaries of all buckets, in units of the time column: ``width``, ``origin``, and
+        ``doubles_after``, the number of widths after which buckets double with time (None if never). It
+        depends only on the kind of the column and the first rows, so a log that has grown continues the
         sequence of the shorter one. Empty without time.
     """
 
@@ -380,7 +381,7 @@ class Analysis:
 
     @property
     def alarms(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics that say that effects must not be believed."""
+        """Diagnostics because of which effects must not be believed."""
         return tuple(one for one in self.diagnostics if one.status == "alarm")
 
     def to_json(self) -> dict[str, Any]:
@@ -431,7 +432,7 @@ class Analysis:
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default. See :meth:`figure` for how they came about over time.
+            Where to draw; a new figure by default. :meth:`figure` shows the history too.
         """
         from orthobandit.logs.showing.figure import draw_effects
 
@@ -443,26 +444,26 @@ class Analysis:
         Raises
         ------
         CertificateError
-            If the intervals are for one look, nothing was counted, or there is too much to write down.
+            If the intervals are for one look, nothing was counted, or the certificate would be too large.
         """
         from orthobandit.logs.certificate import save
 
         save(self, self._record, path)
 
     def html(self, title: str = "") -> str:
-        """Return one page that needs nothing from anywhere: sentence, diagnostics, effects, pictures.
+        """Return a self-contained HTML page: sentence, diagnostics, effects, charts.
 
         Parameters
         ----------
         title : str
-            What the page is of, such as the name of a file; it stands above the sentence, with the last day.
+            Title of the page, such as the name of a file; shown above the sentence, with the last day.
         """
         from orthobandit.logs.showing.page import page_of
 
         return page_of(self, title)
 
     def figure(self) -> Any:
-        """Return effects, and how they came about over time, as a matplotlib figure."""
+        """Return effects and their history as a matplotlib figure."""
         from orthobandit.logs.showing.figure import figure_of
 
         return figure_of(self)

@@ -1,1 +1,1 @@
-"""What a log says of its arms: effects, ratios, lifts, segments and the value of other probabilities."""
+"""Results of a log: effects, ratios, lifts, quantiles, segments and the value of other probabilities."""

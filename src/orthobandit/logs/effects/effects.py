@@ -49,11 +49,11 @@ class Gaps:
     estimates : (m,) array
         NaN where the log cannot tell.
     low, high : (m,) arrays
-        That hold at all times.
+        Ends that hold at all times.
     fixed_low, fixed_high : (m,) arrays
-        For one look.
+        Ends for one look.
     share : float
-        Of δ, that they are at.
+        Share of δ that the intervals use.
     """
 
     estimates: Array
@@ -72,8 +72,8 @@ def gaps_of(sequence: ContrastSequence, share: float = 1.0, sides: Sides | None 
     sequence : ContrastSequence
     share : float
     sides : Sides, optional
-        Of the follower, for intervals at one look that are right for small counts. Without them these wait as
-        the others do, and rest on the larger of the variance and of what it should be if arms are alike.
+        From the follower, for intervals at one look that are right for small counts. Without them such
+        intervals wait like the others, and use the larger of the variance and its value if arms were alike.
     """
     tuned = replace(sequence, tuning=replace(sequence.tuning, alpha=share * sequence.tuning.alpha))
     evidence = sequence.evidence
@@ -140,10 +140,10 @@ def close_gaps(gaps: Gaps, pairs: Whole, count: int, *, once: bool) -> Gaps | No
 
 
 def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
-    """Return how many standard errors an ordinary interval has to each side (m,); infinite with few rows.
+    """Return the half-width of ordinary intervals in standard errors (m,); infinite with few rows.
 
-    Student's with as many degrees of freedom as the rarer arm of a gap has rows, less one, and errors that
-    are so much larger: values of the arms may be fitted to the same rows.
+    Student's quantile with one degree of freedom less than the rarer arm has rows, times a factor for values
+    of the arms that were fitted to the same rows.
     """
     arms = sequence.arms
     used = sequence.coefficients != 0
@@ -193,9 +193,9 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
 def with_lift(one: Effect, lift: Interval) -> Effect:
     """Return an effect with its lift, widened to what does not contradict its gap.
 
-    Lifts have a δ of their own, so their intervals need not agree with those of gaps. Where nothing is said
-    of a gap, because too few events were seen, nothing is said of its lift either. Where a gap may be 0, so
-    may its lift. An interval that is widened holds as surely as before.
+    Lifts have their own δ, so their intervals need not agree with those of gaps. If a gap has no interval
+    because too few events were seen, its lift has none either. If a gap may be 0, so may its lift. A wider
+    interval still holds.
     """
     if one.interval == NOTHING or lift == NOTHING:
         return replace(one, lift=NOTHING)
@@ -230,7 +230,7 @@ def verdict_of(interval: Interval) -> str:
 
 
 def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
-    """Return what gap/level may be for a gap and a positive level in their intervals; None if it may be 0."""
+    """Return the range of gap/level over the intervals of both; None if the level may be 0."""
     low, high = gap
     least, most = level
     if not (least > 0 and np.isfinite([low, high]).all()):
@@ -263,11 +263,10 @@ def rows_to_go(
     """Return further rows that would decide on a gap: if it is as estimated, at the least and at the most.
 
     With t times the rows, an estimate g of standard error e will have moved by a normal variable of variance
-    e²(1 − 1/t): what is known already stays. So with a chance of 0.9 it is not decided before
-    |g| + z·e·√(1 − 1/t) exceeds the width at t, and with 0.9 it is once |g| − z·e·√(1 − 1/t) does, which may
-    never be. The path has many moments at which to cross the first and needs one to cross the second, hence
-    the two quantiles. Evidence is taken to grow as it did so far: sums in proportion to rows, the largest
-    residuals as they are.
+    e²(1 − 1/t). So with a chance of 0.9 it is not decided before |g| + z·e·√(1 − 1/t) exceeds the width at t,
+    and with 0.9 it is once |g| − z·e·√(1 − 1/t) does, which may never be. The path has many moments at which
+    to cross the first and needs one to cross the second, hence the two quantiles. Evidence is taken to grow
+    as it did so far: sums in proportion to rows, the largest residuals as they are.
 
     Parameters
     ----------
@@ -277,7 +276,7 @@ def rows_to_go(
     place : int
         Of the gap.
     share : float
-        Of its δ, that intervals are at.
+        Share of δ that intervals use.
     fixed : bool
         Whether one look at the larger log is to decide.
     """
@@ -329,7 +328,7 @@ def _width(sequence: ContrastSequence, place: int, alpha: float) -> Callable[[Ar
 
 
 def _first_multiples(is_decided: Callable[[Array], Mask], count: int) -> Array:
-    """Return from which multiples (n,) on gaps are decided; infinite where that takes too long."""
+    """Return the smallest multiples (n,) of the rows at which gaps are decided; infinite if too large."""
     ever = is_decided(np.full(count, FAR))
     low = np.zeros(count)
     high = np.full(count, np.log(FAR))
@@ -409,7 +408,7 @@ def gap_and_level(joint: Joint) -> Array:
 
 
 def lift_at_all_times(sums: JointSums, delta: float) -> Interval:
-    """Return what gap and level in their region make; nothing while the level may be 0."""
+    """Return the range of gap/level over their joint region; nothing while the level may be 0."""
     gap, level = sums.estimates
     if level <= 0:
         return NOTHING
@@ -468,7 +467,7 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
 
 
 def _by_features(follower: Follower, *, once: bool) -> list[Interval]:
-    """Return lifts where features tell of arms: gaps, constant by assumption, over the average level."""
+    """Return lifts of arms with features: gaps, constant by assumption, over the average level."""
     if follower.sequence is None:
         raise AssertionError("something was counted")
     gaps = gaps_of(follower.sequence, HALF, follower.sides)

@@ -1,4 +1,4 @@
-"""What a log says of one metric: effects against the reference arm and the best, and how they came about.
+"""The result of one metric: effects against the reference arm and the best, and their history.
 
 Also whether an arm is shown not to be worse than the reference arm by more than a margin.
 """
@@ -66,7 +66,7 @@ def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
 def confidence_of(
     asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None
 ) -> Confidence:
-    """Return the mode: exact for what is bounded by declaration or by its type, never by what it has held.
+    """Return the mode: exact if values are bounded by declaration or by type, never by what was observed.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def confidence_of(
 
 
 def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:
-    """Return all that is said of a metric.
+    """Return the result of a metric.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
     once : bool
         Whether intervals are for one look.
     history : bool
-        Whether to tell how it came about.
+        Whether to include the history.
     """
     cells = follower.cells
     measure = follower.measure
@@ -134,7 +134,7 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
 
 
 def _coherent_gaps(follower: Follower, sequence: ContrastSequence, *, once: bool) -> Gaps | None:
-    """Return all gaps that are followed, as they follow from each other; None if no gaps fit them all."""
+    """Return all followed gaps, narrowed to agree with each other; None if no gaps fit them all."""
     gaps = gaps_of(sequence, sides=follower.sides)
     count = len(follower.cells.arms)
     if count > MOST_PAIRED:  # gaps to one arm say nothing of each other
@@ -143,7 +143,7 @@ def _coherent_gaps(follower: Follower, sequence: ContrastSequence, *, once: bool
 
 
 def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
-    """Say what intervals rest on, and when they hold."""
+    """Say what intervals assume and when they hold."""
     if once:
         return "ordinary fixed-sample intervals: they hold for one look, at a size fixed beforehand"
     if confidence.is_exact:
@@ -183,7 +183,7 @@ def _guarded(one: Effect, guardrail: Guardrail, *, once: bool) -> Effect:
 
 
 def _signed_margin(guardrail: Guardrail) -> float:
-    """Return the gap beyond which an arm does harm: above 0 where more is worse, below where less is."""
+    """Return the gap beyond which an arm does harm: positive if more is worse, negative if less is."""
     return guardrail.margin if guardrail.worse == "higher" else -guardrail.margin
 
 
@@ -216,7 +216,7 @@ def _against_best(
 
 
 def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
-    """Return the arm of a pair that is worse for sure, −1 if neither is known to be."""
+    """Return the arm of a pair that is proven worse; −1 if neither is."""
     low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
     i, j = (int(arm) for arm in follower.pairs[place])
     return i if high[place] < 0 else j if low[place] > 0 else -1
@@ -287,7 +287,7 @@ def _history(follower: Follower) -> tuple[Moment, ...]:
 def judge_noninferiority(
     results: Sequence[MetricResult], margins: Mapping[str, float], in_points: Sequence[str]
 ) -> tuple[NonInferiority, ...]:
-    """Return what is known of every arm by every metric with a margin: shown, not yet, or refuted.
+    """Judge every arm by every metric with a margin: shown, not yet, or refuted.
 
     The intervals of a metric hold together, at all times or for one look, so these claims need no δ of their
     own: an interval that lies on one side of the margin is a claim that holds whenever the interval does.
@@ -298,7 +298,7 @@ def judge_noninferiority(
     margins : mapping of str to float
         Margins of metrics that are no guardrails; see :class:`NonInferiority`.
     in_points : sequence of str
-        Metrics that are shares, whose differences are said in percentage points.
+        Metrics that are shares, whose differences are given in percentage points.
     """
     return tuple(_claims(results, margins, in_points))
 
@@ -316,7 +316,7 @@ def _claims(
 
 
 def _claim(name: str, effect: Effect, margin: float, *, is_share: bool) -> NonInferiority:
-    """Return what is known of one arm."""
+    """Return the claim about one arm."""
     # How much worse the arm is, at least and at most, whichever side is worse.
     low, high = effect.interval
     sign = copysign(1.0, margin)

@@ -1,4 +1,4 @@
-"""What rules would have earned on a log, and how effects depend on the context, as results."""
+"""Results of a log by visitor: what rules would have earned, and how effects depend on the context."""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def follow_personal(gathered: GatheredRules, question: Question, *, once: bool) 
 
 
 def _confidence(gathered: GatheredRules, question: Question) -> Confidence:
-    """Return the mode: exact for what is bounded by declaration or by its type."""
+    """Return the mode: exact if values are bounded by declaration or by type."""
     cells = gathered.cells
     bounds = question.ranges.get(question.reward)
     if bounds is None and gathered.is_boolean:
@@ -120,7 +120,7 @@ def _interval(ends: tuple[Array, Array], place: int) -> Interval:
 def _by_context(
     gathered: GatheredRules, scores: RuleScores
 ) -> tuple[tuple[ContextEffect, ...], tuple[Audience, ...]]:
-    """Return the effects of all arms by context, and who should get what by them."""
+    """Return the effects of all arms by context, and which arm visitors should get according to them."""
     cells = gathered.cells
     control = gathered.reference
     columns = cells.columns[1:]
@@ -216,7 +216,7 @@ def _summaries(gathered: GatheredRules) -> tuple[ArmSummary, ...]:
 
 
 def _history(gathered: GatheredRules, scores: RuleScores) -> tuple[Moment, ...]:
-    """Return what was known of each arm at some of the buckets' ends."""
+    """Return the history: what was known of each arm at the ends of some buckets."""
     cells = scores.cells
     count = len(cells.labels)
     # Rules of single arms come first, the reference arm's before the others'.
@@ -248,7 +248,7 @@ def _history(gathered: GatheredRules, scores: RuleScores) -> tuple[Moment, ...]:
 
 
 def check_draws(gathered: GatheredRules) -> Diagnostic:
-    """Tell whether arms came up as often as the probabilities of the rows say."""
+    """Check whether arms came up as often as the probabilities of the rows say."""
     cells = gathered.cells
     count = len(cells.labels)
     buckets = len(cells.times)

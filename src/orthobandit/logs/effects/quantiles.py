@@ -43,7 +43,7 @@ class Distribution:
 def quantile_result(
     cells: Cells, quantile: Quantile, first: int, measure: Measure, counted_from: float, *, once: bool
 ) -> MetricResult:
-    """Return what a log says of a quantile.
+    """Return the result of a quantile.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def quantile_result(
     first : int
         Place of its first threshold in `cells.below`.
     measure : Measure
-        δ, baseline and reference arm; the rest is set here.
+        Gives δ, the baseline and the reference arm; everything else is set here.
     counted_from : float
         Buckets that begin after this time count.
     once : bool
@@ -151,7 +151,7 @@ def _distribution(cells: Cells, quantile: Quantile, first: int, measure: Measure
 
 
 def _fill(found: Distribution, arm: int, place: int, score: Score, alpha: float) -> None:
-    """Set what is known of one arm at one threshold; α is for one look, to one side."""
+    """Fill in one arm at one threshold; α is the one-sided level for one look."""
     found.estimates[arm, place] = np.clip(score.estimate, 0.0, 1.0)
     found.low[arm, place], found.high[arm, place] = np.clip(score.interval(), 0.0, 1.0)
     # At one look the true quantile is one fixed threshold, and only its own interval must hold.

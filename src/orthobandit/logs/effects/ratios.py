@@ -54,7 +54,7 @@ class RatioScores:
 
     @classmethod
     def of(cls, cells: Cells, measure: Measure) -> "RatioScores":
-        """Follow numerator and denominator, each for itself."""
+        """Follow numerator and denominator, each by itself."""
         if measure.denominator is None:
             raise AssertionError("a ratio has a denominator")
         alone = replace(measure, denominator=None)
@@ -101,13 +101,13 @@ class RatioScores:
 def ratio_result(
     cells: Cells, asked: Asked, measure: Measure, *, once: bool, scores: RatioScores | None = None
 ) -> MetricResult:
-    """Return what is said of a ratio N/D.
+    """Return the result of a ratio N/D.
 
     The ratio of an arm is Σ E N / Σ E D, sums over the same rounds for both arms of a comparison: all that
     could have drawn both. All four levels of two arms lie in one region
-    (:mod:`orthobandit.logs.effects.joint`), and the interval of the difference of their ratios is what the
-    region allows. Nothing is assumed of how levels, ratios or denominators move. The level of D must be above
-    0 all over the region; otherwise nothing is said.
+    (:mod:`orthobandit.logs.effects.joint`), and the interval of the difference of their ratios is its range
+    over the region. Nothing is assumed of how levels, ratios or denominators move. The level of D must be
+    positive on the whole region; otherwise there is no interval.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _least(distances: Callable[[Array], Array], ends: Ends, near: Ends) -> float
 
 
 def _distances(region: Region, ratios: Array, others: Array) -> Array:
-    """Return squared distances of the centre from where two arms have some ratios, in units of the region."""
+    """Return squared distances of the region's centre from given ratios of two arms, in its own units."""
     rows = np.zeros((len(ratios), 2, 4))
     rows[:, 0, ABOVE] = rows[:, 1, OTHER_ABOVE] = 1.0
     rows[:, 0, BELOW] = -ratios
@@ -259,8 +259,8 @@ def _directions(ratio: float) -> Array:
     """Return the directions (5, 4) in which differences lie, as far as is known beforehand.
 
     The difference is along (1, −ρ, −c, cρ₀) with c the quotient of the denominators. Before the first row
-    that counts, both ratios are guessed as that of the pilot, and c as 1. Both ratios may move, and c be
-    another: by MOVED of themselves, say. They differ from each other by less.
+    that counts, both ratios are guessed as that of the pilot, and c as 1. Both ratios may move, and c may
+    differ, by about MOVED of themselves. The ratios differ from each other by less.
     """
     return np.array(
         [

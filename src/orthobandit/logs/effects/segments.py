@@ -28,8 +28,8 @@ def by_segment(
 
     Each segment has its own baseline. Intervals of two segments that do not overlap show at any time, with
     probability 1 − δ, that the gap is not the same in both; the p-value (Cochran's Q) is for one look. Q
-    takes the error of a segment from its 95 % interval for one look, which is right for small counts;
-    segments that have none yet are left out of it.
+    takes the standard error of a segment from its 95 % interval for one look, which is right for small
+    counts; segments without such an interval are left out.
     """
     count = len(cells.segments)
     shares = np.full(count, 1.0 / count) if once else segment_shares(cells)
@@ -86,7 +86,7 @@ def _without_claim(effect: Effect) -> Effect:
 
 
 def _differ(found: Sequence[tuple[SegmentResult, Gaps | None]], arm: int, place: int) -> Heterogeneity:
-    """Compare the gap of one arm, which is at a place among the pairs, between segments."""
+    """Compare the gap of one arm, by its place among the pairs, between segments."""
     ends: list[tuple[str, Interval]] = []
     estimates = list[float]()
     precisions = list[float]()

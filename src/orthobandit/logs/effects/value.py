@@ -1,4 +1,4 @@
-"""What other probabilities would have earned on a log, against those that were in force."""
+"""The value of other probabilities: what they would have earned on a log, compared with the logged ones."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from orthobandit.logs.results import Interval, Value
 
 
 def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
-    """Return what to average to value other probabilities on a log.
+    """Return the score whose average is the value of other probabilities on a log.
 
     Of a row of arm a whose level was forecast as m, (q_a/p_a − 1)(r − m) has the mean
     Σ_a (q_a − p_a)·(mean of a), whatever the baseline does and whatever m is, if it was known before. The
@@ -53,7 +53,7 @@ def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
 
 
 def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Value:
-    """Return the value that a score has found.
+    """Return the value from a finished score.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Val
 
 
 def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
-    """Say which arm is asked for where it was never drawn."""
+    """Say which arm is wanted where it was never drawn."""
     plans = np.unique(cells.plan[here])
     buckets = np.unique(cells.bucket[here])
     plan = int(plans[0])

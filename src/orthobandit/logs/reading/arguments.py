@@ -80,7 +80,7 @@ OF_ROWS = ("unit", "window", "covariates", "metrics", "quantiles", "ratios", "ca
 
 
 def _roles(question: Question) -> list[tuple[str, str]]:
-    """Return what every column is for."""
+    """Return the role of every column."""
     roles = [("arm", question.arm)]
     roles += (
         [("reward", question.reward)] if question.summary is None else [*question.summary.columns.items()]
@@ -125,7 +125,7 @@ def _check_settings(question: Question) -> None:
 
 
 def _check_summary(question: Question) -> None:
-    """Refuse what a summary cannot tell."""
+    """Refuse options that aggregated data cannot answer."""
     summary = question.summary
     if summary is None:
         if question.split == OBSERVED:

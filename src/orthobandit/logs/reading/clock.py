@@ -1,9 +1,9 @@
 """Time of a log: read from timestamps, dates, text or numbers, and cut into buckets.
 
-The boundaries of buckets stay put as a log grows. Otherwise tomorrow's run would be another sequence than
-today's, and who looks daily and stops once it is decided would have more than one chance of being wrong. So
-widths rest on the kind of the time column and on the first rows, which come before any that count, and never
-on the span of the log or its number of rows.
+The boundaries of buckets stay put as a log grows. Otherwise tomorrow's run would not continue today's
+sequence, and somebody who looks daily and stops once it is decided would have more than one chance of being
+wrong. So widths depend on the kind of the time column and on the first rows, which do not count, and never on
+the span of the log or its number of rows.
 """
 
 import math
@@ -121,7 +121,7 @@ def is_there(value: Any) -> Any:
 
 
 def seconds_of(when: Any, *, is_clock: bool) -> Any:
-    """Return times as numbers: seconds since 1970, or what they are."""
+    """Return times as numbers: seconds since 1970 for timestamps, unchanged for numbers."""
     return when.epoch_seconds().cast("float64") if is_clock else when
 
 

@@ -48,7 +48,7 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 
 def check_files(files: Sequence[str]) -> bool:
-    """Raise :class:`FileFormatError` for what no engine can read; return whether the files are text."""
+    """Raise :class:`FileFormatError` for files that no engine can read; return whether they are text."""
     is_text = not files[0].lower().endswith(PARQUET)
     # An engine would name columns that are not there, and not say that the file is empty.
     for file in files:
@@ -62,7 +62,7 @@ def check_files(files: Sequence[str]) -> bool:
 
 
 def _begins_with(path: str, marks: tuple[bytes, ...]) -> bool:
-    """Tell whether a file begins with one of some marks."""
+    """Tell whether a file begins with one of the marks."""
     with Path(path).open("rb") as file:
         return file.read(max(map(len, marks))).startswith(marks)
 

@@ -1,4 +1,4 @@
-"""Logs that are no plain table: exports, exposures of GrowthBook, Vowpal Wabbit, Open Bandit.
+"""Logs of other tools that are no plain table: exports, GrowthBook, Vowpal Wabbit, Open Bandit.
 
 Every reader returns ``(source, fields)``: ``analyse(source, **fields)`` asks the first question, and fields
 can be added or changed.
@@ -101,7 +101,7 @@ def read_exposures(
 
 
 def _spans(phases: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
-    """Return when phases begin and end, one after the other."""
+    """Return the begin and end of each phase; phases must not overlap."""
     spans: list[tuple[float, float]] = []
     for number, phase in enumerate(phases, 1):
         begin, end = _moment(phase.get("from"), -FOREVER), _moment(phase.get("to"), FOREVER)

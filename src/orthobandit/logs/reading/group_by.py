@@ -49,21 +49,21 @@ class Gathered:
     notes : tuple of str
         What a reader should know of how the log was read.
     is_binary : (q,) array of bool
-        Whether a column holds only 0 and 1, so far as the log goes.
+        Whether a column holds only 0 and 1 in this log.
     end : float or None
         The last time of any row, where units have a window.
     is_boolean : (q,) array of bool or None
         Whether a column can hold nothing but 0 and 1, by its type; None if no type is known. Sums over the
         rows of a unit can be more.
     bucket_rule : dict
-        What fixes the boundaries of all buckets: width, origin, and after how many widths from the origin on
+        The rule for the boundaries of all buckets: width, origin, and the number of widths after which
         buckets double with time (None if never).
     longest : float
         Length of the longest bucket; 0 if not known.
     quantiles : tuple of Quantile
         With the thresholds at which rows were counted.
     quantiles_from : float
-        Rows that are later than this time count for quantiles; those before have chosen the thresholds.
+        Rows after this time count for quantiles; those before it chose the thresholds.
     """
 
     cells: Cells
@@ -157,7 +157,7 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
 def gather_groups(
     opened: Opened, question: Question, clock: Clock, groups: Any, *, offset: Array, is_masked: bool = False
 ) -> Gathered:
-    """Return what groups say that were made elsewhere: by a warehouse, or those of a summary.
+    """Return the log from groups that were made elsewhere: by a warehouse, or from a summary.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def gather_groups(
     groups : pyarrow.Table
         Under the names of :func:`list_aggregates`.
     offset : (q,) array
-        What was taken from each column.
+        What was subtracted from each column.
     is_masked : bool
         Whether groups count missing values.
     """
@@ -211,7 +211,7 @@ def _assemble(
 
 
 def _last_time(groups: Any) -> float | None:
-    """Return the last time of any row, those that do not count too; None unless units have a window."""
+    """Return the last time of any row, whether it counts or not; None unless units have a window."""
     if "last" not in groups.column_names:
         return None
     times = groups["last"].drop_null().to_numpy()
@@ -265,7 +265,7 @@ def group_rows(
 
 
 def check_times_and_units(opened: Opened, question: Question, groups: Any) -> None:
-    """Refuse rows without a time, units without a name, and units whose first row cannot be told."""
+    """Refuse rows without a time, units without a name, and units whose first row is ambiguous."""
     if question.time is not None:
         empty = groups["bucket"].is_null().to_numpy()
         if np.any(empty):
@@ -277,7 +277,7 @@ def check_times_and_units(opened: Opened, question: Question, groups: Any) -> No
 
 
 def check_units(question: Question, groups: Any) -> None:
-    """Refuse units whose first row cannot be told."""
+    """Refuse units whose first row is ambiguous."""
     if question.unit is None:
         return
     several = int(groups["several"].to_numpy().sum())
@@ -385,8 +385,8 @@ def _are_binary(cells: Cells) -> Mask:
 def choose_thresholds(opened: Opened, question: Question, clock: Clock) -> tuple[Question, float]:
     """Return the question with thresholds of all quantiles, and the time after which rows count for them.
 
-    Thresholds that nobody gave come from the first rows in time. The buckets of these do not count, so that
-    thresholds are fixed before anything is claimed, and stay where they are as the log grows.
+    By default thresholds are chosen from the first rows in time. The buckets of these rows do not count, so
+    thresholds are fixed before anything is claimed and stay put as the log grows.
     """
     if all(one.thresholds for one in question.quantiles):
         return question, -np.inf
@@ -424,7 +424,7 @@ def _grid(values: Array, level: float, *, is_whole: bool) -> tuple[float, ...]:
     values : (n,) array
     level : float
     is_whole : bool
-        Whether these are the log itself, of which an arm has a few rows, and not its beginning.
+        Whether the values are the whole log rather than its first rows.
     """
     reach = (WIDE_REACH if is_whole else REACH) * np.sqrt(level * (1.0 - level) / len(values))
     near = np.quantile(values, np.clip([level - reach, level + reach], 0.0, 1.0))
@@ -518,7 +518,7 @@ def guess_slopes(opened: Opened, question: Question) -> Array | None:
 
 
 def product_pairs(question: Question) -> list[tuple[int, int]]:
-    """Return the pairs (i ≤ j) of columns whose products somebody needs."""
+    """Return the pairs (i ≤ j) of columns whose products are needed."""
     names = question.columns
     measured = len(question.measured)
     pairs = []
@@ -632,7 +632,7 @@ def _read_below(groups: Any, question: Question) -> Whole | None:
 
 
 def _unasked(question: Question) -> Mask:
-    """Return which products (q, q) nobody asked for."""
+    """Return which products (q, q) were not asked for."""
     q = len(question.columns)
     unasked = np.ones((q, q), dtype=bool)
     for i, j in product_pairs(question):

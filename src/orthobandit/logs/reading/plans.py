@@ -82,7 +82,7 @@ def read_arms(
 
 
 def split_of(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Array:
-    """Return the one distribution (K,) of all rows, of which each arm has so many (K,)."""
+    """Return the one distribution (K,) of all rows, given the rows of each arm (K,)."""
     if split == OBSERVED:
         return np.asarray(rows / rows.sum())
     if isinstance(split, str):
@@ -176,7 +176,7 @@ def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple
 
 
 def refuse_one_column(name: str, why: str) -> NoReturn:
-    """Raise for a column of the drawn arm's probability that does not tell those of the others."""
+    """Raise an error if the drawn arm's probability does not determine the others'."""
     raise ProbabilityError(
         f"probabilities={name!r} has only the probability of the arm that was drawn, and {why}: with more"
         " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the"
@@ -205,7 +205,7 @@ def _check_played(opened: Opened, question: Question, found: Drawn, counts: Whol
 def arms_of(
     question: Question, keys: Coded, laws: Mapping[str, Mapping[str, float]]
 ) -> tuple[ArmSet, tuple[str, ...]]:
-    """Return the arms: of the file, else of what states probabilities, else those of the data."""
+    """Return the arms: from the file, else from the stated probabilities, else from the data."""
     if question.arms is not None:
         arms = ArmSet.read(question.arms)
         if len(question.probabilities) > 1:

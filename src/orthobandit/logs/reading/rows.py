@@ -1,6 +1,6 @@
 """Rows and units of a log under fixed names: time, arm, segment, plan, probabilities and numbers.
 
-Where units have several rows, the first decides what was drawn, and what follows adds up.
+If a unit has several rows, the first says what was drawn, and the rewards of all add up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class Rows:
     is_masked : bool
         Whether x are 0 where they were missing, which m0 … then say with 1.
     extra : tuple of str
-        Columns to add up that units bring along.
+        Further columns of units that are added up.
     """
 
     table: Any
@@ -144,7 +144,7 @@ def units_of(rows: Rows, window: float | None) -> Rows:
 
 
 def _fixed(rows: Rows) -> list[str]:
-    """Return the columns that the first row decides."""
+    """Return the columns that are taken from the first row."""
     names = [*rows.attributes, *(["when"] if rows.clock.column else [])]
     for place in range(rows.measured, rows.columns):
         names += [f"x{place}", *([f"m{place}"] if rows.is_masked else [])]
@@ -169,8 +169,8 @@ def _totals(table: Any, rows: Rows, counted: Any) -> dict[str, Any]:
 def repeating_unit(opened: Opened, question: Question, groups: Any, rows: Whole) -> str | None:
     """Return a note if no unit is named, but a column looks like the unit that was randomised.
 
-    Such a column repeats, and its rows keep to one arm more than rows do that are each drawn anew. Those of a
-    segment, a price or a user for whom arms are drawn at every visit do not.
+    Values of such a column repeat, and rows with the same value stay with one arm more than independent draws
+    would. A segment, a price, or a user whose arm is drawn at every visit does not behave so.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def repeating_unit(opened: Opened, question: Question, groups: Any, rows: Whole)
 
 
 def repeated_rows(opened: Opened, total: int) -> str | None:
-    """Return a note if some rows are copies of others in all columns, where rows are otherwise told apart.
+    """Return a note if some rows are exact copies of others, although rows are otherwise distinct.
 
     Rows of a table with a day, an arm and an outcome are often alike. A copy is suspicious only where a
     column, such as a time or a number of the row, hardly repeats among rows that are not copies.
@@ -279,7 +279,7 @@ def _distinct(
 
 
 def _is_unit(found: _Distinct, share: float, is_exact: bool) -> bool:
-    """Tell whether values repeat, and their rows keep to the commonest arm or to others."""
+    """Tell whether values repeat and the rows of each stay with one arm."""
     fewest_repeats = UNREPEATED if is_exact else UNREPEATED_APPROXIMATELY
     if not FEWEST_UNITS <= found.values <= fewest_repeats * found.rows:
         return False

@@ -1,7 +1,7 @@
 """The one GROUP BY of rules: rows by bucket, arm and what rules choose, with sums weighted by 1/p.
 
-Rows may have probabilities of their own: nothing is grouped by these, so a log of any size becomes a few
-groups a bucket, and the engine does all of the work.
+Every row may have its own probabilities: rows are not grouped by them, so a log of any size becomes a few
+groups per bucket, and the engine does all the work.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ class GatheredRules:
     longest : float
         Length of the longest bucket.
     bucket_rule : dict
-        What fixes the boundaries of all buckets.
+        The rule for the boundaries of all buckets.
     """
 
     cells: RuleCells
@@ -185,7 +185,7 @@ def _parse_rules(question: Question, arms: ArmSet, reference: int) -> dict[str, 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What is asked of the engine."""
+    """The query, in parts."""
 
     opened: Opened
     question: Question
@@ -286,7 +286,7 @@ class _Asked:
         return out
 
     def _sums(self, table: Any, rows: Rows, is_masked: bool) -> dict[str, Any]:
-        """Return what is added up, under the names that :func:`_arrange` finds it by."""
+        """Return the sums to compute, under the names that :func:`_arrange` reads."""
         size = len(self.question.columns) + 1
         entries = [None, *(table[f"u{place}"] for place in range(1, size))]
         out = {"n": table.count(), "off": (table.whole - 1.0).abs().max()}
@@ -424,7 +424,7 @@ def _arrange(
 
 
 def _offered_choice(choice: Whole, offered: Any, reference: int) -> tuple[Whole, Any]:
-    """Return what rules (G, R) show: their arm, else the reference arm, else the first that is offered.
+    """Return the arm that each rule shows (G, R): its own, else the reference arm, else the first on offer.
 
     And whether some rule that was asked for shows another arm than its own (G,).
     """

@@ -1,7 +1,7 @@
-"""Reach a log wherever it lives, and ask it through Ibis.
+"""Open a log wherever it lives, and query it through Ibis.
 
 Files and frames are read by an embedded DuckDB; tables stay in their own engine. :func:`open_source` returns
-an :class:`Opened`, which everything else in this package asks.
+an :class:`Opened`, which the rest of this package queries.
 """
 
 import tempfile
@@ -67,7 +67,7 @@ def ibis() -> Any:
 
 @dataclass
 class Opened:
-    """A log that can be asked; close it, or use it as a context.
+    """A log that can be queried; close it, or use it as a context.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Opened:
         return self.fetch(self.table.select(plain).limit(SAMPLE))
 
     def close(self) -> None:
-        """Leave the engine, and remove what was written for it."""
+        """Close the engine, and remove its temporary files."""
         # Last in, first out: a connection goes before the folder that it writes to.
         while self.closers:
             self.closers.pop()()
@@ -189,7 +189,7 @@ class ExportedMetric(Protocol):
 
 
 class ExportedSettings(Protocol):
-    """What an analysis takes over from the settings of a live experiment."""
+    """The settings of a live experiment that an analysis uses."""
 
     @property
     def arms(self) -> ArmSet: ...  # noqa: D102
@@ -208,8 +208,8 @@ class ExportedSettings(Protocol):
 class LiveExperiment(Protocol):
     """A live experiment as a log: its draws in a file, and its settings.
 
-    :class:`~orthobandit.Experiment` is one. It is known by these two names, so that logs can be analysed
-    without the code, and the database, of live experiments.
+    :class:`~orthobandit.Experiment` is one. It is recognised by these two names, so that logs can be analysed
+    without the code of live experiments.
     """
 
     @property
@@ -392,7 +392,7 @@ def _from_experiment(experiment: LiveExperiment) -> Opened:
 
 
 def _declared_by(experiment: LiveExperiment) -> dict[str, Any]:
-    """Return what the experiment was set up with: its reference, what silence means, ranges of metrics."""
+    """Return the experiment's reference arm, what silence means, and the ranges of its metrics."""
     settings = experiment.settings
     modes = [metric.confidence for metric in settings.metrics]
     # The policy's own mode is what the experiment's claims rest on.

@@ -1,8 +1,8 @@
 """Aggregated data: a table of count, mean and variance per arm and period becomes cells without its rows.
 
 A cell needs the count, Σv and Σv² of its rows, and these follow from count, mean and variance:
-Σv = n·mean and Σ(v − c)² = (n − 1)·variance + n·(mean − c)². So the GROUP BY is skipped, and all that comes
-after it is as for rows. Only the smallest and the largest value of a cell cannot be told; see :func:`_ends`.
+Σv = n·mean and Σ(v − c)² = (n − 1)·variance + n·(mean − c)². So the GROUP BY is skipped, and everything after
+it is the same as for rows. Only the smallest and the largest value of a cell are unknown; see :func:`_ends`.
 
 Cumulative figures ("up to day 7") are differenced first. With A what came before, B the period and T both,
 Σ(v − mean)² adds up as T = A + B + (mean_B − mean_A)²·n_A·n_B/n_T (Chan, Golub & LeVeque 1983), solved for B.
@@ -191,7 +191,7 @@ def _read_periods(opened: Opened, question: Question, summary: Summary, table: A
 
 
 def _is_cumulative(question: Question, summary: Summary, table: Any, periods: Periods) -> bool:
-    """Tell whether figures are cumulative: as was said; raise if it was not, and they look so."""
+    """Tell whether figures are cumulative, as was said; raise an error if they look so and nobody said."""
     if summary.cumulative is not None:
         if summary.cumulative and question.time is None:
             raise ParameterError(
@@ -208,7 +208,7 @@ def _is_cumulative(question: Question, summary: Summary, table: Any, periods: Pe
 
 
 def _series_of(table: Any, periods: Periods) -> Whole:
-    """Return the number of the series, an arm of a segment, that each row is of."""
+    """Return the series number of each row; a series is one arm in one segment."""
     codes = encode_keys(table["arm"]).codes[periods.place]
     if "segment" not in table.column_names:
         return codes
@@ -238,7 +238,7 @@ def _look_cumulative(series: Whole, periods: Periods) -> bool:
 
 
 def _less(before: Periods, after: Periods) -> tuple[Array, Array, Array]:
-    """Return count, mean and scatter of what came between two cumulative figures; scatter is not clipped."""
+    """Return count, mean and scatter between two cumulative figures; the scatter may be negative."""
     rows = after.counts - before.counts
     some = np.where(rows > 0, rows, 1.0)
     # Means are differenced around the later one, so that their digits are kept.
@@ -250,10 +250,10 @@ def _less(before: Periods, after: Periods) -> tuple[Array, Array, Array]:
 def _difference(
     opened: Opened, question: Question, table: Any, periods: Periods, *, is_clock: bool
 ) -> tuple[Periods, tuple[str, ...]]:
-    """Return the periods between cumulative figures, and notes on those that cannot be told apart.
+    """Return the periods between cumulative figures, and notes on figures that cannot be differenced.
 
     Figures of one time are used for all arms of a segment or for none: a period must hold the same time of
-    every arm. What cannot be used is joined to the period after it.
+    every arm. A period that cannot be used is joined to the next one.
     """
     arms = encode_keys(table["arm"])
     segment = np.zeros(len(table), dtype=np.int64)
@@ -358,7 +358,7 @@ def _concatenate(parts: list[Periods]) -> Periods:
 
 
 def _is_two_valued(periods: Periods) -> bool:
-    """Tell whether all values are 0 or 1, as far as figures with some digits can: then Σv² = Σv."""
+    """Tell whether all values are 0 or 1, up to rounding of the figures: then Σv² = Σv."""
     sums = periods.counts * periods.means
     squares = periods.scatter + periods.means * sums
     is_within = np.all((periods.means >= 0) & (periods.means <= 1))
@@ -408,11 +408,11 @@ def _groups(
 
 
 def _ends(question: Question, periods: Periods, *, is_two_valued: bool) -> tuple[Array, Array]:
-    """Return the smallest and the largest value of each row, as far as anything tells.
+    """Return the smallest and the largest value of each row, as far as they are known.
 
     Zeros and ones are known from the mean. Then come columns of the summary, then the declared range. Without
-    any of these they are where those of a normal variable would be, √(2·log n) standard deviations away: the
-    asymptotic mode cannot see rare, huge values in a summary.
+    any of these, they are assumed to be √(2·log n) standard deviations from the mean, as for a normal
+    variable: the asymptotic mode cannot see rare, huge values in a summary.
     """
     means = periods.means
     if is_two_valued:

@@ -1,4 +1,4 @@
-"""A log in a warehouse that this program does not reach: print the one GROUP BY, and read what it returned.
+"""A log in a warehouse that cannot be reached from here: print the one GROUP BY, and read its result.
 
 The SQL is compiled from the column names alone, without a driver or a connection. Somebody runs it where the
 log lives and saves the result as CSV or Parquet. These are the cells from which everything else follows.
@@ -38,7 +38,7 @@ class Blueprint:
     is_masked : bool
         Whether missing values are counted.
     mark : str
-        Which question it is.
+        Identifies the question.
     """
 
     opened: Opened
@@ -97,7 +97,7 @@ def cells_of_groups(returned: Opened, question: Question, types: Mapping[str, st
 
 
 def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blueprint:
-    """Return the GROUP BY; nothing is asked of anybody."""
+    """Return the GROUP BY; nothing is run."""
     check_options(question)
     if question.summary is not None:
         raise ParameterError("aggregated data need no GROUP BY; analyse them as they are")
@@ -141,7 +141,7 @@ def _schema(question: Question, types: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fingerprint(question: Question, types: Mapping[str, str]) -> str:
-    """Return a short name of the GROUP BY, so that cells of another question are not taken for its."""
+    """Return a short hash of the GROUP BY, so that the result of another question is refused."""
     asked = {
         "keys": [question.arm, question.segment, question.plan, list(question.probabilities)],
         "time": [question.time, question.bucket],

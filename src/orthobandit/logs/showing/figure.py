@@ -1,4 +1,4 @@
-"""An analysis as a matplotlib figure: effects, and how they came about over time."""
+"""An analysis as a matplotlib figure: effects and their history."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""An analysis as one HTML page: no script, no network, light or dark as the reader's system is.
+"""An analysis as one HTML page: no script, no network, light or dark like the reader's system.
 
-Here is what the template ``templates/analysis.html`` is given.
+This module computes the values of the template ``templates/analysis.html``.
 """
 
 from collections.abc import Sequence
@@ -60,13 +60,13 @@ Runs = Sequence[Sequence[Moment]]
 
 
 def page_of(analysis: Analysis, title: str = "") -> str:
-    """Return an analysis as a page of its own, which needs nothing from anywhere.
+    """Return an analysis as a self-contained page.
 
     Parameters
     ----------
     analysis : Analysis
     title : str
-        What the page is of, such as the name of a file.
+        Title of the page, such as the name of a file.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _last_time(analysis: Analysis) -> str:
 
 
 def _summary(analysis: Analysis, metric: MetricResult) -> Forest:
-    """Return what a manager asks of each arm: rows, mean, lift over the reference arm, and its gap."""
+    """Return the summary of each arm: rows, mean, lift over the reference arm, and gap."""
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
     bars = []
@@ -189,7 +189,7 @@ def _arms(metric: MetricResult) -> PageTable:
 
 
 def _histories(analysis: Analysis) -> list[dict[str, Any]]:
-    """Return the pictures of each metric that has any."""
+    """Return the charts over time of each metric that has any."""
     has_own_scales = len(analysis.labels) - 1 > SHARED
     found = [(metric, gaps_over_time(analysis, metric)) for metric in analysis.metrics]
     return [
@@ -204,7 +204,7 @@ def _histories(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def _rules(analysis: Analysis) -> Forest | None:
-    """Return a forest plot with a bar a rule; None without rules."""
+    """Return a forest plot with a bar per rule; None without rules."""
     personal = analysis.personal
     if personal is None:
         return None
@@ -299,7 +299,7 @@ def _methods(analysis: Analysis) -> PageTable:
 
 
 def thinned(history: Sequence[Moment], most: int = MARKS) -> list[Sequence[Moment]]:
-    """Return a history in at most `most` runs of neighbours, all about as long.
+    """Cut a history into at most `most` runs of about equal length.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def thinned(history: Sequence[Moment], most: int = MARKS) -> list[Sequence[Momen
 
 
 def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
-    """Return a picture per arm: its gap with the band, as it was known at the time."""
+    """Return a chart per arm: its gap with its interval, as known at the time."""
     arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over]
     if len(metric.history) < 2 or not arms:
         return []
@@ -332,7 +332,7 @@ def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
 
 
 def level_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
-    """Return the level of a metric and what was forecast of it, where any of it is known."""
+    """Return a chart of a metric's level and its forecasts; nothing if neither is known."""
     runs = thinned(metric.history)
     level = [_mean([one.level for one in run], run) for run in runs]
     forecast = [_mean([one.forecast for one in run], run) for run in runs]
@@ -352,7 +352,7 @@ def level_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
 
 
 def shares_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
-    """Return the share of rows of each arm, on top of each other."""
+    """Return a chart of the share of rows of each arm, stacked."""
     runs = thinned(metric.history)
     if len(runs) < 2:
         return None
@@ -376,7 +376,7 @@ def shares_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
 
 
 def value_scale(moments: Sequence[Moment], arms: Sequence[int]) -> Scale:
-    """Return a scale with all ends, those long before the last ones only near them."""
+    """Return a scale that fits the latest intervals; much wider early ones are cut off."""
     last = moments[-1]
     whole = [end for one in moments for arm in arms for end in (one.lows[arm], one.highs[arm])]
     final = [end for arm in arms for end in (last.lows[arm], last.highs[arm], last.estimates[arm])]
@@ -391,7 +391,7 @@ def value_scale(moments: Sequence[Moment], arms: Sequence[int]) -> Scale:
 
 
 def _axis(analysis: Analysis, runs: Runs) -> tuple[list[float], list[str]]:
-    """Return where runs are, as shares of the width, and words for both ends and the middle."""
+    """Return the positions of runs as shares of the width, and labels for both ends and the middle."""
     times = np.array([run[-1].time for run in runs])
     room = float(times[-1] - times[0])
     if not room > 0:  # numbers of buckets where times do not differ
@@ -401,7 +401,7 @@ def _axis(analysis: Analysis, runs: Runs) -> tuple[list[float], list[str]]:
 
 
 def _mean(values: Series, run: Sequence[Moment]) -> float | None:
-    """Return the mean over a run of what is known, by rows."""
+    """Return the mean of the known values of a run, weighted by rows."""
     known = [(value, max(one.rows, 0)) for value, one in zip(values, run, strict=True) if is_known(value)]
     if not known:
         return None

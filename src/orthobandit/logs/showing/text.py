@@ -1,4 +1,4 @@
-"""An analysis for a terminal: the sentence, what is wrong with the log, then tables."""
+"""An analysis as text for a terminal: the sentence, problems of the log, then tables."""
 
 from collections.abc import Callable, Sequence
 from textwrap import fill
@@ -102,7 +102,7 @@ def _counts(metric: MetricResult) -> list[tuple[str, int, float]]:
 
 
 def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
-    """Return one table and nothing, or two of the same arms where one would be too wide."""
+    """Return a table and an empty text, or two tables of the same arms if one would be too wide."""
     arms = {one.arm: one for one in metric.summaries}
     places = mean_places(metric)
 

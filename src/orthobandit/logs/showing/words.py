@@ -1,4 +1,4 @@
-"""What an analysis found, in words that the text and the page share; and what to do, in one sentence."""
+"""The words of an analysis that the text and the page share, and the sentence with the recommendation."""
 
 import math
 
@@ -32,7 +32,7 @@ UNDIRECTED = ("metric", "ratio")
 
 
 def verdict_words(metric: MetricResult, effect: Effect) -> str:
-    """Return a verdict; of metrics that have no good side, on which side of 0 the gap is."""
+    """Return a verdict; for metrics without a good direction, on which side of 0 the gap is."""
     return SIDES.get(effect.verdict, effect.verdict) if metric.kind in UNDIRECTED else effect.verdict
 
 
@@ -89,7 +89,7 @@ def is_held_against_best(analysis: Analysis, metric: MetricResult) -> bool:
 
 
 def size_words(analysis: Analysis) -> str:
-    """Return what gaps are to, and of how many rows."""
+    """Return the reference of the gaps, and the number of rows."""
     buckets = "bucket" if analysis.buckets == 1 else "buckets"
     length = f" ({printable(analysis.bucket)})" if analysis.bucket else ""
     size = f"{analysis.rows:,} rows in {analysis.buckets:,} {buckets}{length}"
@@ -97,7 +97,7 @@ def size_words(analysis: Analysis) -> str:
 
 
 def title_words(metric: MetricResult) -> str:
-    """Return the name of a metric, with what it is where that is not the reward."""
+    """Return the name of a metric, with its kind if it is not the reward."""
     name = printable(metric.name)
     if metric.kind == "guardrail" and metric.margin is not None:
         side = "rise" if math.copysign(1.0, metric.margin) > 0 else "fall"
