@@ -1,4 +1,4 @@
-"""Made-up visitors for a first look at the service: `orthobandit demo-traffic`."""
+"""Simulated visitors for a first look at the service: `orthobandit demo-traffic`."""
 
 import heapq
 import http.client
@@ -145,7 +145,7 @@ class Traffic:
         self.told = self.late = 0
 
     def play(self, seconds: float | None = None) -> str | None:
-        """Play until an arm is declared, or for `seconds`; return what the server says of the best arm."""
+        """Play until an arm is declared, or for `seconds`; return the server's advice."""
         if seconds is not None:
             check_positive("seconds", seconds)
         self._begin()

@@ -155,7 +155,7 @@ class Registry:
             raise ConflictError(f"{key!r} can be used from Python only: {error}") from None
 
     def try_write(self) -> None:
-        """Write what is there already; raise :class:`StorageError` if the database does not take it."""
+        """Write a value that is there already; raise :class:`StorageError` if the database refuses it."""
         table = sa.table(VERSION_TABLE, sa.column("version_num"))
         turns = turns_of(address(self.where))
         turn = nullcontext() if turns is None else turns.taken(self._shown, PATIENCE)

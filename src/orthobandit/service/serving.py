@@ -201,7 +201,7 @@ def _check_network(text: str) -> None:
 
 
 def _check_tls(certificate: str | Path | None, key: str | Path | None) -> None:
-    """Raise :class:`ParameterError` if TLS could not be spoken with these files."""
+    """Raise :class:`ParameterError` if these files cannot be used for TLS."""
     if certificate is None or key is None:
         given = "tls_certificate" if key is None else "tls_key"
         value = certificate or key
@@ -216,9 +216,9 @@ def _check_tls(certificate: str | Path | None, key: str | Path | None) -> None:
 
 
 def _fit_files(most: int) -> int:
-    """Let this process open a file for each of so many connections; return for how many it may.
+    """Raise the limit of open files to fit so many connections; return how many fit.
 
-    Where there are no more files, connections could not even be refused.
+    A process without free files cannot even refuse connections.
     """
     try:
         import resource

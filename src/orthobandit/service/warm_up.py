@@ -1,4 +1,4 @@
-"""Warm-up: use everything that is compiled at its first use, before a visitor has to wait for it."""
+"""Warm-up: compile everything before the first visitor comes."""
 
 import asyncio
 import logging

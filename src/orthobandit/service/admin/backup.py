@@ -46,7 +46,7 @@ ROWS = 1000  # inserted at once
 
 
 def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
-    """Copy a database as it is at one moment; servers go on meanwhile.
+    """Copy a database as it is at one moment, while servers go on.
 
     Parameters
     ----------

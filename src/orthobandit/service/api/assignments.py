@@ -164,8 +164,8 @@ class ToldAnswer(BaseModel):
 def dump_proposals(proposals: Sequence[Proposal]) -> bytes:
     """Return a :class:`ProposalsAnswer` as JSON.
 
-    Proposals of one plan share their probabilities, which are written once and put in: a thousand times a
-    thousand numbers would hold up all other requests for a second.
+    Proposals of one plan share their probabilities, which are serialised once: a thousand times a thousand
+    numbers would block all other requests for a second.
     """
     texts = dict[int, str]()
     parts = []
@@ -230,7 +230,7 @@ async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Respons
 @router.post("/ask-many", summary="Which arms to show to several", response_model=ProposalsAnswer)
 @has_fast_path(ROLE, AskManyBody, _answer_ask_many)
 async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> Response:
-    """Draw several arms from the plan in force."""
+    """Draw several arms from the current plan."""
     return send_json(await _answer_ask_many(await open_for_write(request, key, keyed, body), body))
 
 

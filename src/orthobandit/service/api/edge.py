@@ -1,4 +1,4 @@
-"""Draws at the edge: the plan to draw from without asking, and the exposures that come back."""
+"""Draws at the edge: the plan that clients draw from by themselves, and the exposures they post."""
 
 import re
 from importlib.resources import files
@@ -72,7 +72,7 @@ class ExposuresBody(Body):
 
 
 class HandedPlanAnswer(BaseModel):
-    """What gives each visitor of a personalised experiment a distribution."""
+    """Computes the distribution of each visitor of a personalised experiment."""
 
     arms: list[int] = Field(description="Numbers of the arms on offer")
     columns: list[str] = Field(description="Of the context")
@@ -85,7 +85,7 @@ class HandedPlanAnswer(BaseModel):
 
 
 class PlanAnswer(BaseModel):
-    """The plan in force, for those who draw without asking."""
+    """The current plan, for clients that draw by themselves."""
 
     plan: int
     labels: list[str] = Field(description="Of the arms")
@@ -104,7 +104,7 @@ class PlanAnswer(BaseModel):
 
 
 class RefusedAnswer(BaseModel):
-    """An exposure that was not taken, or one of its rewards."""
+    """An exposure, or one of its rewards, that was refused."""
 
     index: int = Field(description="Its place among the units")
     pointer: str = Field(description="What is wrong: a JSON pointer into the body")
@@ -162,7 +162,7 @@ SCRIPT = minify(SOURCE.read_text(encoding="utf-8"))
 
 @router.get("/plan", summary="What to draw from", response_model=PlanAnswer, responses=READS)
 def plan(key: Key, request: Request) -> Response:
-    """Give the plan in force, and the secret salt that assigns units to arms under it."""
+    """Return the current plan, and the secret salt that assigns units to arms under it."""
     found = experiment_of(request, key).edge_plan()
     content = PlanAnswer.model_validate(found, from_attributes=True).model_dump_json().encode()
     answer = send_tagged(request, content)
@@ -192,7 +192,7 @@ async def _answer_exposures(experiment: AsyncExperiment, body: ExposuresBody) ->
 )
 @has_fast_path(ROLE, ExposuresBody, _answer_exposures)
 async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
-    """Recompute every draw, record those that are right, and say what is wrong with the others.
+    """Recompute every draw, record those that match, and say what is wrong with the others.
 
     A unit that was posted before is the same exposure; post it again when its reward is known.
     """
@@ -206,5 +206,5 @@ async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once
     responses={200: {"description": "The script", "content": {"text/javascript": {}}}},
 )
 async def edge_js() -> Response:
-    """Give the client that draws without asking, as a module."""
+    """Return the client that draws by itself, as a JavaScript module."""
     return Response(SCRIPT, media_type="text/javascript", headers={"Cache-Control": "max-age=3600"})

@@ -70,7 +70,7 @@ READ = [Depends(needs("read"))]
 
 
 def _range_or_unknown(given: Any, check: ValidatorFunctionWrapHandler) -> list[float] | Unknown:
-    """Return a range of rewards or "unknown"; whatever else is given, or nothing, names both options."""
+    """Check a range of rewards or "unknown"; the error for anything else names both options."""
     if isinstance(given, list):  # what is wrong with it is then said of the number that is wrong
         return _RANGE.validate_python(given)
     try:
@@ -90,7 +90,7 @@ def _setting(name: str) -> Any:
 
 
 class MetricBody(Body):
-    """Another number that is told of proposals; see `orthobandit.Metric`."""
+    """Another number that is reported for proposals; see `orthobandit.Metric`."""
 
     name: Name
     rewards: Range | None = None
@@ -108,7 +108,7 @@ class GuardrailBody(Body):
 
 
 class CreateBody(Body):
-    """An experiment to begin, with the settings of `orthobandit.Experiment.create`."""
+    """An experiment to create, with the settings of `orthobandit.Experiment.create`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -188,7 +188,7 @@ class CreateBody(Body):
     @model_validator(mode="before")
     @classmethod
     def _check_rewards_said(cls, data: Any) -> Any:
-        """Let the check of `rewards` report that it is missing: it says what to give instead."""
+        """Let the check of `rewards` report that it is missing, because its message says what to give."""
         return {"rewards": None} | data if isinstance(data, dict) else data
 
 
@@ -308,7 +308,7 @@ def policy_of(body: CreateBody) -> Policy[Any]:
 
 
 def _personalised(body: CreateBody, context: list[str]) -> Personalised:
-    """Return the policy of an experiment in which every visitor gets what serves them."""
+    """Return the policy of a personalised experiment."""
     if body.epsilon != AnytimeElimination.epsilon or body.goal != "identify" or body.expect is not None:
         raise ParameterError("epsilon, goal and expect are for experiments without `context`; leave them out")
     inner = InformationDirected()
@@ -348,7 +348,7 @@ def options_of(body: CreateBody) -> Options:
 
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
 def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
-    """Create an experiment. With an `Idempotency-Key`, one that exists as described is answered."""
+    """Create an experiment. With an `Idempotency-Key`, an existing one with the same settings is returned."""
     check_key(token_of(request), body.key)
     made = begin_experiment(registry_of(request), body, is_repeatable=keyed.key is not None)
     response.headers["Location"] = f"/v1/experiments/{body.key}"
@@ -385,7 +385,7 @@ def shown(key: Key, request: Request) -> Response:
 
 @router.post("/{key}/pause", summary="Take no more questions", responses=WRITES, dependencies=ADMIN)
 def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
-    """Take no more questions until it is resumed; rewards are still taken."""
+    """Draw no more arms until it is resumed; rewards are still accepted."""
     experiment = experiment_of(request, key)
     keyed.once(experiment).pause()
     return ExperimentAnswer.of(key, experiment)
@@ -393,7 +393,7 @@ def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -
 
 @router.post("/{key}/resume", summary="Go on", responses=WRITES, dependencies=ADMIN)
 def resume(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
-    """Go on after a pause."""
+    """Resume after a pause."""
     experiment = experiment_of(request, key)
     keyed.once(experiment).resume()
     return ExperimentAnswer.of(key, experiment)
@@ -401,7 +401,7 @@ def resume(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) 
 
 @router.post("/{key}/stop", summary="End it by hand", responses=WRITES, dependencies=ADMIN)
 def stop(key: Key, request: Request, keyed: Once, body: StopBody | None = None) -> ExperimentAnswer:
-    """End the experiment: no more proposals; rewards that are awaited are still taken."""
+    """End the experiment: no more proposals; rewards of open ones are still accepted."""
     experiment = experiment_of(request, key)
     keyed.once(experiment, body).stop("" if body is None else body.reason)
     return ExperimentAnswer.of(key, experiment)

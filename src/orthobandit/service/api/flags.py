@@ -51,7 +51,7 @@ MOST_FLAGS = 1_000  # experiments that are evaluated at once
 
 
 class EvaluateBody(BaseModel):
-    """A context of OpenFeature: who it is about, and attributes that covariates are taken from."""
+    """An OpenFeature context: the targeting key, and attributes that covariates are taken from."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"context": {"targetingKey": "user-17"}}]})
 
@@ -96,7 +96,7 @@ class BulkAnswer(BaseModel):
 
 
 class TrackAnswer(BaseModel):
-    """Which experiments took an event, and why others refused it."""
+    """Which experiments recorded an event, and why others refused it."""
 
     told: list[str]
     refused: dict[str, str]
@@ -146,13 +146,13 @@ def evaluate_flag(key: str, experiment: Experiment, context: dict[str, Any]) -> 
 
 
 def _covariates(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
-    """Return what the forecast of an experiment takes, from the context's attributes."""
+    """Return the covariates of an experiment's forecast, from the context's attributes."""
     baseline = getattr(experiment.settings.policy, "baseline", None)
     return _numbers(context, baseline.names if isinstance(baseline, CovariateRegression) else ())
 
 
 def _visitor(experiment: Experiment, context: dict[str, Any]) -> dict[str, float] | None:
-    """Return what a personalised experiment plans a visitor by, from the context's attributes."""
+    """Return the visitor's columns of a personalised experiment, from the context's attributes."""
     is_personal = experiment.settings.is_personal
     return _numbers(context, getattr(experiment.settings.policy, "context", ()) if is_personal else ())
 
@@ -184,8 +184,8 @@ def describe_failure(key: str | None, error: OrthobanditError) -> Flag:
 def evaluate_flags(experiments: dict[str, Experiment], context: dict[str, Any]) -> list[Flag]:
     """Return the flags of all experiments that can be asked.
 
-    Those that are paused or stopped are left out, and so are those that draw anew at every visit: SDKs ask
-    for all flags again and again.
+    Paused and stopped experiments are left out, and so are those that are not sticky: SDKs ask for all flags
+    again and again.
     """
     unit_of(context)
     flags = []
@@ -271,8 +271,8 @@ def evaluate_all(body: EvaluateBody, request: Request) -> Response:
 def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
     """Record an event in the experiments that have a metric of its name and know the unit.
 
-    Without `experiment`, those that refuse it, because their window has passed or for its value, are named in
-    the answer; with it, a refusal is a problem as any other.
+    Without `experiment`, the answer names those that refuse it, because the window has passed or the value is
+    wrong; with it, a refusal is an ordinary problem.
     """
     if body.experiment is not None:
         check_key(token_of(request), body.experiment)

@@ -1,9 +1,9 @@
 """Health of the server: alive, ready, and metrics for Prometheus.
 
 Ready means that the database takes writes now. Reading is not enough: with a full disk, or as a replica, a
-database answers every query and takes nothing. So a write is tried, of nothing that anybody could miss: at
-most every two seconds, however many ask, and in a thread of its own, since the threads that requests use may
-all be waiting for the same database.
+database answers every query and takes nothing. So a harmless write is tried: at most every two seconds,
+however many ask, and in its own thread, since the threads of requests may all be waiting for the same
+database.
 """
 
 import asyncio
@@ -47,13 +47,13 @@ class HealthAnswer(BaseModel):
 
 @router.get("/healthz", summary="Is the process alive?")
 async def healthz() -> HealthAnswer:
-    """Answer, whatever the database does."""
+    """Answer that the server is alive, whatever the database does."""
     return HealthAnswer(status="alive")
 
 
 @router.get("/readyz", summary="Can experiments be asked and told?", responses=document_problems(503))
 async def readyz(request: Request) -> HealthAnswer:
-    """Answer once the warm-up is over, and while the database takes writes within 2 s."""
+    """Answer that the server is ready: the warm-up is over, and the database takes writes within 2 s."""
     preparing: Preparing = request.app.state.preparing
     if preparing.has_failed:
         raise Problem(
@@ -148,7 +148,7 @@ class Readiness:
             loop.call_soon_threadsafe(trial.set_result, trouble)
 
     def _say(self, trouble: str) -> None:
-        """Log what has changed: balancers ask every second."""
+        """Log changes only: load balancers ask every second."""
         if trouble and not self._said:
             LOG.error("not ready: %s", trouble)
         elif self._said and not trouble:

@@ -140,7 +140,7 @@ def export(
 ) -> FileResponse:
     """Give every proposal with its probabilities, forecasts and rewards as CSV or Parquet.
 
-    In CSV, text that a spreadsheet would take for a formula has a `'` before it, unless it is to be `raw`.
+    In CSV, text that a spreadsheet would take for a formula gets a `'` in front, unless `raw` is true.
     """
     experiment = experiment_of(request, key)
     # A file, not a stream: an error in the middle must not look like a whole table.

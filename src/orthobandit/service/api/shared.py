@@ -96,7 +96,7 @@ def matches_tag(given: str | None, tag: str) -> bool:
 
 
 class Body(BaseModel):
-    """What all bodies share."""
+    """Base class of all request bodies."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -112,7 +112,7 @@ Arms = list[Name] | list[Arm]
 
 
 class EmptyBody(Body):
-    """Nothing; the request must say that it is JSON all the same."""
+    """An empty body; the request must still say that it is JSON."""
 
 
 class FieldProblem(BaseModel):

@@ -24,7 +24,7 @@ Name = Annotated[str, Path(max_length=200)]
 
 
 class WebhookBody(Body):
-    """Where to send what."""
+    """A webhook to make: an address, and the events it wants."""
 
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://", examples=["https://example.org/hook"])]
     kinds: list[str] | None = Field(None, max_length=20, description=f"Of {', '.join(KINDS)}; null for all")
@@ -88,7 +88,7 @@ def _unknown(name: str) -> Problem:
 
 @router.post("", status_code=201, summary="Make a webhook")
 def make(body: WebhookBody, request: Request) -> NewWebhookAnswer:
-    """Make a webhook for what happens from now on; its secret is in this answer only."""
+    """Make a webhook for future events; its secret is in this answer only."""
     made, secret = _outbox(request).make(body.url, body.kinds or ())
     return NewWebhookAnswer(**made._asdict(), secret=secret)
 

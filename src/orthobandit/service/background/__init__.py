@@ -1,1 +1,1 @@
-"""Work by the clock: one server of a database settles, watches and sends webhooks for all."""
+"""Background work: one server of each database settles proposals, watches experiments and sends webhooks."""

@@ -1,7 +1,7 @@
 """The keeper: the one server of a database that settles, re-plans and sends webhooks by the clock.
 
-Whoever asks or tells re-plans as well, when a batch is complete: under the experiment's own lock, so that
-each plan is written once. But where nobody asks, windows pass unnoticed; the keeper notices.
+Any `ask` or `tell` that completes a batch re-plans as well, under the experiment's own lock, so that each
+plan is written once. But without traffic nobody would notice that windows pass; the keeper does.
 """
 
 import logging
@@ -35,8 +35,8 @@ class KeeperLock:
 
     In PostgreSQL it is an advisory lock on a connection of its own, which the database releases when the
     connection breaks. For a SQLite file it is SQLite's lock on an empty file beside it, which the system
-    releases with the process. Other databases have no lock, and every server takes itself for the keeper:
-    nothing is counted or stored twice then either, but webhooks may be sent twice.
+    releases with the process. Other databases have no lock, and every server acts as the keeper: even then
+    nothing is counted or stored twice, but webhooks may be sent twice.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class KeeperLock:
 
 
 class ClockWatch:
-    """Notices that the clock was set, or that the machine slept, by a second clock that goes on steadily.
+    """Notices that the clock was set, or that the machine slept, by comparing it with a steady clock.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and let another server take over; takes seconds, whatever receivers and the database do."""
+        """Stop, and let another server take over, within seconds whatever receivers and the database do."""
         self._is_over.set()
         self._courier.stop()
         if self._thread.ident is not None:

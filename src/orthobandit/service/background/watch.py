@@ -1,4 +1,4 @@
-"""Reports of all experiments of a database, renewed only where something may have changed."""
+"""Reports of all experiments of a database, refreshed only when something may have changed."""
 
 import logging
 import time
@@ -42,9 +42,9 @@ class Newest(NamedTuple):
 
 
 class Looks:
-    """Reports of all experiments, renewed when their logs have grown or their windows may have passed.
+    """Reports of all experiments, refreshed when their logs have grown or windows may have passed.
 
-    Making a report settles proposals whose window has passed, which may put the next plan into force.
+    Making a report settles proposals whose window has passed, which may start the next plan.
 
     Parameters
     ----------

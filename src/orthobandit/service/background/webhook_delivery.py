@@ -44,7 +44,7 @@ NAT64 = ip_network("64:ff9b::/96")  # IPv4 addresses behind a translator
 
 
 class Webhook(NamedTuple):
-    """An address that news are sent to, without its secret."""
+    """An address that events are sent to, without its secret."""
 
     id: str
     url: str
@@ -54,7 +54,7 @@ class Webhook(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A delivery whose time has come."""
+    """A delivery that is due."""
 
     webhook: str
     news: str
@@ -103,7 +103,7 @@ class Outbox:
         self.anywhere = anywhere
 
     def make(self, url: str, kinds: Iterable[str] = ()) -> tuple[Webhook, str]:
-        """Make a webhook for some kinds of news, all by default; return it and its secret."""
+        """Make a webhook for some kinds of events, all by default; return it and its secret."""
         check_url(url, anywhere=self.anywhere)
         wanted = [check_choice("kinds", kind, KINDS) for kind in kinds] or list(KINDS)
         made = Webhook(f"wh_{token_hex(8)}", url, wanted, time.time(), False)
@@ -133,12 +133,12 @@ class Outbox:
         return None if found is None else (found[0], found[1])
 
     def known(self) -> set[str]:
-        """Return the names of all news so far."""
+        """Return the ids of all events so far."""
         with self._registry.reading() as connection:
             return set(connection.scalars(sa.select(NEWS.c.id)))
 
     def add(self, news: Iterable[News]) -> int:
-        """Record news that are new and queue their deliveries; return how many were new."""
+        """Record new events and queue their deliveries; return how many were new."""
         added = 0
         with self._registry.writing() as connection:
             lock_tables(connection)  # two servers that see the same must not both find it new
@@ -157,7 +157,7 @@ class Outbox:
         return added
 
     def due(self, now: float, without: Collection[str] = ()) -> list[Due]:
-        """Return deliveries whose time has come, those that wait longest first, but for some webhooks."""
+        """Return deliveries that are due, the longest waiting first, except those of some webhooks."""
         delivery = DELIVERIES.c
         query = (
             sa.select(
@@ -213,10 +213,10 @@ class Outbox:
 
 
 class Courier:
-    """Sends deliveries in threads of its own, and records what came of them.
+    """Sends deliveries in its own threads, and records the results.
 
-    Each webhook has at most one thread at a time, and each delivery a deadline for all of it. So a receiver
-    that answers slowly, or never, delays its own messages and neither others nor the keeper.
+    Each webhook has at most one thread at a time, and each delivery one deadline. So a receiver that answers
+    slowly, or never, delays only its own messages, not those of others, and not the keeper.
 
     Parameters
     ----------
@@ -259,9 +259,9 @@ class Courier:
             return self._changed.wait_for(lambda: not self._busy, seconds)
 
     def stop(self) -> None:
-        """Begin nothing new, and wait a little for what is being sent.
+        """Start no further deliveries, and wait a little for those in progress.
 
-        What is not known to have arrived then stays due: the next keeper sends it again.
+        A delivery that is not known to have arrived stays due: the next keeper sends it again.
         """
         self._is_over.set()
         self.wait(PARTING_SECONDS)
@@ -398,9 +398,9 @@ def _look_up(host: str, port: int, until: float) -> str:
 
 
 class _TimedSocket:
-    """A socket for :class:`~http.client.HTTPConnection` whose reads and writes all end at one moment.
+    """A socket for :class:`~http.client.HTTPConnection` with one deadline for all reads and writes.
 
-    A time-out of a socket is one for each read: a peer that sends a byte now and then would never meet it.
+    A socket's time-out applies to each read: a peer that sends a byte now and then would never exceed it.
     """
 
     def __init__(self, plain: socket.socket, until: float) -> None:
@@ -469,6 +469,6 @@ def _is_public(where: IPv4Address | IPv6Address) -> bool:
 
 
 def send_signed(url: str, secret: str, name: str, text: str, *, anywhere: bool) -> Answer:
-    """Sign a message with the time of now, and send it."""
+    """Sign a message with the current time, and send it."""
     body = text.encode()
     return post(url, sign_headers(secret, name, int(time.time()), body), body, anywhere=anywhere)

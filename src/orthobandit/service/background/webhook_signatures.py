@@ -63,7 +63,7 @@ def is_genuine(secret: str, given: dict[str, str], body: bytes, now: float) -> b
     given : dict
         Its headers, with names in small letters.
     body : bytes
-        As it came, before anything was made of it.
+        Exactly as received, before it is parsed.
     now : float
         Seconds since the epoch.
     """

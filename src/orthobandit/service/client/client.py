@@ -100,7 +100,7 @@ def proposal_of(data: Mapping[str, Any]) -> Proposal:
 
 
 def error_of(status: int, data: Any, text: str) -> OrthobanditError:
-    """Return the error that an answer stands for: the same class that `Experiment` would raise."""
+    """Return the error of an answer: the same class that `Experiment` would raise."""
     if not isinstance(data, Mapping) or not str(data.get("type", "")).startswith(PREFIX):
         return ServiceError(f"the server answered {status}: {text[:200]!r}", status=status)
     kind = str(data["type"]).removeprefix(PREFIX)
@@ -146,7 +146,7 @@ class _Base:
 
 
 class Client(_Base):
-    """Experiments on a server, asked and told as :class:`~orthobandit.Experiment` is.
+    """Experiments on a server, with the methods of :class:`~orthobandit.Experiment`.
 
     A request whose answer is lost is sent again with the same ``Idempotency-Key``, so that nothing is drawn
     or counted twice. Errors are those of `Experiment`, in the server's words;
@@ -196,13 +196,13 @@ class Client(_Base):
     ) -> ExperimentData:
         """Begin an experiment.
 
-        What is left out is chosen by the server, as :meth:`Experiment.create` and
-        :class:`AnytimeElimination` do; only `rewards` it wants to be told.
+        Settings that are left out get the defaults of :meth:`Experiment.create` and
+        :class:`AnytimeElimination`; only `rewards` must be given.
 
         Parameters
         ----------
         key : str
-            What the experiment is called: small letters, digits, ``-``, ``_`` and ``.``.
+            Name of the experiment: lower-case letters, digits, ``-``, ``_`` and ``.``.
         arms : sequence
             Labels, or dicts with a label and features.
         rewards : (float, float) or "unknown"
@@ -567,6 +567,6 @@ class AsyncClient(_Base):
 
 
 def _arguments(call: Call) -> dict[str, Any]:
-    """Return what httpx is called with; the values of a read go into its address."""
+    """Return the arguments for httpx; the values of a read go into its address."""
     where = "params" if call.method == "GET" else "json"
     return {"method": call.method, "url": call.path, "headers": call.headers, where: call.json}

@@ -25,7 +25,7 @@ class DescribedArm(TypedDict):
 
 
 class MetricSettings(TypedDict):
-    """Another number that is told of proposals; see :class:`orthobandit.Metric`."""
+    """Another number that is reported for proposals; see :class:`orthobandit.Metric`."""
 
     name: str
     rewards: NotRequired[Sequence[float] | None]
@@ -75,7 +75,7 @@ class ExposuresData(TypedDict):
 
 
 class RefusedData(TypedDict):
-    """An exposure or a reward of one that was not taken, and why."""
+    """An exposure, or one of its rewards, that was refused, and why."""
 
     index: int
     pointer: str

@@ -1,4 +1,4 @@
-"""A client that draws without asking, and posts what it drew in batches."""
+"""The edge client: draws arms by itself and posts the exposures in batches."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -33,9 +33,9 @@ class _Post(NamedTuple):
 class EdgeClient:
     """Draws arms of one experiment as the server would, without asking it.
 
-    A draw is queued as soon as it is made, whatever its arm, and a reward beside it. What is queued is posted
-    by a draw that finds `most` of them, or the oldest `every` seconds old, and by :meth:`flush`; never by a
-    reward, so that when an exposure arrives has nothing to do with what came of it. May be shared by threads.
+    A draw is queued as soon as it is made, whatever its arm, and a reward beside it. The queue is posted by a
+    draw that finds `most` entries in it, or one that is `every` seconds old, and by :meth:`flush`; never by a
+    reward, so that the arrival of an exposure does not depend on its reward. May be shared by threads.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class EdgeClient:
     most : int
         Draws that are posted together.
     every : float
-        Seconds that a draw waits at most, as long as others follow.
+        Longest time that a draw waits in the queue while others follow.
     stale : float
-        Seconds for which an old plan will do while the server cannot be reached.
+        Seconds for which an expired plan may be used while the server cannot be reached.
     clock : function
         Returns seconds.
     retries, timeout
@@ -87,10 +87,10 @@ class EdgeClient:
         self.refused: list[dict[str, Any]] = []
 
     def draw(self, unit: str, context: Mapping[str, float] | None = None) -> Drawn:
-        """Return the arm of a unit, under the plan in force.
+        """Return the arm of a unit under the current plan.
 
-        Keep what is returned with the unit, in a cookie say, and show the same arm when it comes again: under
-        the next plan it may have another, which the server refuses.
+        Keep the result with the unit, in a cookie say, and show the same arm when it comes back: under the
+        next plan it may get another, which the server refuses.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class EdgeClient:
             self._queue.append(_Queued(drawn, metric, float(reward)))
 
     def flush(self) -> None:
-        """Post all that is queued; what is refused is added to `refused`.
+        """Post everything in the queue; refusals are added to `refused`.
 
         Call it on a timer, not when a reward comes.
 
@@ -143,7 +143,7 @@ class EdgeClient:
                 self.refused += [{"unit": units[one["index"]], **one} for one in answer["refused"]]
 
     def close(self) -> None:
-        """Post what is queued, and let go of the connection."""
+        """Post the queue and close the connection."""
         try:
             self.flush()
         finally:
@@ -175,7 +175,7 @@ class EdgeClient:
 
 
 def _posts(queue: list[_Queued]) -> list[_Post]:
-    """Return what is queued as requests, one or more for each plan."""
+    """Return the queue as requests, one or more for each plan."""
     by_plan: dict[int, list[_Queued]] = {}
     for one in queue:
         by_plan.setdefault(one.drawn.plan, []).append(one)

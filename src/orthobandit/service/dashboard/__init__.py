@@ -22,7 +22,7 @@ ROUTERS = (routes.root, routes.router, routes.others)
 
 
 class Dashboard:
-    """What the dashboard's pages share.
+    """The objects that the dashboard's pages share.
 
     Parameters
     ----------

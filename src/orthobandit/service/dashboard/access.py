@@ -1,13 +1,13 @@
-"""Who looks at a page: sessions of people who logged in with a token, and forms that only they can send.
+"""Login sessions of the dashboard, and protection of its forms against other sites.
 
 A session's cookie holds 256 random bits, and the database their hash. So a copy of the database lets nobody
-in, which a cookie signed with something from the database could not promise. Several servers share sessions.
+in, which a cookie signed with a secret of the database could not ensure. Several servers share sessions.
 Logging out ends one on all of them at once, and so does revoking its token, which every look-up joins.
 
 Every form has a token, which is a keyed hash of a secret in one of the browser's own cookies: that of the
 session, or one made for the purpose where there is no session. Another site can neither read the cookie nor,
-as it is `SameSite=Strict`, make the browser send it. Where the browser says which site a form is from
-(``Origin``, ``Sec-Fetch-Site``), it has to be this one as well.
+as it is `SameSite=Strict`, make the browser send it. If the browser says which site a form comes from
+(``Origin``, ``Sec-Fetch-Site``), it must be this one.
 """
 
 import hmac

@@ -1,9 +1,9 @@
-"""Actions of admins, with time to undo them, and the trail of what was done, when and by whom.
+"""Actions of admins, with time to undo them, and the audit trail of who did what and when.
 
 Stopping an experiment or retiring an arm cannot be taken back once it is in the log. So it waits for some
-seconds in a table that all servers share, and may be undone until then. Any server does what is due: it
-claims the row first, and the experiment remembers the row's id in the commit that does it. A server that dies
-in between is followed by another, and nothing is done twice.
+seconds in a table that all servers share, and may be undone until then. Any server carries out what is due:
+it claims the row first, and the row's id is stored in the same commit as the effect. If a server dies in
+between, another takes over, and nothing is done twice.
 """
 
 import json
@@ -87,7 +87,7 @@ class Actions:
             connection.execute(sa.insert(ACTIONS).values(**action._asdict()))
 
     def undo(self, key: str, id: str) -> bool:  # noqa: A002
-        """Undo a waiting action; return whether it was still waiting."""
+        """Undo a pending action; return whether it was still pending."""
         waits = (ACTIONS.c.id == id) & (ACTIONS.c.experiment == key) & (ACTIONS.c.state == "waiting")
         with self._registry.writing() as connection:
             undone = sa.update(ACTIONS).where(waits).values(state="undone")

@@ -1,4 +1,4 @@
-"""The form that creates an experiment: fields to the API's request, what is wrong by field, and a preview.
+"""The form that creates an experiment: from its fields to the API's request, errors by field, a preview.
 
 A form is read in three steps. :func:`fields_of` takes what the browser sent; :func:`body_of` makes the
 request that the API would be sent, or collects everything that is wrong; :func:`preview` simulates how long
@@ -72,7 +72,7 @@ class DraftError(Exception):
     Parameters
     ----------
     wrong : dict
-        What is wrong, by field; the key "" is for what belongs to none.
+        Errors by field; the key "" is for errors that belong to none.
     """
 
     def __init__(self, wrong: dict[str, str]) -> None:
@@ -150,7 +150,7 @@ def rows_of(given: dict[str, str], do: str = "") -> dict[str, str]:
 
 
 def label_of(name: str) -> str:
-    """Return what a row's field is called, among all.
+    """Return the label of a row's field.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def fields_of(given: dict[str, str], do: str = "") -> dict[str, str]:
     ----------
     given : dict
     do : str
-        Which button was pressed: see :func:`~orthobandit.service.dashboard.create_metrics.rows_of`.
+        Which button was pressed; see :func:`rows_of`.
     """
     fields: dict[str, str] = {}
     for name in BLANK:
@@ -306,7 +306,7 @@ def _check_body(data: dict[str, Any], wrong: dict[str, str]) -> CreateBody:
 
 
 def _place(name: int | str = "", row: int | str = 0, part: int | str = "", *_: int | str) -> str:
-    """Return the field of what an error names."""
+    """Return the form field that an error is about."""
     if name == "metrics" and isinstance(row, int):
         return place(row + 1, "low" if part == "rewards" else str(part))
     field = PLACES.get(str(name), str(name))

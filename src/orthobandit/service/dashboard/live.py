@@ -64,9 +64,9 @@ class Live:
         return Sight(glance, blake2b(repr(seen).encode(), digest_size=8).hexdigest())
 
     def newest(self, key: str) -> Sight:
-        """Return the last look, at most a second old, or look now if nobody watches.
+        """Return the last look, at most a second old; look now if nobody watches.
 
-        All pages that are notified of a change ask at once, and one look serves them.
+        All pages that are notified of a change ask at the same time, and one look serves them all.
         """
         return self._sights.get(key) or self.look(key)
 

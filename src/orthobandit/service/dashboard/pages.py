@@ -104,7 +104,7 @@ class PageRoute(APIRoute):
     """A route whose errors are pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of a request."""
         answer = super().get_route_handler()
 
         async def answered(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The routes of the dashboard's pages: what to look at, then what changes something.
+"""The routes of the dashboard: pages to look at, then pages that change something.
 
 To look at: the login, all experiments, one experiment, its audit trail and its downloads. To change: create
 an experiment; pause, resume and stop it, retire an arm, and undo.
@@ -368,7 +368,7 @@ def _actions(request: Request) -> Actions:
 
 @router.post("/experiments/{key}/pause")
 def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
-    """Pause; `resume` is the way back."""
+    """Pause; `resume` reverses it."""
     sight_of(request, key)
     _actions(request).do(key, "pause", viewer.name)
     return redirect(address_of(key))
@@ -376,7 +376,7 @@ def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response
 
 @router.post("/experiments/{key}/resume")
 def resume(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
-    """Go on after a pause."""
+    """Resume after a pause."""
     sight_of(request, key)
     _actions(request).do(key, "resume", viewer.name)
     return redirect(address_of(key))
@@ -391,7 +391,7 @@ def ask_to_stop(key: Key, request: Request, viewer: Acts) -> Response:
 
 @router.post("/experiments/{key}/stop")
 def stop(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response:
-    """Stop, after a while in which it can be undone."""
+    """Stop, after a few seconds in which it can be undone."""
     _check_running(request, key)
     reason = " ".join(fields.get("reason", "").split())[:MAX_REASON_CHARACTERS]
     _ask_once(request, key, "stop", viewer, reason=reason)
@@ -409,7 +409,7 @@ def ask_to_retire(
 
 @router.post("/experiments/{key}/retire")
 def retire(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response:
-    """Retire an arm, after a while in which it can be undone."""
+    """Retire an arm, after a few seconds in which it can be undone."""
     arm = _check_in_play(_check_running(request, key), fields.get("arm", ""))
     _ask_once(request, key, "retire", viewer, arm=arm)
     return redirect(address_of(key))
@@ -417,7 +417,7 @@ def retire(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response
 
 @router.post("/experiments/{key}/undo")
 def undo(key: Key, request: Request, _viewer: Acts, fields: Filled) -> Response:
-    """Take back what has not been done yet."""
+    """Undo an action that has not been carried out yet."""
     if not _actions(request).undo(key, fields.get("id", "")):
         raise Problem("closed", f"it was done already, more than {GRACE:g} seconds ago, or undone before")
     return redirect(address_of(key))
@@ -431,7 +431,7 @@ def _ask_to_confirm(request: Request, viewer: Viewer, key: str, arm: str) -> Res
 def _ask_once(
     request: Request, key: str, kind: str, viewer: Viewer, *, arm: str = "", reason: str = ""
 ) -> None:
-    """Write an action down, unless the same one waits already."""
+    """Record an action, unless the same one is pending already."""
     actions = _actions(request)
     if not any((one.kind, one.arm) == (kind, arm) for one in actions.waiting(key)):
         actions.ask(key, kind, viewer.name, arm=arm, reason=reason)

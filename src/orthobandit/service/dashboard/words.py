@@ -1,4 +1,4 @@
-"""Reports in the words of pages: states, advice, intervals and their bars."""
+"""The words of the dashboard: states, advice, intervals and their bars."""
 
 import json
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def state_of(report: Report) -> State:
 
 
 def advice_of(report: Report) -> str:
-    """Return what to do now, in words for those who have buttons."""
+    """Return the advice, worded for the dashboard's buttons."""
     if report.status == "paused" and report.declared is None:
         return "Paused: no new visitors get an arm. Resume to go on; rewards are still taken."
     if report.status == "open" and not report.proposals:
@@ -51,7 +51,7 @@ def advice_of(report: Report) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval in words, with digits that its width gives a meaning to.
+    """Return an interval in words, with as many digits as its width justifies.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def metrics_of(report: Report, guardrails: Sequence[Guardrail] = ()) -> list[dic
 
 
 def example_of(metrics: Sequence[Metric]) -> str:
-    """Return what a program may tell of a visitor, as JSON.
+    """Return an example of a reward that a program may report, as JSON.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def example_of(metrics: Sequence[Metric]) -> str:
 
 
 def _marks(bars: Sequence[Bar], limits: Sequence[float] = ()) -> list[BarMarks | None]:
-    """Return where bars are on the scale that they share; None where nothing is known of an interval."""
+    """Return the positions of bars on their common scale; None for unknown intervals."""
     scale = bar_scale(bars, limits)
     placed = [place_bar(bar, scale, limits) for bar in bars]
     return [None if marks.low is None else marks for marks in placed]

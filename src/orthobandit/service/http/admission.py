@@ -1,9 +1,8 @@
-"""Admission: whose request it is, and whether it may come in now. Nothing of a body is read before.
+"""Admission: who sends a request, and whether it may proceed now; decided before its body is read.
 
-The token is looked up first. Requests of a token that is good are counted for the token, all others for their
-address: so nobody gains anything by inventing tokens. A token that is not known counts as a guess, whatever
-was asked for with it. Who has no token is refused here if the request has a body, so that strangers cannot
-make the server keep anything for them.
+The token is looked up first. Requests with a valid token count for the token, all others for their address,
+so inventing tokens gains nothing. An unknown token counts as a guess, whatever it was used for. A request
+with a body but no token is refused here, so that strangers cannot make the server hold their data.
 """
 
 import math
@@ -41,7 +40,7 @@ PROVEN_SECONDS = 60.0  # for which a token that was accepted is not counted as a
 
 
 class Admission:
-    """Find out whose a request is; answer 429 or 503 with ``Retry-After`` if it has to wait.
+    """Identify the sender of a request; answer 429 or 503 with ``Retry-After`` if it has to wait.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ class Admission:
             self._in_progress -= 1
 
     async def _find_refusal(self, scope: Scope) -> JSONResponse | None:
-        """Put the token into the scope; return the answer to a request that may not come in."""
+        """Put the token into the scope; return the answer if the request is refused."""
         tokens: Tokens | None = scope["app"].state.tokens
         if tokens is None:
             return self._wait_for(self._known, _address(scope))
@@ -183,7 +182,7 @@ def _may_be_login(scope: Scope) -> bool:
 
 
 def _announced_size(scope: Scope) -> float:
-    """Return the length of a body as its caller says it, infinite if the caller does not say."""
+    """Return the length of a body as announced by the caller; infinite if not announced."""
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
             return float(value)

@@ -1,4 +1,4 @@
-"""Tokens and their roles: who may do what. Secrets are kept as hashes, and compared in constant time."""
+"""Tokens and their roles: who may do what. Secrets are stored as hashes and compared in constant time."""
 
 import hmac
 import json
@@ -40,7 +40,7 @@ BEARER = HTTPBearer(auto_error=False, description="A token, as `orthobandit serv
 
 
 class Token(NamedTuple):
-    """A token as it is kept, and without its secret.
+    """A stored token, without its secret.
 
     Parameters
     ----------

@@ -1,15 +1,14 @@
-"""Connections: how many, how slow, and how long their headers may be, before an application is asked.
+"""Limits of connections: how many, how slow, and how long their headers may be.
 
 uvicorn's protocol reads headers of any length for any time, and so does the parser below it, whose work grows
-with the square of a header's length. Here every connection has a deadline at every moment at which it is the
-caller's turn:
+with the square of a header's length. Here a connection has a deadline whenever it is the caller's turn:
 
 - until the headers of a request are complete (408, or just closed if nothing came);
 - until its body is complete, later for bodies that arrive at a decent speed (408);
-- while it does not take what it is sent (the connection is aborted).
+- while the caller does not read its answer (the connection is aborted).
 
 Headers beyond a limit are refused while they arrive (431), and so are connections beyond a number (503). An
-answer to a request whose body is still on its way ends the connection: the rest is thrown away unread.
+answer to a request whose body is still arriving ends the connection: the rest is discarded unread.
 """
 
 import asyncio
@@ -228,12 +227,12 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Note that the caller takes nothing."""
+        """Note that the caller has stopped reading."""
         self._stalled = self._guard.now + self._limits.stall_seconds
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the caller takes its answer."""
+        """Note that the caller reads again."""
         self._stalled = inf
         super().resume_writing()
 
@@ -286,7 +285,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Send the end of the answers, and throw away what still comes.
+        """Send the end of the answers, and discard what still arrives.
 
         Closing at once would make the system reset the connection, and the caller lose the answer.
         """

@@ -3,9 +3,9 @@
 A route has one meaning and one home: the function that :func:`has_fast_path` names, which stands beside the
 route in its resource's file. Both ways call it, with the same body model, role and experiment.
 
-The fast path takes a request only if nothing about it needs explaining: the experiment is open here, the
-token may do it, the body is valid, and there is no ``Idempotency-Key``. Everything else is handed
-on untouched, and FastAPI answers it, errors included. So the API's description holds for both ways.
+The fast path takes only the plainest requests: the experiment is open here, the token may do it, the body is
+valid, and there is no ``Idempotency-Key``. Everything else is handed on untouched, and FastAPI answers it,
+errors included. So the API's description holds for both ways.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -136,7 +136,7 @@ def _read_body(model: type[BaseModel], message: Message) -> BaseModel | None:
 
 
 def _replay(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that gives a message again that was taken, and then those that follow."""
+    """Return a `receive` that repeats a message already received, and then gives those that follow."""
     taken = [message]
 
     async def again() -> Message:

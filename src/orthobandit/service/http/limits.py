@@ -52,7 +52,7 @@ class ConnectionLimits(NamedTuple):
     head_seconds, body_seconds : float
         Longest time for headers, and for a body. A body has a second more for every 64 KiB that have come.
     stall_seconds : float
-        Longest time in which a caller takes nothing of its answer.
+        Longest time in which a caller may read nothing of its answer.
     """
 
     most: int = 2_000
@@ -190,7 +190,7 @@ def _kind(headers: Headers) -> str:
 
 
 def _is_form(scope: Scope, headers: Headers) -> bool:
-    """Tell whether this is a form of the dashboard, which protects its forms itself."""
+    """Tell whether this is a form of the dashboard, which has its own protection."""
     return _kind(headers) in FORMS and scope["path"].startswith("/dashboard/")
 
 
@@ -204,7 +204,7 @@ class Pace:
     """A rate limit for each key: `rate` requests a second, and up to `burst` at once.
 
     One number is kept for each key: the time at which its whole burst is available again (a leaky bucket as
-    in the generic cell rate algorithm). A key whose time has come need not be remembered.
+    in the generic cell rate algorithm). A key whose time has passed need not be remembered.
 
     Parameters
     ----------

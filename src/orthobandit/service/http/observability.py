@@ -1,7 +1,7 @@
-"""Records of requests: an id, a log line, counts and latencies for Prometheus, OpenTelemetry.
+"""Observability of requests: ids, log lines, Prometheus counts and latencies, OpenTelemetry.
 
-Where OpenTelemetry's traces go is said by its own variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``.
-Prometheus needs none of them: ``/metrics`` is always there.
+OpenTelemetry is configured by its own variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``. Prometheus needs
+none: ``/metrics`` is always there.
 """
 
 import itertools
@@ -360,7 +360,7 @@ def _load(name: str) -> Any:
 
 
 def send_telemetry(app: FastAPI) -> Callable[[], None]:
-    """Let an application send traces and metrics; return what sends the rest at the end.
+    """Let an application send traces and metrics; return a function that flushes them at the end.
 
     Raises
     ------

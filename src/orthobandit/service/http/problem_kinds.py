@@ -1,4 +1,4 @@
-"""Kinds of problems that the service answers with, and the errors that they are; shared with the client."""
+"""The kinds of problem documents and the errors they stand for; shared with the client."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ PROBLEM_JSON = "application/problem+json"
 
 
 class Kind(NamedTuple):
-    """A kind of problem: the status that it is answered with, and what it is called."""
+    """A kind of problem: its HTTP status and its title."""
 
     status: int
     title: str
@@ -69,7 +69,7 @@ ERRORS: tuple[tuple[type[OrthobanditError], str], ...] = (
 
 
 def kind_of(error: OrthobanditError) -> str:
-    """Return the kind of problem that an error is.
+    """Return the kind of problem of an error.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def problem_of(error: OrthobanditError) -> JSONResponse:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every error of the application be answered with a problem document."""
+    """Answer every error of the application with a problem document."""
     app.add_exception_handler(Problem, _refused)
     app.add_exception_handler(OrthobanditError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
