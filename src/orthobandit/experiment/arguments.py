@@ -105,11 +105,6 @@ def _check_personal(arms: ArmSet, options: Options) -> None:
             f"reference={options.reference!r}: a personalised experiment compares with its first arm; give"
             " that arm first"
         )
-    if options.guardrails:
-        raise ParameterError(
-            f"guardrails: a personalised experiment retires no arm by itself, as one may harm some and serve"
-            f" others; give {options.guardrails[0].metric!r} as a metric, and look at what rules do to it"
-        )
 
 
 def declared_range(

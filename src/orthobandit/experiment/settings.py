@@ -246,7 +246,7 @@ class Settings:
         for rail in self.guardrails:
             if rail.metric not in names:
                 raise ParameterError(f"guardrail on {rail.metric!r}: metrics are {', '.join(names)}")
-            if not hasattr(self.policy, "retire"):
+            if not self.is_personal and not hasattr(self.policy, "retire"):
                 raise ParameterError(f"{type(self.policy).__name__} cannot retire arms; guardrails need that")
         self._check_silence()
         if any(metric.add for metric in self.metrics) and not np.isfinite(self.window):

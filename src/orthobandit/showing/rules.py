@@ -11,13 +11,17 @@ Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 
 class RuleLine(NamedTuple):
-    """One rule of a table: its gain over the first rule, and how many visitors would get something else."""
+    """One rule of a table: its gain over the first rule, and how many visitors would get something else.
+
+    `note` says what guardrails have against it.
+    """
 
     name: str
     gain: float | None
     interval: Interval
     changed: int
     is_possible: bool
+    note: str = ""
 
 
 def rule_table(title: str, lines: Sequence[RuleLine], changed: str) -> Table:
@@ -36,6 +40,7 @@ def rule_table(title: str, lines: Sequence[RuleLine], changed: str) -> Table:
         gain = estimate_words(line.gain, line.interval) if place else ""
         interval = span_words(line.interval) if place else ""
         verdict = rule_verdict(is_possible=line.is_possible, is_proven=is_proven)
+        verdict = ", ".join(words for words in (verdict, line.note) if words)
         rows.append((printable(line.name), gain, interval, f"{line.changed:,}", verdict))
     return title, ("rule", "gain", "interval", changed, ""), rows
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Experiment, Guardrail, Metric, Personalised
+from orthobandit import ArmSet, Experiment, Metric, Personalised
 from orthobandit.errors import ParameterError
 from orthobandit.verify import verify
 from personal_samples import ARMS, KEY, begun, visitors
@@ -156,12 +156,6 @@ def test_rules_are_judged_in_every_metric():
     assert "What each rule does to 'crash'" in str(report)
     assert json.loads(json.dumps(report.to_json()))["personal"]["metrics"]["crash"][1]["low"] > 0
     assert verify(experiment.certificate().document).valid
-
-
-def test_guardrails_are_refused_by_name():
-    settings = {"metrics": [Metric("crash", rewards=(0, 1))], "guardrails": [Guardrail("crash", harm=0.1)]}
-    with pytest.raises(ParameterError, match="guardrails: a personalised experiment retires no arm"):
-        begun(**settings)
 
 
 def test_a_report_computes_gains_once(monkeypatch):

@@ -3,6 +3,9 @@
 An arm is *harmed* once it is proven worse than the reference arm by more than the margin; it is retired. It
 is *cleared* once it is proven worse by no more than margin and harm together. Whatever the truth is, one of
 the two happens in the end, as long as both arms are drawn; an arm that is neither waits, and is not declared.
+
+In a personalised experiment rules are judged instead, beside the reference arm for all: a rule that is
+harmed, or not cleared, is not declared. No arm is retired: it may harm some visitors and serve others.
 """
 
 from collections.abc import Mapping
@@ -64,7 +67,7 @@ class Guardrail:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What one guardrail's intervals say of each arm.
+    """What one guardrail's intervals say of each of K arms, or of each rule of a personalised experiment.
 
     Attributes
     ----------
@@ -103,20 +106,37 @@ def judge(rail: Guardrail, intervals: GapIntervals, plans: Mapping[int, Plan]) -
         Distributions by number.
     """
     _, low, high = intervals.intervals(plans)
-    # Both are how much worse an arm is, whichever side is worse.
+    return judge_ends(rail, low, high, intervals.deviation)
+
+
+def judge_ends(rail: Guardrail, low: Array, high: Array, deviation: float) -> Judged:
+    """Judge by the ends (K,) of what each arm, or rule, has of a metric beyond the reference.
+
+    Parameters
+    ----------
+    rail : Guardrail
+    low, high : (K,) arrays
+    deviation : float
+        Standard deviation of the metric; NaN before anything is known.
+    """
+    # Both are how much worse it is, whichever side is worse.
     least, most = (low, high) if rail.worse == "higher" else (-high, -low)
-    harm = HARM * intervals.deviation if rail.harm is None else rail.harm
+    harm = HARM * deviation if rail.harm is None else rail.harm
     return Judged(rail, least, most, rail.margin + harm)
 
 
-def rail_words(rail: Guardrail) -> str:
-    """Return one sentence on what a guardrail does.
+def rail_words(rail: Guardrail, *, is_personal: bool = False) -> str:
+    """Return one sentence on what a guardrail does: to arms, or to rules of a personalised experiment.
 
     Examples
     --------
     >>> rail_words(Guardrail("seconds", 0.5))
     'an arm is retired once it is proven above the reference arm by more than 0.5'
+    >>> rail_words(Guardrail("crash"), is_personal=True)
+    'a rule is ruled out while it is proven above the reference arm for all'
     """
     side = {"higher": "above", "lower": "below"}[rail.worse]
     more = f" by more than {rail.margin:g}" if rail.margin else ""
+    if is_personal:
+        return f"a rule is ruled out while it is proven {side} the reference arm for all{more}"
     return f"an arm is retired once it is proven {side} the reference arm{more}"

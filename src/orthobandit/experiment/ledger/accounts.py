@@ -11,7 +11,7 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Confidence, Plan, Tally
-from orthobandit.estimate.follow.guardrails import Judged, judge
+from orthobandit.estimate.follow.guardrails import Judged, judge, judge_ends
 from orthobandit.estimate.follow.rounds import GapIntervals, Sums
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.estimate.forecast.rounds import RoundForecasts
@@ -78,7 +78,7 @@ class Accounts:
     @property
     def _guarded_by(self) -> int | None:
         """The arm that guardrails compare with, if there are any."""
-        return self.settings.reference if self.settings.guardrails else None
+        return self.settings.reference if self.settings.guardrails and not self.is_personal else None
 
     def _new_track(self, place: int) -> GapIntervals:
         # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
@@ -208,9 +208,9 @@ class Accounts:
 
     def _guard(self) -> None:
         """Retire arms that a guardrail has proven worse than the reference arm; note which are cleared."""
-        if not self.settings.guardrails:
-            return
         judged = self.judged()
+        if not judged:
+            return
         for one in judged:
             for arm in np.flatnonzero(one.harmed & ~self.book.retired).tolist():
                 if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
@@ -218,12 +218,29 @@ class Accounts:
         self.book.clear(np.all([one.cleared for one in judged], axis=0))
 
     def judged(self) -> list[Judged]:
-        """Return the current verdict of each guardrail."""
+        """Return the current verdict of each guardrail on the arms; none if rules are judged instead."""
+        if self.is_personal:
+            return []
         tracks = [self.tracks[self.metric(rail.metric)] for rail in self.settings.guardrails]
         return [
             judge(rail, track, self.book.plans)
             for rail, track in zip(self.settings.guardrails, tracks, strict=True)
         ]
+
+    def judged_rules(self) -> list[Judged]:
+        """Return the current verdict of each guardrail on the rules, the reference arm for all first."""
+        book = self.book
+        if not isinstance(book, PersonalBook):
+            return []
+        out = []
+        for rail in self.settings.guardrails:
+            place = self.metric(rail.metric)
+            comparison = self.comparisons[place - 1] if place else book.state.comparison
+            gains = comparison.gains()
+            low = np.array([0.0, *(gain.low for gain in gains)])
+            high = np.array([0.0, *(gain.high for gain in gains)])
+            out.append(judge_ends(rail, low, high, comparison.deviation))
+        return out
 
     def retire(self, arm: int, reason: str) -> None:
         """Take an arm out, if it is not out yet."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.report.personal import rule_names
 from orthobandit.experiment.report.report import Report, report_of
 
 
@@ -101,6 +102,14 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
 
 def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
     out = []
+    for one in ledger.judged_rules():
+        rail = one.rail
+        harmful = [name for name, is_harmed in zip(rule_names(ledger), one.harmed, strict=True) if is_harmed]
+        found = f"; it rules out {', '.join(map(repr, harmful))}" if harmful else ""
+        words = rail_words(rail, is_personal=True) + found
+        out.append(Check(f"Guardrail on {rail.metric}", bool(harmful), words))
+    if out:
+        return tuple(out)
     for rail in ledger.settings.guardrails:
         labels = [ledger.arms.labels[arm] for arm, reason in ledger.retirements if reason == rail.reason]
         found = f"; it has retired {', '.join(map(repr, labels))}" if labels else ""

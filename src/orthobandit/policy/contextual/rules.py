@@ -11,7 +11,7 @@ features. The mean of ψ over the rounds so far estimates what rule π would hav
 visitors*. Every round weighs the same, so that nothing but the rules decides whose gain is counted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
@@ -415,15 +415,27 @@ class RuleComparison:
         # A rule that never differed earns the same, exactly.
         return np.where(ready, self.confidence.width(evidence, tuning), 0.0 if self.rounds else np.inf)
 
-    def possible_best(self) -> tuple[str, ...]:
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the rewards so far; NaN before the first."""
+        rewards = self.sizes[0]
+        return float(np.sqrt(rewards.scattered / rewards.rounds)) if rewards.rounds else np.nan
+
+    def possible_best(self, among: Collection[str] | None = None) -> tuple[str, ...]:
         """Return the rules that may have been best on these visitors, from the same intervals as the gains.
 
         With probability 1 − δ the best rule is among them at all times. One alone is proven to be the best.
+
+        Parameters
+        ----------
+        among : collection of str, optional
+            Names of the rules that are allowed, chosen as you like: all intervals hold at once.
         """
         ends = {gain.rule: (gain.low, gain.high) for gain in self._gains}
         ends[self.reference] = (0.0, 0.0)
-        most = max(low for low, _ in ends.values())
-        return tuple(name for name in self.rules if ends[name][1] >= most)
+        allowed = [name for name in self.rules if among is None or name in among]
+        most = max((ends[name][0] for name in allowed), default=0.0)
+        return tuple(name for name in allowed if ends[name][1] >= most)
 
     def to_json(self) -> dict[str, Any]:
         """Return what was learnt as plain lists that survive ``json.dumps`` exactly."""

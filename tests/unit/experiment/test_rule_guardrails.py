@@ -1,0 +1,77 @@
+"""Guardrails of personalised experiments: a rule that does harm is neither declared nor advised."""
+
+import json
+
+import numpy as np
+import pytest
+
+from orthobandit import ArmSet, Experiment, Guardrail, Metric, Personalised
+from orthobandit.errors import ParameterError
+
+RULES = {"B on telephones": "B if mobile >= 0.5 else A", "B on desktops": "B if mobile < 0.5 else A"}
+POLICY = Personalised(["mobile"], RULES, rewards=(0, 1), explore=0.99)
+CRASH = Metric("crash", rewards=(0, 1))
+
+
+def play(*guardrails, visitors=300):
+    """B earns .9 and A nothing, but B crashes on telephones; a tenth crash anyway."""
+    live = Experiment.memory(
+        ArmSet.one_hot(2, labels=["A", "B"]), POLICY, key="5" * 64, metrics=[CRASH], guardrails=guardrails
+    )
+    rng = np.random.default_rng(0)
+    contexts = [{"mobile": float(one)} for one in rng.random(visitors) < 0.5]
+    shown = live.ask_many(units=[f"user {place}" for place in range(visitors)], context=contexts)
+    is_b = np.array([one.label == "B" for one in shown])
+    is_mobile = np.array([one["mobile"] == 1.0 for one in contexts])
+    ids = [one.id for one in shown]
+    earned = is_b & (rng.random(visitors) < 0.9)
+    crashed = (is_b & is_mobile) | (rng.random(visitors) < 0.1)
+    live.tell_many(ids, {"reward": earned.astype(float), "crash": crashed.astype(float)})
+    return live
+
+
+def test_a_rule_that_harms_cannot_be_the_best():
+    free = play().report()
+    assert "'B for all' looks best" in free.advice
+    assert free.personal.guardrails == ()
+    live = play(Guardrail("crash", margin=0.05, harm=0.5))
+    report = live.report()
+    personal = report.personal
+    harms = {rule.name: rule.harms for rule in personal.rules}
+    assert harms == {
+        "A for all": (),
+        "B for all": ("crash",),
+        "B on telephones": ("crash",),
+        "B on desktops": (),
+    }
+    # It earns less than 'B for all', whose intervals must not count against it any more.
+    assert personal.best == "B on desktops"
+    assert [rule.name for rule in personal.rules if rule.is_possible] == ["B on desktops"]
+    assert report.advice.startswith("Follow the rule 'B on desktops': it earns most of the 2 rules that no")
+    assert "B for all" in report.guardrails[0]
+    assert "harms crash" in str(report)
+    assert json.loads(json.dumps(report.to_json()))["personal"]["rules"][1]["harms"] == ["crash"]
+    (check,) = live.glance().guardrails
+    assert check.is_alarm
+    assert "it rules out 'B for all', 'B on telephones'" in check.words
+    # No arm is retired: B serves those with desktops.
+    assert report.retirements == ()
+    assert live.replay().is_equal
+
+
+def test_a_rule_is_held_back_until_the_guardrail_clears_it():
+    report = play(Guardrail("crash", margin=0.05, harm=0.001)).report()
+    assert (report.personal.best, report.personal.held) == (None, "B on desktops")
+    assert "has not cleared it; it is declared once it is" in report.advice
+    assert "crash not cleared" in str(report)
+
+
+def test_the_side_that_is_worse_counts():
+    report = play(Guardrail("crash", worse="lower", harm=0.5)).report()
+    assert not any(rule.harms for rule in report.personal.rules)
+    assert "'B for all' looks best" in report.advice
+
+
+def test_a_guardrail_on_a_metric_that_is_not_there_is_refused():
+    with pytest.raises(ParameterError, match="guardrail on 'crashes': metrics are reward, crash"):
+        play(Guardrail("crashes"))
