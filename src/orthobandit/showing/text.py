@@ -79,16 +79,25 @@ def tone_of(interval: Interval) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a label without characters that move a cursor or cannot be written to a file.
-
-    Spaces at its ends, which nobody would see, are shown.
+    """Return text without characters that move a cursor or cannot be written to a file.
 
     Examples
     --------
-    >>> printable("blue" + chr(10) + "button"), printable("blue ")
-    ('blue�button', 'blue␣')
+    >>> printable("blue" + chr(10) + "button")
+    'blue�button'
     """
-    shown = "".join(letter if letter.isprintable() else "�" for letter in text)
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def visible(label: str) -> str:
+    """Return a label as :func:`printable` does, with spaces at its ends, which nobody would see, shown.
+
+    Examples
+    --------
+    >>> visible("blue "), visible("blue button")
+    ('blue␣', 'blue button')
+    """
+    shown = printable(label)
     inside = shown.strip(" ")
     if inside == shown or not inside:
         return shown
@@ -104,7 +113,7 @@ def names_words(labels: Iterable[str]) -> str:
     >>> names_words("abc"), names_words("abcdefghijklmnop")
     ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 4 more')
     """
-    names = [printable(label) for label in labels]
+    names = [visible(label) for label in labels]
     rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{rest}"
 

@@ -13,7 +13,7 @@ from orthobandit.logs.reading.clock import is_there
 from orthobandit.logs.reading.csv_and_parquet import check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
-from orthobandit.showing.text import printable
+from orthobandit.showing.text import visible
 
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
 STATE = (
@@ -300,7 +300,7 @@ def _shares(groups: Any, missing: Any) -> str:
     keys = encode_keys(groups["arm"])
     rows = groups["n"].to_numpy()
     shown = [
-        f"{printable(keys.texts[keys.codes[place]])} {missing[place] / rows[place]:.2%}"
+        f"{visible(keys.texts[keys.codes[place]])} {missing[place] / rows[place]:.2%}"
         for place in np.argsort(keys.codes)[:8]
     ]
     more = f", … ({len(rows)} arms)" if len(rows) > 8 else ""

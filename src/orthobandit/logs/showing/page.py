@@ -44,7 +44,7 @@ from orthobandit.showing.numbers import (
     time_words,
 )
 from orthobandit.showing.rules import rule_verdict
-from orthobandit.showing.text import MEANINGS
+from orthobandit.showing.text import MEANINGS, visible
 
 STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
 LONG_TIME = 1e9  # seconds of an axis on which times are days with their year
@@ -110,7 +110,7 @@ def effect_bar(effect: Effect, label: str = "", verdict: str = "") -> Bar:
     # The reference arm is a point at 0: it has no interval to draw.
     is_reference = effect.arm == effect.over
     return Bar(
-        label or effect.arm,
+        label or visible(effect.arm),
         effect.estimate,
         (None, None) if is_reference else effect.interval,
         effect_words(effect),

@@ -31,7 +31,7 @@ from orthobandit.showing.numbers import (
     share_words,
     span_words,
 )
-from orthobandit.showing.text import NAMED, printable, text_table
+from orthobandit.showing.text import NAMED, printable, text_table, visible
 
 WIDE = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]
@@ -84,7 +84,7 @@ def _metric(analysis: Analysis, metric: MetricResult) -> str:
     out = [_wrapped(title), effects, _wrapped(certainty_words(metric))]
     if metric.arm_intervals:
         named = [
-            f"{printable(effect.arm)} {number(low)} to {number(high)}"
+            f"{visible(effect.arm)} {number(low)} to {number(high)}"
             for effect, (low, high) in zip(metric.effects, metric.arm_intervals, strict=True)
         ]
         out.append(_wrapped(f"intervals of the arms' own: {'; '.join(named)}"))
@@ -109,7 +109,7 @@ def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
     def of_arm(shown: Callable[[ArmSummary], str]) -> Callable[[Effect], str]:
         return lambda effect: shown(arms[effect.arm]) if effect.arm in arms else ""
 
-    name: Column = ("arm", lambda effect: printable(effect.arm))
+    name: Column = ("arm", lambda effect: visible(effect.arm))
     counted: list[Column] = [
         ("rows", of_arm(lambda one: f"{one.rows:,}")),
         ("share", of_arm(lambda one: share_words(one.share))),
@@ -143,13 +143,13 @@ def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
 def _against_best(analysis: Analysis, metric: MetricResult) -> list[str]:
     best = next((effect.over for effect in metric.against_best), "")
     columns: list[Column] = [
-        ("arm", lambda effect: printable(effect.arm)),
+        ("arm", lambda effect: visible(effect.arm)),
         ("gap", gap_words),
         ("interval", interval_words),
         ("verdict", lambda effect: verdict_words(metric, effect)),
     ]
     rivals = [effect for effect in metric.against_best if effect.arm != effect.over]
-    out = [f"against {best_words(metric, repr(printable(best)))}", _table(rivals, columns)]
+    out = [f"against {best_words(metric, repr(visible(best)))}", _table(rivals, columns)]
     dropped = droppable_words(analysis, metric)
     return [*out, _wrapped(dropped)] if dropped else out
 
@@ -160,7 +160,7 @@ def _unusual(metric: MetricResult) -> str:
     for what in ("capped", "missing"):
         shares = [(one.arm, getattr(one, what)) for one in metric.summaries]
         if any(share for _, share in shares):
-            named = ", ".join(f"{printable(arm)} {share_words(share)}" for arm, share in shares[:NAMED])
+            named = ", ".join(f"{visible(arm)} {share_words(share)}" for arm, share in shares[:NAMED])
             out.append(f"{what}: {named}{' …' if len(shares) > NAMED else ''}")
     return "; ".join(out)
 
@@ -181,7 +181,7 @@ def _segments(analysis: Analysis) -> str:
     rows = [
         [
             printable(part.segment),
-            printable(effect.arm),
+            visible(effect.arm),
             f"{part.rows:,}",
             gap_words(effect),
             interval_words(effect),
@@ -203,7 +203,7 @@ def _rivals(analysis: Analysis) -> str:
     rows = [
         [
             rival.method,
-            printable(rival.arm),
+            visible(rival.arm),
             estimate_words(rival.estimate, rival.interval),
             span_words(rival.interval),
             half_width(rival.interval),

@@ -22,7 +22,7 @@ from orthobandit.showing.numbers import (
     span_words,
 )
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
-from orthobandit.showing.text import names_words, printable
+from orthobandit.showing.text import names_words, printable, visible
 
 # Colours of verdicts; others are open.
 TONES = {"better": "good", "safe": "good", "worse": "bad", "harmed": "bad"}
@@ -128,7 +128,7 @@ def segments_words(analysis: Analysis, arm: str | None = None) -> list[str]:
 
 
 def _heterogeneity_words(one: Heterogeneity) -> str:
-    gap = f"gap of {printable(one.arm)!r} to {printable(one.over)!r}"
+    gap = f"gap of {visible(one.arm)!r} to {visible(one.over)!r}"
     chance = f" (p {chance_words(one.p_value)} for one look)" if one.p_value is not None else ""
     if one.apart:
         pairs = "; ".join(f"{printable(left)} and {printable(right)}" for left, right in one.apart)
@@ -224,12 +224,12 @@ def personal_tables(analysis: Analysis) -> list[Table]:
         audiences: list[tuple[str, ...]] = [
             (
                 f"{printable(one.column)} = {number(one.value)}",
-                printable(one.best),
+                visible(one.best),
                 *(number(effect, places, "+") for effect in one.effects),
             )
             for one in personal.audiences
         ]
-        head = ("visitors with", "looks best", *(printable(label) for label in analysis.labels))
+        head = ("visitors with", "looks best", *(visible(label) for label in analysis.labels))
         out.append(("Who should get what, by these lines; other columns at their mean", head, audiences))
     return out
 

@@ -75,6 +75,7 @@ def test_all_parts_are_on_the_page_in_their_order():
         "level of control: 0.090 to 0.110",
     ):
         assert said in words
+    assert 'class="forest with-cells"' in everything().html()  # which the style sheet asks for
     assert "Can be dropped" not in words  # there is an alarm
     assert "Segments differ" not in words
     calm = replace(everything(), diagnostics=everything().diagnostics[1:])
