@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 from orthobandit.estimate import SubGaussian
 from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Offer
+from orthobandit.policy.contextual._residual_bounds import recentre, unpack_into
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -106,6 +107,76 @@ def test_additive_noise_of_any_kind_keeps_the_ellipsoid_exact(noise, level, skew
     misses = sum(ever_misses(seed, LEVELS[level], skew, NOISES[noise]) for seed in range(RUNS))
     # False-alarm rate 1e-6 for each of the 36 cases.
     assert misses <= binom.isf(1e-6, RUNS, DELTA)
+
+
+PLANS = {  # level, and the first arm's probability; None is the policy's own plan
+    "own plans": ("cancels", None),
+    "even plans": ("sign", 0.5),
+    "skewed plans": ("follows the last arm", 0.03),
+}
+
+
+def play_additive(seed, dimension, delta, noise, plans, rounds):
+    """Play additive noise at ‖θ‖ = size; yield θ and the memory after every round."""
+    rng = np.random.default_rng([seed, dimension, 79])
+    theta = rng.normal(size=dimension)
+    theta *= 0.5 / np.linalg.norm(theta)
+    policy = InformationDirected(confidence=AdditiveNoise(), size=0.5, delta=delta, play="guaranteed")
+    steps = policy.steps(dimension)
+    memory = policy.begin(dimension, np.array([seed]))
+    level, skew = PLANS[plans]
+    p = np.zeros(2)
+    last = 0
+    for t in range(rounds):
+        features = rng.normal(size=(2, dimension))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        steps.plan_into(steps.settings, memory, 0, features, p)
+        if skew:
+            p[:] = skew, 1 - skew
+        arm = int(rng.random() >= p[0])
+        shift = LEVELS[level](t, last, float(p @ features @ theta))
+        reward = float(features[arm] @ theta + shift + NOISES[noise](rng, t))
+        steps.observe(steps.settings, memory, 0, features, p, arm, reward, 0.0)
+        last = arm
+        yield theta, memory, steps.settings
+
+
+def misses_plans_or_claims(seed, dimension, delta, noise, plans):
+    """Tell whether θ is ever outside the ellipsoid of the plans, or that of the claims."""
+    for theta, memory, settings in play_additive(seed, dimension, delta, noise, plans, ROUNDS):
+        off = memory.centre[0] - theta
+        # Before the first round θ is on the surface, up to rounding.
+        if off @ np.linalg.solve(memory.norm[0], off) > 1 + 1e-9:
+            return True
+        left = memory.gram[0] @ (memory.theta[0] - theta) + settings.ridge * theta
+        if left @ memory.scatter_inverse[0] @ left > 2 * np.log(1 / delta) + memory.growth[0]:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("plans", PLANS)
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("dimension", [2, 5, 10, 25])
+def test_bounding_residuals_again_keeps_both_ellipsoids_exact(dimension, delta, noise, plans):
+    misses = sum(misses_plans_or_claims(seed, dimension, delta, noise, plans) for seed in range(RUNS))
+    # False-alarm rate 1e-6 for each of the 72 cases.
+    assert misses <= binom.isf(1e-6, RUNS, delta)
+
+
+@pytest.mark.parametrize("dimension", [2, 5])
+def test_residuals_that_are_not_known_cost_little(dimension):
+    """W by bounds is within a tenth of W by the true residuals, in each direction on average."""
+    above = []
+    for seed in range(20):
+        scatter = np.zeros((dimension, dimension))
+        *_, (theta, memory, _) = play_additive(seed, dimension, 0.1, "normal", "even plans", 3000)
+        recentre(memory, 0, theta)
+        unpack_into(memory.second[0], scatter)
+        scatter += memory.prior[0] * np.eye(dimension)
+        above.append(np.linalg.slogdet(memory.scatter[0])[1] - np.linalg.slogdet(scatter)[1])
+    assert min(above) > 0
+    assert max(above) < 0.1 * dimension
 
 
 def test_a_multiple_of_the_residuals_scale_is_no_radius():

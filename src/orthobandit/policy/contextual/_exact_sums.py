@@ -63,10 +63,10 @@ def add_exact_round(
     weight: float,
     planned: float,
     drawn: float,
-) -> None:
+) -> float:
     """Add a round to A and θ̂ with its weight g, and planned·Σ_t + drawn·x̃x̃ᵀ to W.
 
-    `error` is the reward less the centre and x̃ᵀθ̂; `mean` (d,) is μ_t.
+    `error` is the reward less the centre and x̃ᵀθ̂; `mean` (d,) is μ_t. Returns what log det A has grown by.
     """
     count, size = features.shape
     theta = memory.theta[i]
@@ -103,6 +103,7 @@ def add_exact_round(
             add_outer(spread, pull, gained)
     if memory.taught[i] % REFRESH == 0:
         refresh_inverses(memory.gram[i], memory.scatter[i], inverse, memory.scatter_inverse[i], spread)
+    return float(np.log(grown))
 
 
 @compiled

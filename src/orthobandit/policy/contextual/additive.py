@@ -6,9 +6,10 @@ and the draw is the only chance that is left. With a centre f_t and a weight g_t
     ε_t = r_t − f_t − x̃ᵀθ,    S = Σ g x̃ε = b − Gθ,    W = Λ + Σ g²ε²(x̃x̃ᵀ + 2Σ_t)/3
 
 keep ‖S‖²_{W⁻¹} ≤ 2·log(1/δ) + log det(W/Λ) at all times with probability 1 − δ, by Delyon's inequality given
-ε: no range, no variance proxy and no tail is assumed. ε depends on θ, so its bound |r − f − x̃ᵀθ̂| + ‖x̃‖_N
-stands in, which holds as long as θ was inside before (docs/contextual.md has the proof). Rounds are weighed
-by what is known of their residuals: early ones, whose bound is loose, count for less.
+ε: no range, no variance proxy and no tail is assumed. ε depends on θ. That of a new round is bounded by what
+is known of θ at its time; when more is known all rounds are bounded again, together (docs/contextual.md has
+the proof). This takes sums with d⁴/4 numbers: with more than 24 features each round keeps the bound of its
+time, and rounds whose bound is loose count for less.
 """
 
 from dataclasses import dataclass
@@ -18,15 +19,24 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums, exact_norm_into
-from orthobandit.policy.contextual._regression import direct_into, dot, mean_into, scores_into, times
+from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums
+from orthobandit.policy.contextual._guaranteed_plan import guaranteed_into
+from orthobandit.policy.contextual._regression import dot, mean_into, scores_into, times
+from orthobandit.policy.contextual._residual_bounds import (
+    LOOK_AFTER,
+    LOOK_AFTER_PER_FEATURE,
+    PRIORS,
+    add_residual,
+    begin_residuals,
+    look_back,
+)
 
-CAUTIOUS = 10  # first rounds, in which twice the largest residual stands for their scale
+CAUTIOUS = 10  # first rounds, which only tell the scale of residuals: twice the largest one
 MEMORY = 500.0  # rounds that the scale of residuals looks back on
-# The ridge, in rounds' worth of noise for a θ of the declared size, and where the boundary is tightest, in
-# multiples of that ridge. Any values are valid; these had the least regret of a few.
-RIDGE = 0.1
-PRIOR = 300.0
+# The ridge of θ̂, and the least λ over d², both for a θ of length 1. Any values are valid: the ridge is no
+# part of the ellipsoid, and regret hardly depends on λ.
+RIDGE = 10.0
+PRIOR = 0.2
 
 
 @dataclass(frozen=True)
@@ -36,27 +46,29 @@ class AdditiveNoise:
     It may have any distribution and any tails, and may depend on the visitor, on the past and on the level.
     It does not hold for rewards that are 0 or 1, whose scatter changes with their mean: declare
     :class:`~orthobandit.estimate.Bounded` for those.
+
+    The radius is narrowest with up to 24 features. With more of them the memory for bounding past residuals
+    anew would be too much, and regret is higher.
     """
 
 
 class AdditiveSettings(NamedTuple):
-    """What the compiled steps read: the most that ‖θ‖ can be, ρ and λ that begin A and W, and log(1/δ).
-
-    `noise`, about what W gains when A gains 1, is 1: rounds are weighed by their inverse variance.
-    """
+    """What the compiled steps read: the most that ‖θ‖ can be, ρ and the least λ, and log(1/δ)."""
 
     size: float
     ridge: float
     prior: float
     log_inverse: float
-    noise: float
 
 
 class AdditiveMemory(NamedTuple):
     """What R replications remember.
 
-    A = ρI + G and W (R, d, d), their inverses, M = A⁻¹WA⁻¹, θ̂ (R, d), log det(W/λ) (R,) and the mean square
-    of recent residuals (R,).
+    A = ρI + G and W (R, d, d), their inverses, M = A⁻¹WA⁻¹, θ̂ (R, d), log det(W/λ) with the price of several
+    λ (R,) and the mean square of recent residuals (R,). θ lies within `norm` N (R, d, d) of `centre` (R, d),
+    as found at the last look; `prior` is the λ of W, and `drift` what log det A has grown by since that look
+    (R,). Then the sums that residuals are bounded by, `about` a value of θ: (R, d), (R, P), (R, d, P) and
+    (R, P, P) with P = d(d + 1)/2, or without entries if there are many features.
     """
 
     gram: Array
@@ -67,36 +79,48 @@ class AdditiveMemory(NamedTuple):
     theta: Array
     growth: Array
     squares: Array
+    centre: Array
+    norm: Array
+    prior: Array
+    drift: Array
+    about: Array
+    second: Array
+    third: Array
+    fourth: Array
     rounds: Whole
     taught: Whole
     key: Whole
 
 
-def additive_settings(size: float, delta: float) -> AdditiveSettings:
+def additive_settings(dimension: int, size: float, delta: float) -> AdditiveSettings:
     """Return what the compiled steps read; weights are in units of a residual's inverse variance."""
-    ridge = RIDGE / size**2
-    return AdditiveSettings(float(size), ridge, PRIOR * ridge, -float(np.log(delta)), 1.0)
+    return AdditiveSettings(
+        float(size), RIDGE / size**2, PRIOR * dimension**2 / size**2, -float(np.log(delta))
+    )
 
 
 def begin_additive(dimension: int, settings: AdditiveSettings, keys: Whole) -> AdditiveMemory:
     """Return the memory before the first round."""
-    sums = begin_sums(dimension, settings.ridge, settings.prior, keys)
-    return AdditiveMemory(squares=np.zeros(len(keys)), **sums)
+    memory = AdditiveMemory(
+        squares=np.zeros(len(keys)),
+        **begin_residuals(dimension, settings.size, settings.prior, keys),
+        **begin_sums(dimension, settings.ridge, settings.prior, keys),
+    )
+    memory.growth[:] = 2.0 * np.log(PRIORS)
+    return memory
 
 
 @compiled
 def plan_additive(
     settings: AdditiveSettings, memory: AdditiveMemory, i: int, features: Array, probabilities: Array
 ) -> int:
-    """Plan with the exact ellipsoid."""
+    """Plan with the ellipsoid of the last look."""
     count, size = features.shape
     if count == 1:
         probabilities[0] = 1.0
         return 0
-    norm = np.empty((size, size))
-    exact_norm_into(settings, memory, i, norm)
     scores = np.empty(count)
-    scores_into(features, memory.theta[i], scores)
+    scores_into(features, memory.centre[i], scores)
     # No gap exceeds the declared size times the distance of two arms.
     largest = 0.0
     for a in range(count):
@@ -105,7 +129,7 @@ def plan_additive(
             for k in range(size):
                 squares += (features[a, k] - features[b, k]) ** 2
             largest = max(largest, squares)
-    direct_into(features.copy(), scores, norm, 1.0, settings.size * np.sqrt(largest), probabilities)
+    guaranteed_into(features, scores, memory.norm[i], settings.size * np.sqrt(largest), probabilities)
     return 0
 
 
@@ -128,25 +152,11 @@ def observe_additive(
     taught = memory.taught[i]
     count, size = features.shape
     theta = memory.theta[i]
+    centre = memory.centre[i]
     mean = np.empty(size)
     centred = np.empty(size)
     other = np.empty(size)
-    norm = np.empty((size, size))
     mean_into(features, probabilities, mean)
-    exact_norm_into(settings, memory, i, norm)
-    farthest = settings.size + np.sqrt(dot(theta, theta))
-    # How far θ̂ may be off along x̃: the mean square over the plan, known before the draw, and what was drawn.
-    planned = 0.0
-    drawn = 0.0
-    for a in range(count):
-        if probabilities[a] > 0.0:
-            for k in range(size):
-                centred[k] = features[a, k] - mean[k]
-            times(norm, centred, other)
-            off = min(dot(centred, other), farthest * farthest * dot(centred, centred))
-            planned += probabilities[a] * off
-            if a == arm:
-                drawn = np.sqrt(max(off, 0.0))
     recent = memory.squares[i]
     error = reward - forecast - dot(features[arm], theta)
     if taught <= CAUTIOUS:
@@ -155,12 +165,35 @@ def observe_additive(
         memory.squares[i] = recent / 4.0
     else:
         memory.squares[i] += (error * error - recent) / min(taught - CAUTIOUS + 1.0, MEMORY)
-    # Nothing is known of residuals before the first one, which only tells their scale.
-    if recent <= 0.0:
+    # A scale from one or two residuals may be far too small, and a weight far too large, for good.
+    if taught <= CAUTIOUS or recent <= 0.0:
         return
-    weight = 1.0 / (np.sqrt(recent) + np.sqrt(planned)) ** 2
-    bound = (weight * (abs(error) + drawn)) ** 2
+    # How far the centre may be off along x̃: the mean square over the plan, known before the draw, and what
+    # was drawn.
+    farthest = settings.size + np.sqrt(dot(centre, centre))
+    planned = 0.0
+    drawn = 0.0
+    for a in range(count):
+        if probabilities[a] > 0.0:
+            for k in range(size):
+                centred[k] = features[a, k] - mean[k]
+            times(memory.norm[i], centred, other)
+            off = min(dot(centred, other), farthest * farthest * dot(centred, centred))
+            planned += probabilities[a] * off
+            if a == arm:
+                drawn = np.sqrt(max(off, 0.0))
+    is_summed = memory.about.shape[1] > 0
+    # A bound that will be looked at again need not be tight now.
+    weight = 1.0 / recent if is_summed else 1.0 / (np.sqrt(recent) + np.sqrt(planned)) ** 2
+    above = reward - forecast - dot(mean, theta)
+    for k in range(size):
+        centred[k] = features[arm, k] - mean[k]
+    bound = (weight * (abs(above - dot(centred, centre)) + drawn)) ** 2
+    if is_summed:
+        add_residual(memory, i, features, mean, probabilities, arm, above, weight)
     # W gains g²ε²(x̃x̃ᵀ + 2Σ_t)/3.
-    add_exact_round(
+    memory.drift[i] += add_exact_round(
         memory, i, features, mean, probabilities, arm, error, weight, 2.0 * bound / 3.0, bound / 3.0
     )
+    if memory.drift[i] >= min(LOOK_AFTER, LOOK_AFTER_PER_FEATURE * size):
+        look_back(settings, memory, i)

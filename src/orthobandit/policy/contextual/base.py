@@ -178,12 +178,13 @@ class CompiledContextual(ABC):
         """Return the estimate of θ (..., d)."""
         steps = self.steps(state.dimension)
         batch = state.rounds.shape
+        count = int(np.prod(batch, dtype=np.int64))
         flat = type(state.memory)(
-            *(np.array(array).reshape((-1, *array.shape[len(batch) :])) for array in state.memory)
+            *(np.array(array).reshape((count, *array.shape[len(batch) :])) for array in state.memory)
         )
         rows = [
             [steps.score(steps.settings, flat, i, unit) for unit in np.eye(state.dimension)]
-            for i in range(int(np.prod(batch, dtype=np.int64)))
+            for i in range(count)
         ]
         return np.array(rows).reshape((*batch, state.dimension))
 

@@ -14,6 +14,7 @@ from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums, exact_norm_into
+from orthobandit.policy.contextual._guaranteed_plan import guaranteed_into
 from orthobandit.policy.contextual._regression import (
     SETTLED,
     CentredMemory,
@@ -142,7 +143,7 @@ def plan_exact(
     exact_norm_into(settings, memory, i, norm)
     scores = np.empty(count)
     scores_into(features, memory.theta[i], scores)
-    direct_into(features.copy(), scores, norm, 1.0, settings.high - settings.low, probabilities)
+    guaranteed_into(features, scores, norm, settings.high - settings.low, probabilities)
     return 0
 
 
@@ -210,7 +211,8 @@ class InformationDirected(CompiledContextual):
         Forecast of the level. A good one saves regret, none can bias effects.
     play : {"default", "guaranteed"}
         Which β plans are made with. With the default one exact intervals cost no regret; the guaranteed one,
-        the exact anytime radius, also proves the bound on regret, and has several times as much of it.
+        the exact anytime radius, also proves the bound on regret. It has more of it, several times as much
+        for a wide range of rewards.
     trusts_level : bool
         Best of both: play by a plain regression, which also learns from rounds that play one arm alone, until
         a Hausman test finds that it contradicts the centred one; then as ever. It saves regret if the level
@@ -277,7 +279,7 @@ class InformationDirected(CompiledContextual):
         if self.trusts_level:
             return TrustingSettings(float(self.radius))
         if isinstance(self.confidence, AdditiveNoise) and self.size is not None:
-            return additive_settings(self.size, self.delta)
+            return additive_settings(dimension, self.size, self.delta)
         if not isinstance(self.confidence, Bounded | SubGaussian):
             return DirectedSettings(float(self.radius))
         low, high = self.confidence.range

@@ -520,39 +520,38 @@ def test_bad_input_is_refused_by_name():
         ContextualActionCentredTS(least=0.9, most=0.8)
 
 
-def test_the_sums_of_additive_noise_are_those_of_the_definition():
+@pytest.mark.parametrize("dimension", [2, 25])
+def test_the_sums_of_additive_noise_are_those_of_the_definition(dimension):
     policy = InformationDirected(confidence=AdditiveNoise(), size=0.9, delta=0.1, play="guaranteed")
-    settings = policy.settings(2)
+    settings = policy.settings(dimension)
     rng = np.random.default_rng(0)
-    state = policy.start(2)
-    gram, scatter, moment = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2)
+    state = policy.start(dimension)
+    unit = np.eye(dimension)
+    gram, moment = np.zeros((dimension, dimension)), np.zeros(dimension)
+    at_its_time = np.zeros((dimension, dimension))  # Σ of g²ε̄²Q, each ε̄ as bounded when its round came
+    rounds = []
     residuals = []
     recent = 0.0
-    for t in range(700):  # inverses are computed afresh after 512
-        offer = Offer(rng.normal(size=(3, 2)))
+    for t in range(200):
+        offer = Offer(rng.normal(size=(3, dimension)))
         p = np.array([0.2, 0.3, 0.5])
         arm = int(rng.choice(3, p=p))
         reward = float(rng.normal())
         theta = policy.estimate(state)
+        centre, norm = state.memory.centre, state.memory.norm
         x = offer.features - p @ offer.features
-        # N as it was before the round, from the sums.
-        a = settings.ridge * np.eye(2) + gram
-        w = settings.prior * np.eye(2) + scatter
-        beta = np.sqrt(2 * np.log(10) + np.linalg.slogdet(w / settings.prior)[1])
-        bias = np.sqrt(settings.ridge) * 0.9
-        inverse = np.linalg.inv(a)
-        norm = (1 + bias / beta) * beta**2 * inverse @ w @ inverse + (1 + beta / bias) * bias**2 * inverse
-        most = (0.9 + np.linalg.norm(theta)) ** 2 * np.sum(x**2, axis=1)
+        most = (0.9 + np.linalg.norm(centre)) ** 2 * np.sum(x**2, axis=1)
         off = np.minimum(np.einsum("ad,de,ae->a", x, norm, x), most)
-        residual = reward - 0.1 - offer.features[arm] @ theta
-        if recent > 0:
-            weight = 1 / (np.sqrt(recent) + np.sqrt(p @ off)) ** 2
-            drawn = np.outer(x[arm], x[arm])
-            gram += weight * drawn
-            moment += weight * x[arm] * (reward - 0.1 - p @ offer.features @ theta)
-            bound = weight**2 * (abs(residual) + np.sqrt(off[arm])) ** 2
-            scatter += bound * (drawn + 2 * (x.T * p) @ x) / 3
-        residuals.append(residual**2)
+        error = reward - 0.1 - p @ offer.features @ theta
+        if t >= 10:
+            # With many features rounds count for less while their bound is loose.
+            weight = 1 / (np.sqrt(recent) + (np.sqrt(p @ off) if dimension > 24 else 0.0)) ** 2
+            shape = (np.outer(x[arm], x[arm]) + 2 * (x.T * p) @ x) / 3
+            gram += weight * np.outer(x[arm], x[arm])
+            moment += weight * x[arm] * error
+            at_its_time += weight**2 * (abs(error - x[arm] @ centre) + np.sqrt(off[arm])) ** 2 * shape
+            rounds.append((weight, error, x[arm], shape))
+        residuals.append((error - x[arm] @ theta) ** 2)
         if t < 10:
             recent = 4 * max(residuals)
         elif t == 10:
@@ -561,10 +560,21 @@ def test_the_sums_of_additive_noise_are_those_of_the_definition():
             recent += (residuals[-1] - recent) / min(t - 8, 500)
         state = policy.observe(state, offer, Plan(p, 1), arm, reward, 0.1)
     ellipsoid = policy.ellipsoid(state)
+    prior = float(state.memory.prior)
+    assert np.isclose(prior, settings.prior * 8.0 ** np.arange(3)).any()
     assert np.allclose(ellipsoid.information, gram)
-    assert np.allclose(ellipsoid.scatter, scatter + settings.prior * np.eye(2))
     assert np.allclose(ellipsoid.moment, moment)
     assert np.isclose(
         ellipsoid.radius**2,
-        2 * np.log(10) + np.linalg.slogdet(np.eye(2) + scatter / settings.prior)[1],
+        2 * np.log(10) + 2 * np.log(3) + np.linalg.slogdet(ellipsoid.scatter / prior)[1],
     )
+    if dimension > 24:
+        assert np.allclose(ellipsoid.scatter, at_its_time + prior * unit)
+        return
+    # W is at least what it would be at any θ of the ellipsoid, and less than by bounds of their time.
+    assert np.linalg.slogdet(ellipsoid.scatter)[1] < np.linalg.slogdet(at_its_time + prior * unit)[1]
+    half = np.linalg.cholesky(state.memory.norm)
+    for angle in np.linspace(0, 2 * np.pi, 40):
+        inside = state.memory.centre + half @ [np.cos(angle), np.sin(angle)]
+        exact = prior * unit + sum(g**2 * (e - x @ inside) ** 2 * q for g, e, x, q in rounds)
+        assert np.linalg.eigvalsh(ellipsoid.scatter - exact)[0] > 0
