@@ -61,7 +61,11 @@ BEST_C = "the best c with at most δ wrong"
 RELEASED_RAGE = "RAGE, released constants"
 PEERS = ("SP-BAI", SUCCESSORS_SBE, PAPERS_SBE, TUNED_SBE, RELEASED_RAGE)
 MEAN, GEOMETRIC, WRONG = "mean", "geometric mean", "wrong"
+FAILED = "failed runs by shift"
 REPORT = "report"  # the number that is a report's tally
+VERDICT = "verdict"  # begins the name of a number that decides a claim of its section
+# Sections of whose verdicts pages quote the numbers.
+JUDGED = ("scaling", "gaps", "many-arms", "earning", "robustness", "robustness-small-gap")
 FULL = Scope(is_quick=False, seed=1)  # what the pages show
 
 
@@ -115,7 +119,8 @@ def numbers_of(folder: Path, names: Sequence[str] = ()) -> Store:
     """
     verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
     scope = Scope(is_quick=verdicts["scope"] == "quick", seed=verdicts["seed"])
-    wanted = [name for name in names or verdicts["sections"] if name in (*SAMPLES, *SHIFTS, "coverage")]
+    quoted = (*SAMPLES, *SHIFTS, "coverage", *JUDGED)
+    wanted = [name for name in names or verdicts["sections"] if name in quoted]
     found: Store = {}
     for name in wanted:
         cells = SECTIONS[name].cells(scope)
@@ -140,9 +145,31 @@ Texts = dict[str, tuple[str, str, int]]  # text, label and runs by the number's 
 
 
 def _texts(name: str, data: Data) -> Texts:
+    found: Texts = {}
     if name in SAMPLES:
-        return _samples(name, data)
-    return _regret(name, data) if name in SHIFTS else _coverage(data)
+        found |= _samples(name, data)
+    if name in SHIFTS:
+        found |= _regret(name, data)
+    if name == "coverage":
+        found |= _coverage(data)
+    if name in JUDGED:
+        found |= _verdicts(name, data)
+    return found
+
+
+def _verdicts(name: str, data: Data) -> Texts:
+    """Return the numbers that decide the claims of a section."""
+    runs = len(data["runs"]["replication"])
+    return {
+        f"{VERDICT}/{verdict.name}": (_precise(verdict.measured), verdict.claim, runs)
+        for verdict in SECTIONS[name].verdicts(data)
+    }
+
+
+def _precise(measured: Measured) -> str:
+    """Return a number near 1, with its error if it has one."""
+    said = f"{measured.value:.3f}".replace("-", "−")
+    return f"{said} ± {measured.error:.3f}" if measured.error else said
 
 
 def _samples(name: str, data: Data) -> Texts:
@@ -190,11 +217,14 @@ def _coverage(data: Data) -> Texts:
     for mode, shift in distinct(data["misses"], "mode", "shift"):
         missed = where(data["misses"], mode=mode, shift=shift)["first_miss"] >= 0
         shares.setdefault(mode, []).append(Measured.share(int(missed.sum()), missed.size))
-    worst = {mode: Measured.largest(its) for mode, its in shares.items()}
-    return {
-        mode: (f"{mode} {one.value:.1%} (at most {one.high:.1%})", mode, missed.size)
-        for mode, one in worst.items()
-    }
+    found: Texts = {}
+    for mode, its in shares.items():
+        worst = Measured.largest(its)
+        runs = len(where(data["misses"], mode=mode)["first_miss"]) // len(its)
+        found[mode] = (f"{mode} {worst.value:.1%} (at most {worst.high:.1%})", mode, runs)
+        counts = ", ".join(f"{one.value * runs:.0f}" for one in its)
+        found[f"{mode}/{FAILED}"] = (counts, mode, runs)
+    return found
 
 
 def _tally_words(verdicts: Mapping[str, Any]) -> str:
@@ -238,8 +268,31 @@ def _pages(text: str) -> Texts:
     return found
 
 
+def _jokes(text: str) -> Texts:
+    """Return the tables that examples/jester.py prints, by policy or number of users and column."""
+    found: Texts = {}
+    head: list[str] = []
+    for line in text.splitlines():
+        cells = line.strip("| ").split(" | ")
+        if not line.startswith("| "):
+            continue
+        if cells[0] in {"policy", "users"}:
+            head = cells
+            continue
+        measured = [
+            (column, cell) for column, cell in zip(head, cells, strict=True) if "published" not in column
+        ]
+        for column, cell in measured[1:]:
+            found[f"{cells[0]}/{column}"] = (cell, cells[0], 100)
+    return found
+
+
 ONE_SIDED = 0.833  # of the two-sided fixed size: (z₉₅ + z₉₅)² / (z₉₇.₅ + z₉₅)²
-EXAMPLES: dict[str, Callable[[str], Texts]] = {"readme_figure": _season, "ab_methods": _pages}
+EXAMPLES: dict[str, Callable[[str], Texts]] = {
+    "readme_figure": _season,
+    "ab_methods": _pages,
+    "jester": _jokes,
+}
 
 
 def numbers_of_example(name: str) -> Store:
@@ -280,8 +333,11 @@ def _cells(section: str, scope: Scope) -> list[Cell]:
 def _is_behind(cell: Cell, number: str) -> bool:
     """Tell whether a cell contributes to a number of its section."""
     labels = cell.labels
+    # A claim may rest on any cell of its section.
+    if number.startswith(f"{VERDICT}/"):
+        return True
     if "mode" in labels:
-        return number == labels["mode"]
+        return number.partition("/")[0] == labels["mode"]
     size, _, label = number.rpartition("/") if "size" in labels else (None, "", number.partition("/")[0])
     if "size" in labels and size != labels["size"]:
         return False
@@ -353,7 +409,8 @@ def _rows(store: Mapping[str, Number]) -> Iterator[tuple[str, list[str], list[st
             what = f"(d, K) = {size.label}, {words}: {regret}"
             yield what, [f"{place}/{OURS}"], [f"{place}/{label}" for label in peers]
     what = "a claim ever wrong within 100,000 rounds, worst of 13 shifts, δ = 0.1"
-    yield what, [name for name in sorted(store) if name.startswith("coverage/")], []
+    modes = [name for name in sorted(store) if name.startswith("coverage/") and not name.endswith(FAILED)]
+    yield what, modes, []
 
 
 def summary(store: Mapping[str, Number]) -> str:

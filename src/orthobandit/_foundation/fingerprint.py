@@ -50,9 +50,6 @@ IGNORED = tuple(
         *(f"_foundation.{name}" for name in ("release", "files", "fingerprint", "pool", "compile")),
     )
 )
-# Modules of which one name says all that decides numbers. How functions are compiled is in these options; the
-# rest of that module keeps machine code.
-SUMMED_UP = {f"{PACKAGE}._foundation.compile": "OPTIONS"}
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -280,7 +277,6 @@ def used_names(*starts: str, without: Collection[str] = ()) -> dict[str, str]:
     waiting = [_split(start) for start in starts]
     while waiting:
         module, name = waiting.pop()
-        name = SUMMED_UP.get(module, name)
         if (module, name) in met or f"{module}:{name}" in without or module.startswith(IGNORED):
             continue
         met.add((module, name))

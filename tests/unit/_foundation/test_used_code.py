@@ -69,16 +69,6 @@ def test_code_that_all_share_touches_all(package):
 
 
 @pytest.mark.slow
-def test_how_machine_code_is_kept_touches_nobody_but_how_it_is_made_all(package):
-    before = contents()
-    package("_foundation/compile.py", "POLL_SECONDS = 0.05", "POLL_SECONDS = 0.1")
-    package("_foundation/compile.py", "class Lock", "class Latch")
-    assert changed(before) == set()
-    package("_foundation/compile.py", '"nogil": True', '"nogil": True, "fastmath": True')
-    assert changed(before) == set(before)
-
-
-@pytest.mark.slow
 def test_prose_and_messages_touch_nobody(package):
     before = contents()
     package("simulation/noise.py", '"""Additive N(0, σ²) noise', '"""Said differently: normal noise')
