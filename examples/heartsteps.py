@@ -2,7 +2,7 @@
 
 In this micro-randomised trial (Klasnja et al. 2019) 37 people carried a telephone for six weeks. Five times a
 day, if they were available, a suggestion was sent with probability 0.6. `python examples/heartsteps.py`
-prints what several methods make of it, and draws the figure of docs/logs.md (which needs the plots extra).
+prints the results of several methods, and draws the figure of docs/heartsteps.md (needs the plots extra).
 
 The data (klasnja/HeartStepsV1, CC BY 4.0) are read from ../shared/data beside the repository, or from where
 the environment variable HEARTSTEPS says.
@@ -123,7 +123,7 @@ def answers(rows: pyarrow.Table) -> list[Answer]:
 
 
 def table(found: list[Answer]) -> str:
-    """Return the answers as the table of docs/logs.md."""
+    """Return the answers as the table of docs/heartsteps.md."""
     lines = ["| method | gap | ± for one look | ± at all times |", "|---|---:|---:|---:|"]
     for one in found:
         always = "" if one.always is None else f"{one.always:.3f}"

@@ -83,6 +83,6 @@ def test_the_page_says_what_the_data_say(script):
     if not script["DATA"].exists():
         pytest.skip(f"HeartSteps is not at {script['DATA']}; set HEARTSTEPS to where it is")
     rows = script["decisions"]()
-    page = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "heartsteps.md").read_text(encoding="utf-8")
     assert len(rows) == 6061
     assert script["table"](script["answers"](rows)) in page
