@@ -10,7 +10,7 @@ from orthobandit.service import Client, create_app
 from service_samples import running, token_of
 
 SHOTS = os.environ.get("ORTHOBANDIT_SHOTS")  # a folder for pictures of all pages
-GRACE = "orthobandit.service.dashboard.actions.GRACE"
+GRACE = "orthobandit.service.dashboard.actions.UNDO_SECONDS"
 # Each colour and each width once; all four for pictures.
 SIZES = [("light", 1200), ("dark", 390)] + [("dark", 1200), ("light", 390)] * bool(SHOTS)
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.http.auth import FRESH, ROLES, Token, Tokens
+from orthobandit.service.http.auth import FRESH_SECONDS, ROLES, Token, Tokens
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import TOKENS
 from service_samples import TWO, is_problem, running, served
@@ -270,7 +270,7 @@ def test_other_servers_notice_a_token_that_is_revoked(tmp_path):
     here.revoke(token.id)
     assert asyncio.run(here.find(text)) is None
     assert asyncio.run(there.find(text)) == token  # it has not looked again
-    now = FRESH
+    now = FRESH_SECONDS
     assert asyncio.run(there.find(text)) is None
     registry.close()
 

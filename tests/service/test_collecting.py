@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from orthobandit.service.serving import FIRST, spare_collector
+from orthobandit.service.serving import FIRST_COLLECTION_ALLOCATIONS, spare_collector
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_what_is_there_by_now_is_left_out():
     spare_collector()
     assert gc.get_freeze_count() > len(before)
     assert not any(one is before for one in gc.get_objects())
-    assert gc.get_threshold()[0] == FIRST
+    assert gc.get_threshold()[0] == FIRST_COLLECTION_ALLOCATIONS
 
 
 def test_what_comes_later_is_still_collected():

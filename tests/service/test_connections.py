@@ -11,7 +11,7 @@ import uvicorn
 
 from orthobandit.service import create_app
 from orthobandit.service.http.connections import Guard
-from orthobandit.service.http.limits import MOST_HEADERS, MOST_PIPELINED, ConnectionLimits
+from orthobandit.service.http.limits import MAX_HEADERS, MAX_PIPELINED, ConnectionLimits
 from orthobandit.service.warm_up import prepare
 from service_samples import token_of
 
@@ -126,7 +126,7 @@ def test_requests_within_the_limits_are_answered(server):
     [
         b"X: " + b"a" * 2_000_000,
         b"X: " + b"a" * 40_000 + b"\r\n\r\n",
-        b"".join(b"X%d: a\r\n" % number for number in range(MOST_HEADERS + 1)) + b"\r\n",
+        b"".join(b"X%d: a\r\n" % number for number in range(MAX_HEADERS + 1)) + b"\r\n",
     ],
     ids=["one that never ends", "one that does", "many"],
 )
@@ -214,9 +214,9 @@ def test_trailers_are_not_kept(server):
 
 def test_few_requests_may_be_sent_at_once(server):
     with server.connect() as one:
-        one.sendall((GET + b"\r\n") * MOST_PIPELINED)
+        one.sendall((GET + b"\r\n") * MAX_PIPELINED)
         found = b""
-        while found.count(b"alive") < MOST_PIPELINED:
+        while found.count(b"alive") < MAX_PIPELINED:
             found += one.recv(2**16)
     with server.connect() as one:
         one.sendall((GET + b"\r\n") * 200)

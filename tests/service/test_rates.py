@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit.cli import main
 from orthobandit.service.http.admission import Admission
-from orthobandit.service.http.limits import FIRST_GUESSES, STRANGERS, Pace
+from orthobandit.service.http.limits import STRANGER_RATE, WRONG_TOKEN_BURST, Pace
 from service_samples import TWO, is_problem, served
 
 
@@ -66,7 +66,7 @@ def test_a_token_has_its_rate_and_its_burst():
 
 def test_strangers_have_less_and_do_not_use_up_what_tokens_have():
     server = Server(rate=1e6)
-    statuses = [server.get()[0] for _ in range(int(2 * STRANGERS) + 5)]
+    statuses = [server.get()[0] for _ in range(int(2 * STRANGER_RATE) + 5)]
     assert statuses.count(429) == 5
     assert server.get(headers=bearer(b"good"))[0] == 200
     assert server.get(client=("10.0.0.2", 1))[0] == 200
@@ -76,7 +76,7 @@ def test_strangers_have_less_and_do_not_use_up_what_tokens_have():
 @pytest.mark.parametrize("path", ["/edge.js", "/ofrep/v1/evaluate/flags/page", "/v1/experiments", "/nothing"])
 def test_who_guesses_tokens_is_soon_refused(path):
     server = Server(rate=1e6)
-    for number in range(FIRST_GUESSES):
+    for number in range(WRONG_TOKEN_BURST):
         assert server.get(path=path, headers=bearer(b"%d" % number))[0] == 200  # whatever the route answers
     looked_up = server.looked_up
     assert server.get(path=path, headers=bearer(b"another")) == (429, b"6")
@@ -85,7 +85,7 @@ def test_who_guesses_tokens_is_soon_refused(path):
     assert server.get(headers=bearer(b"good"), client=("10.0.0.2", 1))[0] == 200
     server.now += 70.0
     assert server.get(headers=bearer(b"good"))[0] == 200
-    for number in range(FIRST_GUESSES):
+    for number in range(WRONG_TOKEN_BURST):
         server.get(headers=bearer(b"%d" % number))
     assert server.get(headers=bearer(b"wrong"))[0] == 429
     assert server.get(headers=bearer(b"good"))[0] == 200  # proven before
@@ -94,7 +94,7 @@ def test_who_guesses_tokens_is_soon_refused(path):
 def test_a_wrong_token_has_no_more_than_strangers_have():
     server = Server(rate=1e6)
     server.rates._guesses = Pace(1e9, 1e9)
-    statuses = [server.get(headers=bearer(b"%d" % number))[0] for number in range(int(2 * STRANGERS) + 5)]
+    statuses = [server.get(headers=bearer(b"%d" % number))[0] for number in range(int(2 * STRANGER_RATE) + 5)]
     assert statuses.count(429) == 5
 
 
@@ -105,7 +105,9 @@ def test_forms_with_wrong_tokens_are_guesses_as_well():
 
     server = Strict(rate=1e6)
     login = {"path": "/dashboard/login", "headers": [(b"content-length", b"99")]}
-    assert [server.get(method="POST", **login)[0] for _ in range(FIRST_GUESSES)] == [401] * FIRST_GUESSES
+    assert [server.get(method="POST", **login)[0] for _ in range(WRONG_TOKEN_BURST)] == [
+        401
+    ] * WRONG_TOKEN_BURST
     assert server.get(method="POST", **login)[0] == 429
     assert server.get(method="GET", **login)[0] == 401
 

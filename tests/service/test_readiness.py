@@ -150,7 +150,7 @@ def test_nobody_idles_within_a_transaction(postgres):
 
 
 def test_jumps_of_the_clock_are_counted(monkeypatch, caplog):
-    monkeypatch.setattr("orthobandit.service.background.keeper.EVERY", 0.0)
+    monkeypatch.setattr("orthobandit.service.background.keeper.ROUND_SECONDS", 0.0)
     metrics = Metrics()
     keeper = Keeper(None, None, None, metrics)
     times = [0.0, 5.0, 3600.0, 3605.0, 3540.0]

@@ -16,7 +16,7 @@ import pytest
 from orthobandit.cli import main
 from orthobandit.cli.service import configure_serve
 from orthobandit.errors import ParameterError
-from orthobandit.service.http.limits import BODY_LIMIT, MOST_REQUESTS, RATE, ConnectionLimits
+from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 from orthobandit.service.serving import serve
 from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table
 from service_samples import ended, ready, started
@@ -48,7 +48,7 @@ def test_a_flag_goes_before_the_environment_before_the_file(tmp_path):
     assert found["no_auth"] is True
     assert found["open_metrics"] is True
     assert found["db"] == "orthobandit.db"
-    assert found["max_requests"] == MOST_REQUESTS
+    assert found["max_requests"] == MAX_REQUESTS
     assert read_settings({"config": None}, {}) == {one.argument: one.default for one in SETTINGS}
 
 
@@ -138,8 +138,8 @@ def test_there_is_one_definition():
             assert taken[one.argument].default == one.default, one.name
     limits = ConnectionLimits()
     assert BY_NAME["rate"].default == RATE
-    assert BY_NAME["max-body"].default == BODY_LIMIT
-    assert BY_NAME["max-requests"].default == MOST_REQUESTS
+    assert BY_NAME["max-body"].default == MAX_BODY_BYTES
+    assert BY_NAME["max-requests"].default == MAX_REQUESTS
     assert BY_NAME["max-connections"].default == limits.most
     assert BY_NAME["header-timeout"].default == limits.head_seconds
     assert BY_NAME["body-timeout"].default == limits.body_seconds

@@ -364,7 +364,7 @@ def dribbler():
 
 
 def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
-    monkeypatch.setattr(webhook_delivery, "TIMEOUT", 0.3)
+    monkeypatch.setattr(webhook_delivery, "DELIVERY_SECONDS", 0.3)
     with dribbler() as url:
         answer = post(url, {}, b"{}")
     assert answer.status is None
@@ -373,7 +373,7 @@ def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
 
 def test_a_name_that_is_never_found_has_the_same_deadline(monkeypatch):
     is_over = Event()
-    monkeypatch.setattr(webhook_delivery, "TIMEOUT", 0.1)
+    monkeypatch.setattr(webhook_delivery, "DELIVERY_SECONDS", 0.1)
     monkeypatch.setattr(webhook_delivery.socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
     assert "could not be looked up within 0.1 s" in post("https://innocent.example/", {}, b"{}").words
     is_over.set()
@@ -441,7 +441,7 @@ def test_admins_make_test_and_remove_webhooks(tmp_path):
 
 
 def test_a_server_sends_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.service.background.keeper.EVERY", 0.05)
+    monkeypatch.setattr("orthobandit.service.background.keeper.ROUND_SECONDS", 0.05)
     with receiver() as (url, came), served(tmp_path / "all.db") as http:
         http.post("/v1/experiments", json=TWO | {"arms": ["a", "b", "c"]})
         http.post("/v1/webhooks", json={"url": url})

@@ -24,8 +24,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; it takes the place of `path` when the block ends well.
 
     A reader sees the whole file or what was there before; a failure leaves nothing behind and raises
-    :class:`OutputError`. Folders are made; links are followed; devices are written to directly. What a
-    process that was killed left unfinished in the folder is removed by the next that writes there.
+    :class:`OutputError`. Folders are made; links are followed; devices are written to directly. Unfinished
+    files of a killed process are removed by the next process that writes to the folder.
     """
     target = Path(path)
     try:
@@ -62,7 +62,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def check_folder(name: str, path: str | Path) -> None:
-    """Make the folder that an argument names, to find out before long work whether it can be written to."""
+    """Create the folder that an argument names, to check before long work that it can be written to."""
     given = f"{name}={str(path)!r}"
     folder = Path(path)
     if not str(path):

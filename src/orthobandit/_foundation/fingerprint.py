@@ -8,8 +8,8 @@ installed beside this one count by version.
 :func:`used_code` hashes only the code that a function of this package can reach, so that a change elsewhere
 leaves the hash alone. Sources are read, not run. From a starting name the walk goes on to every name that the
 statement behind it mentions, through imports and the ``__init__.py`` of packages. Docstrings, comments and
-blank lines do not count. What is looked up by name in a catalogue is not followed: whoever knows which entry
-is used names it as a further start.
+blank lines do not count. Entries that are looked up by name in a catalogue are not followed: the caller names
+those that are used as further starts.
 """
 
 import ast
@@ -169,7 +169,7 @@ class _Walk:
         return None
 
     def _code(self, value: Any) -> Any:
-        """Return what a function or class counts as; None for anything else."""
+        """Return plain values that identify a function or class; None for anything else."""
         # Compiled by numba, or remembered by functools.
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, FunctionType):

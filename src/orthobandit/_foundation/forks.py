@@ -1,8 +1,8 @@
-"""Objects that mend themselves in the child of ``os.fork``, where no thread but one has survived.
+"""Objects that repair themselves in the child of ``os.fork``, where only one thread survives.
 
 A lock that another thread held at the fork stays locked in the child for ever, and what that thread was
-changing stays half changed. So threads at work are given a moment to finish before the fork, and in the child
-every registered object replaces its locks and drops what its threads had begun.
+changing stays half changed. So before a fork, threads get a moment to finish, and in the child every
+registered object replaces its locks and drops unfinished work.
 """
 
 import os
@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 10.0  # that a fork waits for threads at work, in all
 
 
 class Forkable:
-    """An object with threads, locks or connections; it does what it must around a fork.
+    """An object with threads, locks or connections that must act before and after a fork.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Forkable:
     fork_order = 0
 
     def before_fork(self, seconds: float) -> None:
-        """Wait until no thread is at work, but no longer than so many seconds; keep others from beginning."""
+        """Wait at most so many seconds until no thread is at work, and keep others from starting."""
 
     def after_fork_in_parent(self) -> None:
         """Let threads go on; called by the thread that called :meth:`before_fork`."""
@@ -65,7 +65,7 @@ _FORKABLE = WeakSet[Forkable]()
 
 
 def register_forkable(thing: Forkable) -> None:
-    """Have an object told of forks for as long as it lives."""
+    """Call an object's methods at every fork for as long as it lives."""
     _FORKABLE.add(thing)
 
 

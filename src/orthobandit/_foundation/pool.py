@@ -69,7 +69,7 @@ def in_processes(
 
 
 def _begin(parent: int) -> None:
-    """Prepare a worker: Ctrl-C is the parent's to decide on, and the worker ends with it."""
+    """Prepare a worker: it ignores Ctrl-C, which the parent handles, and ends with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

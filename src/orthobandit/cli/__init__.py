@@ -119,7 +119,7 @@ def _run(given: list[str]) -> int:
 
 
 class _Command(NamedTuple):
-    """How a command adds its arguments, how it runs, and its arguments whose flag has another name."""
+    """A command: how it adds its arguments, how it runs, and which arguments have a flag of another name."""
 
     configure: Callable[[ArgumentParser], None]
     # Returns a code only if it may have bad news: a claim that is refuted.

@@ -26,7 +26,7 @@ HELP_WIDTH = 78  # characters of a line of help: fits a terminal of 80
 
 
 class Screen(Console):
-    """A console that raises when its reader has gone: the caller knows the exit code for that."""
+    """A console that raises an error when its reader has gone, so that the caller can set the exit code."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -77,7 +77,7 @@ def suggest(message: str, parser: ArgumentParser) -> str:
 
 
 def guide(parser: ArgumentParser, what: str, examples: Mapping[str, str], notes: Sequence[str] = ()) -> None:
-    """Make the help of a command a guide: what it does, examples by what they are for, and what to know.
+    """Turn the help of a command into a guide: what it does, examples by purpose, and what to know.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: 
 def store_files(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:
     """Write files; return those written, and the error that stopped the writing, if any.
 
-    What was computed is printed even if it could not be stored.
+    Results are printed even if they could not be stored.
     """
     files: list[str] = []
     try:

@@ -60,7 +60,7 @@ def bar(what: str = "") -> Iterator[Shown]:
 
 @dataclass
 class TimeLeft:
-    """How long work will still take, from how fast it went since it began."""
+    """Estimates the time left from the speed so far."""
 
     begin: float = field(default_factory=lambda: time.monotonic())
     known: tuple[float, float] | None = None  # seconds after the start, and what was done then
@@ -78,14 +78,14 @@ class TimeLeft:
         return done / total if total else 1.0
 
     def update(self, done: float, total: float) -> None:
-        """Note how far the work is; what is done at the start was cached, and says nothing about speed."""
+        """Note the progress; work done at the start was cached and says nothing about speed."""
         now = self.seconds
         if self.known is None or now - self.known[0] < CACHED_SECONDS:
             self.known = (now, done)
         self.seen = (now, done, total)
 
     def left(self) -> float | None:
-        """Return the seconds that are left; None if nothing is known about the speed, or it was misjudged."""
+        """Return the seconds left; None if the speed is not known or was misjudged."""
         at, done, total = self.seen
         since, before = self.known or (0.0, 0.0)
         if done <= before or at <= since:
@@ -111,7 +111,7 @@ class _LeftColumn(ProgressColumn):
 
 @dataclass
 class _Log:
-    """Lines for a log: nothing in the first minute, then one a minute, also while nothing is finished."""
+    """Lines for a log: none in the first minute, then one a minute, even while nothing finishes."""
 
     what: str
     time_left: TimeLeft = field(default_factory=TimeLeft)

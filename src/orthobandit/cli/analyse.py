@@ -20,14 +20,13 @@ from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
 from orthobandit.logs.question import (
     BASELINES,
-    DIALECTS,
     FORMATS,
     MISSING,
     SUMMARY_COLUMNS,
-    TYPES,
     Quantile,
     Ratio,
 )
+from orthobandit.logs.reading.warehouse import DIALECTS, TYPES
 
 Value = TypeVar("Value")
 DESCRIPTION = (
@@ -421,7 +420,7 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_warehouse(options: argparse.Namespace) -> None:
-    """Check that there is something to analyse, and that it is one thing."""
+    """Check that exactly one thing is to be analysed."""
     if options.sql is not None and options.cells is not None:
         raise ParameterError(
             "--sql prints a question and --cells reads its answer; give one of them at a time"
@@ -441,7 +440,7 @@ def _check_warehouse(options: argparse.Namespace) -> None:
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """Find out before a long run whether its results can be written."""
+    """Check before a long run that its results can be written."""
     for flag, example in (
         ("html", "report.html"),
         ("parquet", "effects.parquet"),

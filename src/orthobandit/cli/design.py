@@ -145,7 +145,7 @@ def _compute_design(arms: ArmSet, options: argparse.Namespace) -> Design:
 
 
 def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the rounds to plan for: quantiles of simulated runs, None where a run was given up."""
+    """Return the rounds to plan for: quantiles of simulated runs, None where runs were given up."""
     runs = (
         options.runs if options.runs is not None else SIMULATED_RUNS if len(arms) <= MAX_SIMULATED_ARMS else 0
     )
@@ -214,7 +214,7 @@ def _bounds(design: Design, epsilon: float, delta: float) -> dict[str, int | Non
 
 
 def _checked_output(path: Path) -> Path:
-    """Find out before a long solve whether the design can be written."""
+    """Check before a long computation that the design can be written."""
     if path.suffix not in {".json", ".csv"}:
         raise FileFormatError(f"--out {path} ends in {path.suffix!r}; write to .json or .csv")
     try:

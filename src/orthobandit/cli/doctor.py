@@ -141,7 +141,7 @@ def _version(module: str) -> str:
 
 
 def _compiled() -> Finding:
-    """Find out whether machine code is kept, so that only the first start is slow."""
+    """Check whether machine code is cached, so that only the first start is slow."""
     next_position(np.array([1, 2, 3, 4], dtype=np.uint64))
     folder = Path(next_position.stats.cache_path)  # type: ignore[attr-defined]
     if folder.is_dir() and os.access(folder, os.W_OK):

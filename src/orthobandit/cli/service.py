@@ -128,7 +128,7 @@ def run_db(options: argparse.Namespace) -> int:
 
 
 def _print_token(options: argparse.Namespace) -> None:
-    """Make a token: whoever can write to the database may."""
+    """Make a token; anybody who can write to the database may."""
     from orthobandit.service.admin.database import find_version, make_private, open_database
     from orthobandit.service.http.auth import Tokens
     from orthobandit.service.registry import Registry

@@ -214,8 +214,8 @@ def _refuse_to_take_for_ever(
 def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
     """Return the expected seconds of one replication, extrapolated from short runs.
 
-    Policies that plan in phases hardly take longer for more rounds, others in proportion to them, some only
-    once the rounds outweigh what a run costs anyway.
+    Policies that plan in phases hardly take longer for more rounds; the time of others grows with the rounds,
+    of some only once these outweigh the fixed cost of a run.
     """
     rounds = min(FIRST_TRIAL, horizon)
     _seconds_of(policy, environment, rounds)  # compiles
@@ -299,7 +299,7 @@ def _title(environment: Environment) -> str:
 
 
 def _check_output(folder: str) -> None:
-    """Find out before a long run whether its results can be written."""
+    """Check before a long run that its results can be written."""
     check_folder("out", folder)
     RunResult.check_path(Path(folder) / "x.parquet")
     blank_figure()

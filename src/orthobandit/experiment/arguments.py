@@ -32,8 +32,8 @@ from orthobandit.policy import AnytimeElimination, Policy
 # Features of the arms that a visitor is offered: rows by label, or a row (K, d) for every arm in order.
 OfferedFeatures = Mapping[str, Sequence[float]] | ArrayLike
 
-LONGEST_UNIT = 1024  # characters: a name or a hash, not a document
-MOST_ASKED = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
+MAX_UNIT_CHARACTERS = 1024  # characters: a name or a hash, not a document
+MAX_PROPOSALS_PER_CALL = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
 
 
 def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
@@ -186,9 +186,9 @@ def _checked_unit(unit: str) -> str:
         raise ParameterError(
             f"unit={unit!r} must be text, e.g. a user's name; turn a number into str(number)"
         )
-    if len(unit) > LONGEST_UNIT:
+    if len(unit) > MAX_UNIT_CHARACTERS:
         raise ParameterError(
-            f"unit={unit[:20]!r}… has {len(unit):,} characters; at most {LONGEST_UNIT:,} are kept:"
+            f"unit={unit[:20]!r}… has {len(unit):,} characters; at most {MAX_UNIT_CHARACTERS:,} are kept:"
             " use a short name, or a hash of it"
         )
     return unit
@@ -203,9 +203,10 @@ def units_of(count: int | None, units: Sequence[str] | None) -> list[str | None]
             raise ParameterError(
                 f"count={count!r} must be a whole number of at least 1; users are given as units=[…]"
             )
-        if count > MOST_ASKED:
+        if count > MAX_PROPOSALS_PER_CALL:
             raise ParameterError(
-                f"count={count:,} is more than one call can draw; ask for at most {MOST_ASKED:,} at a time"
+                f"count={count:,} is more than one call can draw; ask for at most"
+                f" {MAX_PROPOSALS_PER_CALL:,} at a time"
             )
         return [None] * int(count)
     if isinstance(units, str):  # otherwise each of its letters would be a unit

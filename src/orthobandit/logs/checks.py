@@ -35,14 +35,14 @@ from orthobandit.showing.numbers import chance_words
 
 BLIND_SHARE = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED_SHARE = 0.01  # the same for rows that a cap has changed
-MOST_TABULATED = 2_000_000  # numbers that are tabulated at a time
+MAX_TABULATED_NUMBERS = 2_000_000  # numbers that are tabulated at a time
 # Shares of units in several arms that are worth a note, and an alarm.
 SEVERAL_ARMS_NOTE = 0.001
 SEVERAL_ARMS_ALARM = 0.01
 # First buckets that are stretches of time by themselves; for all segments together, ten times that.
 SINGLE_BUCKETS = 500
 FEWEST_SINGLE_BUCKETS = 25  # the same for each of many segments
-MOST_SEGMENTS = 200  # the largest ones are tested
+MAX_TESTED_SEGMENTS = 200  # the largest ones are tested
 # Rows an arm in a stratum, below which silence is compared with the plan and not with the draws.
 SPARSE_ROWS = 5
 DRIFT_ALPHA = 1e-3  # chance of a false alarm of drift
@@ -181,7 +181,7 @@ def _known(cells: Cells, reference: int) -> Mask:
     if cells.arms.dimension == len(cells.arms) - 1:  # arms have nothing in common
         return np.asarray((cells.plans[:, others] > 0) & (cells.plans[:, [reference]] > 0))
     contrasts = np.eye(len(cells.arms))[others] - np.eye(len(cells.arms))[reference]
-    size = max(MOST_TABULATED // (len(cells.arms) * len(others)), 1)
+    size = max(MAX_TABULATED_NUMBERS // (len(cells.arms) * len(others)), 1)
     blocks = [
         Pulls.of(cells.arms.positions, contrasts, cells.plans[start : start + size]).known
         for start in range(0, len(cells.plans), size)
@@ -247,7 +247,7 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
     if len(cells.segments) == 1:
         return found
     rows = np.bincount(cells.segment, _all_rows(cells), minlength=len(cells.segments))
-    chosen = np.sort(np.argsort(-rows, kind="stable")[:MOST_SEGMENTS])
+    chosen = np.sort(np.argsort(-rows, kind="stable")[:MAX_TESTED_SEGMENTS])
     blocks = int(np.clip(10 * SINGLE_BUCKETS // len(chosen), FEWEST_SINGLE_BUCKETS, SINGLE_BUCKETS))
     for segment in chosen[rows[chosen] > 0]:
         part = cells.of_segment(int(segment))

@@ -16,30 +16,6 @@ OBSERVED = "observed"  # the split of a summary that nobody declared: shares as 
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
 FORMATS = ("export", "growthbook", "vw", "obp")  # of logs that are no plain table
 
-# How people call their engine, and what Ibis calls its dialect.
-DIALECTS = {
-    "athena": "athena",
-    "bigquery": "bigquery",
-    "clickhouse": "clickhouse",
-    "databricks": "databricks",
-    "duckdb": "duckdb",
-    "mssql": "mssql",
-    "mysql": "mysql",
-    "postgres": "postgres",
-    "snowflake": "snowflake",
-    "spark": "databricks",
-    "trino": "trino",
-}
-# Kinds of columns that can be said of a table that is not seen.
-TYPES = {
-    "boolean": "boolean",
-    "date": "date",
-    "integer": "int64",
-    "number": "float64",
-    "text": "string",
-    "time": "timestamp",
-}
-
 
 @dataclass(frozen=True)
 class Ratio:

@@ -33,7 +33,7 @@ from orthobandit.service.background.webhook_delivery import Outbox
 from orthobandit.service.http.admission import Admission
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.fast_path import FastPath
-from orthobandit.service.http.limits import BODY_LIMIT, MOST_REQUESTS, RATE, Limits
+from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, Limits
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
 from orthobandit.service.registry import Registry
@@ -66,10 +66,10 @@ def create_app(
     where: str | Path,
     *,
     with_tokens: bool = True,
-    body_limit: int = BODY_LIMIT,
+    body_limit: int = MAX_BODY_BYTES,
     hosts: Collection[str] | None = None,
     rate: float = RATE,
-    most_requests: int = MOST_REQUESTS,
+    most_requests: int = MAX_REQUESTS,
     open_metrics: bool = False,
     webhooks_anywhere: bool = False,
 ) -> FastAPI:

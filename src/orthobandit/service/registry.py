@@ -28,7 +28,7 @@ from orthobandit.experiment.store.sql.schema import EXPERIMENTS
 from orthobandit.experiment.store.sql.upgrade import VERSION_TABLE, is_ready
 from orthobandit.policy import Policy
 
-PATIENCE = 30.0  # seconds to wait for other processes
+PATIENCE_SECONDS = 30.0  # seconds to wait for other processes
 _DEFAULTS = Options()
 
 
@@ -64,7 +64,7 @@ class Registry:
         file = file_of(url)
         self.where: str | Path = where if file is None else file.absolute()
         self._shown = str(file or url)  # the text of a URL hides its password
-        self._engine = acquire_engine(address(self.where), PATIENCE)
+        self._engine = acquire_engine(address(self.where), PATIENCE_SECONDS)
         self._is_closed = False
         self._open: dict[str, Experiment] = {}
         self._lock = Lock()
@@ -158,7 +158,7 @@ class Registry:
         """Write a value that is there already; raise :class:`StorageError` if the database refuses it."""
         table = sa.table(VERSION_TABLE, sa.column("version_num"))
         turns = turns_of(address(self.where))
-        turn = nullcontext() if turns is None else turns.taken(self._shown, PATIENCE)
+        turn = nullcontext() if turns is None else turns.taken(self._shown, PATIENCE_SECONDS)
         with turn, self.writing() as connection:
             connection.execute(sa.update(table).values(version_num=table.c.version_num))
 

@@ -22,8 +22,8 @@ from orthobandit.service.app import create_app
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.connections import Guard
 from orthobandit.service.http.limits import (
-    BODY_LIMIT,
-    MOST_REQUESTS,
+    MAX_BODY_BYTES,
+    MAX_REQUESTS,
     RATE,
     SPARE_CONNECTIONS,
     ConnectionLimits,
@@ -36,10 +36,10 @@ LIMITS = ConnectionLimits()
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 2048  # connections that may wait
 FAILED = 3  # exit code of a server that could not start
-SOON = 0.2  # seconds between two looks at whether a server that warms up was told to stop
-GRACE = 10  # seconds that open requests have to finish after the server was told to stop
+WARM_UP_LOOK_SECONDS = 0.2  # seconds between two looks at whether a server that warms up was told to stop
+SHUTDOWN_SECONDS = 10  # seconds that open requests have to finish after the server was told to stop
 OTHER_FILES = 200  # that a server has open besides connections: the database, the log, packages
-FIRST = 10_000  # net allocations before the youngest generation is collected
+FIRST_COLLECTION_ALLOCATIONS = 10_000  # net allocations before the youngest generation is collected
 
 
 def serve(
@@ -52,9 +52,9 @@ def serve(
     tls_key: str | Path | None = None,
     proxies: Sequence[str] = (),
     rate: float = RATE,
-    max_body: int = BODY_LIMIT,
+    max_body: int = MAX_BODY_BYTES,
     max_connections: int = LIMITS.most,
-    max_requests: int = MOST_REQUESTS,
+    max_requests: int = MAX_REQUESTS,
     header_timeout: float = LIMITS.head_seconds,
     body_timeout: float = LIMITS.body_seconds,
     open_metrics: bool = False,
@@ -161,7 +161,7 @@ def serve(
             ssl_keyfile=tls_key,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         server = _Server(config, app.state.preparing, partial(_say_all, say, words))
         with suppress(KeyboardInterrupt):  # raised again once the server has ended
@@ -183,7 +183,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         while self.started and not self.should_exit and not self._preparing.is_done:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._preparing.wait(), SOON)
+                await asyncio.wait_for(self._preparing.wait(), WARM_UP_LOOK_SECONDS)
         if self._preparing.has_failed:
             self.should_exit = True
         elif self._preparing.is_done:
@@ -281,4 +281,4 @@ def spare_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(FIRST, *gc.get_threshold()[1:])
+    gc.set_threshold(FIRST_COLLECTION_ALLOCATIONS, *gc.get_threshold()[1:])

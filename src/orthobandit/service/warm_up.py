@@ -13,7 +13,7 @@ from orthobandit.experiment.settings import UNKNOWN
 from orthobandit.service.api.experiments import CreateBody, arms_of, options_of, policy_of
 from orthobandit.service.api.shared import Arm
 
-SOON = 3.0  # seconds without a message: reading the compiler's cache takes less
+QUIET_SECONDS = 3.0  # seconds without a message: reading the compiler's cache takes less
 STEPS = (1, *(100,) * 8, 1)  # visitors in each batch: enough to pass the pilot stage and some plans
 WORDS = "preparing: the first start compiles the numerical code, which may take a minute"
 KEY = "0" * 64  # of the draws: fixed, so that every start runs the same code
@@ -36,7 +36,7 @@ def prepare(say: Callable[[str], None] | None = None) -> None:
     with _LOCK:
         if _IS_DONE.is_set():
             return
-        timer = Timer(SOON, say or (lambda _: None), [WORDS])
+        timer = Timer(QUIET_SECONDS, say or (lambda _: None), [WORDS])
         timer.daemon = True
         timer.start()
         try:

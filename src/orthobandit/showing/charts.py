@@ -96,7 +96,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bar:
-    """One interval with its estimate, and what to say of it.
+    """One interval with its estimate and its words.
 
     Attributes
     ----------
@@ -112,13 +112,13 @@ class Bar:
         The colour of the bar and, unless `tag_tone` is another, of its tags.
     tag_tone : str
     aside : str
-        Takes the place of the tags where there are none.
+        Shown instead of tags if there are none.
     note : str
         Small print below the label.
     cells : sequence of str
-        What stands between the label and the bar, one for each of :attr:`Forest.head`.
+        Texts between the label and the bar, one for each of :attr:`Forest.head`.
     is_faded : bool
-        Whether the row stands back, like that of an arm out of play.
+        Whether the row is greyed out, like that of an arm out of play.
     """
 
     label: str
@@ -138,7 +138,7 @@ class Bar:
 class BarMarks:
     """Where the marks of one bar are, in per cent of the width; None for what is not drawn.
 
-    An end with an arrow is not known, or out of all proportion.
+    An end with an arrow is not known, or far off the scale.
     """
 
     zero: float
@@ -152,7 +152,7 @@ class BarMarks:
 
 
 class Column(NamedTuple):
-    """The head of a column: its name, and what it means, for those who point at it."""
+    """The head of a column: its name, and its meaning as a tooltip."""
 
     name: str
     meaning: str = ""
@@ -169,7 +169,7 @@ class Forest:
     ticks : sequence of (float, str)
         Places on the axis in per cent, and their words.
     head : sequence of Column
-        Of the cells of each bar, and last that of the bar itself; none without cells.
+        Heads of the cells, and last that of the bar; empty if bars have no cells.
     """
 
     caption: str
@@ -244,7 +244,7 @@ class Plot:
     Attributes
     ----------
     title : str
-        What it shows, for those who cannot see it.
+        What it shows, for screen readers.
     scale : Scale
         Of the values.
     shapes : sequence of Shape
@@ -330,7 +330,7 @@ def axes_for(axes: Any, width: float = 7.0, height: float = 4.5) -> Any:
 
 
 def remove_clutter(axes: Any) -> Any:
-    """Take away the lines that nobody reads, and return the axes."""
+    """Remove the top and right spines and lighten the grid; return the axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)

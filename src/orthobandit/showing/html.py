@@ -1,8 +1,8 @@
 """Pages from Jinja templates, and tables for notebooks.
 
-Templates are rendered by :func:`make_environment`: what they are given is escaped, and a name that they lack
-is an error. A package's own templates are found first, then those of this package: ``page.html``, which a
-page extends, and the macros of ``charts.html``.
+Templates are rendered by :func:`make_environment`: values are escaped, and an undefined name is an error. A
+package's own templates are found first, then those of this package: ``page.html``, which a page extends, and
+the macros of ``charts.html``.
 
 Notebook tables need no Jinja, because objects of the core are shown in notebooks as well.
 """

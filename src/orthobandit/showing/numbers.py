@@ -1,4 +1,4 @@
-"""Numbers for people: digits that mean something, ends that are not known, shares, counts and times.
+"""Numbers as text: meaningful digits, intervals with unknown ends, shares, counts and times.
 
 Text and pages use the same functions, so a number looks the same wherever it stands. Here a minus is the
 keyboard's, which can be pasted into a program; pages set it as a minus sign (`minus` in
@@ -176,7 +176,7 @@ def chance_words(p_value: float) -> str:
 
 
 def certainty_percent(share: float) -> str:
-    """Return a probability in per cent, with all the digits that somebody chose.
+    """Return a probability in per cent, with all the digits that were given.
 
     Examples
     --------

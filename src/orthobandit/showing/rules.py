@@ -53,7 +53,7 @@ def rule_verdict(*, is_possible: bool, is_proven: bool) -> str:
 
 
 def effect_label(arm: str, column: str | None) -> str:
-    """Return what a coefficient of a linear effect is of; without an arm, that of a feature.
+    """Return the label of a coefficient: of an arm and a column, or of a feature if `arm` is empty.
 
     Examples
     --------

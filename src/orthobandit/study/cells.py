@@ -39,11 +39,11 @@ class Cell:
     task : str
         ``"module:function"``; the function takes the settings and returns tables.
     settings : dict
-        Plain JSON values: all that decides the numbers.
+        Plain JSON values: everything that determines the numbers.
     labels : dict
-        What a reader calls this cell; becomes columns of the joined tables and decides nothing.
+        Names for the reader; they become columns of the joined tables and do not affect the numbers.
     cost : float
-        CPU time in seconds, roughly: decides the order of work and the time that is shown as left.
+        CPU time in seconds, roughly: for the order of work and the time left.
 
     Examples
     --------
@@ -128,8 +128,8 @@ def describe(cell: Cell) -> str:
 class Cache:
     """Finished cells in a folder, found again by content: one file per cell, whole or absent.
 
-    Any number of processes and studies may share a folder: a file is named by the hash of all that decides
-    its numbers and appears at once.
+    Any number of processes and studies may share a folder: a file is named by the hash of everything that
+    determines its numbers, and appears whole.
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -61,7 +61,7 @@ def write_starter(folder: str | Path) -> list[Path]:
     Parameters
     ----------
     folder : str or Path
-        Made if there is none.
+        Created if it does not exist.
 
     Returns
     -------

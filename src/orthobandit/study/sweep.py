@@ -1,4 +1,4 @@
-"""Run a sweep and hold what it found.
+"""Run a sweep, in processes or on Ray, and hold its result.
 
 :func:`run_cells` reads cached cells and computes the others once, in this process, in local processes or on
 Ray. :func:`run_sweep` does so for a whole study and returns a :class:`SweepResult`: tables, frames, Parquet
@@ -75,8 +75,8 @@ def run_cells(
     backend : {"processes", "ray"}
         Where to compute. Ray retries cells whose worker died.
     progress : callable (done, total), optional
-        Called first with what is cached, then as cells finish, in seconds of work. The total is told anew
-        each time, as it is learned what cells of each kind take.
+        Called first with what is cached, then as cells finish, in seconds of work. The total is updated each
+        time, as the cost of each kind of cell becomes known.
     """
     check_choice("backend", backend, BACKENDS)
     check_whole("jobs", jobs, most=MAX_JOBS)
@@ -180,8 +180,8 @@ class Costs:
     """Seconds that cells took and will take.
 
     A cell says beforehand what it may cost, roughly; how far off that is depends on its kind: the task, the
-    policy, the instance, the shift. So the factor between seconds and costs is learned kind by kind, and
-    for kinds of which none is finished from all together.
+    policy, the instance, the shift. So the factor between seconds and costs is learned for each kind, and
+    from all cells together for kinds of which none has finished.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def run_sweep(
     backend: str = "processes",
     progress: Progress | None = None,
 ) -> SweepResult:
-    """Run a study; return what it found.
+    """Run a study and return its result.
 
     Parameters
     ----------

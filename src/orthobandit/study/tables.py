@@ -153,7 +153,7 @@ def write_parquet(path: Path, columns: Columns) -> None:
 
 
 def read_parquet(path: Path) -> Columns:
-    """Read what :func:`write_parquet` wrote."""
+    """Read a file that :func:`write_parquet` wrote."""
     _, parquet = pyarrow()
     table = parquet.read_table(path)
     return {name: np.array(table.column(name).to_pylist()) for name in table.column_names}

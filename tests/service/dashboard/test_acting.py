@@ -8,7 +8,7 @@ from dashboard_samples import in_words, visiting
 from experiment_samples import Clock
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ClosedError, StorageError
-from orthobandit.service.dashboard.actions import ELSEWHERE, GRACE, STALE, Actions, steps
+from orthobandit.service.dashboard.actions import ELSEWHERE, RETRY_SECONDS, UNDO_SECONDS, Actions, steps
 from orthobandit.service.dashboard.create_form import BLANK
 from orthobandit.service.registry import Registry
 
@@ -50,14 +50,14 @@ def test_what_cannot_waits_and_is_undone_in_time(registry, clock):
     stop = actions.ask("page", "stop", "ann", reason="enough")
     assert actions.do_due() == {"page": f" {stop.id}"}
     assert status(registry) == "open"
-    clock.now += GRACE - 1
+    clock.now += UNDO_SECONDS - 1
     assert actions.undo("page", stop.id)
     assert not actions.undo("page", stop.id)
     clock.now += 2
     assert actions.do_due() == {}
     assert status(registry) == "open"
     retire = actions.ask("page", "retire", "ann", arm="b")
-    clock.now += GRACE
+    clock.now += UNDO_SECONDS
     assert actions.do_due() == {}
     assert not actions.undo("page", retire.id)
     assert [arm.is_retired for arm in registry.get("page").report().arms] == [False, True, False]
@@ -74,14 +74,14 @@ def test_two_servers_do_it_once_and_one_follows_another_that_died(registry, cloc
     other = Registry(tmp_path / "all.db")
     here, there = Actions(registry, clock), Actions(other, clock)
     here.ask("page", "stop", "ann", reason="enough")
-    clock.now += GRACE
+    clock.now += UNDO_SECONDS
     with monkeypatch.context() as patch:  # it dies after it has claimed the action, before it is done
         patch.setattr(Registry, "get", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             here.do_due()
     there.do_due()
     assert status(other) == "open"  # the other may be about to do it
-    clock.now += STALE
+    clock.now += RETRY_SECONDS
     there.do_due()
     here.do_due()
     assert status(registry) == "stopped"
@@ -93,7 +93,7 @@ def test_two_servers_do_it_once_and_one_follows_another_that_died(registry, cloc
 def test_while_the_database_is_away_it_waits(registry, clock, monkeypatch):
     actions = Actions(registry, clock)
     actions.ask("page", "stop", "ann")
-    clock.now += GRACE
+    clock.now += UNDO_SECONDS
     with monkeypatch.context() as patch:
         patch.setattr(Registry, "get", lambda *_: (_ for _ in ()).throw(StorageError("away")))
         actions.do_due()

@@ -7,7 +7,7 @@ from orthobandit import ArmSet
 from orthobandit.service import Client
 from orthobandit.service.dashboard.create_form import (
     BLANK,
-    MOST_ROWS,
+    MAX_METRIC_ROWS,
     DraftError,
     arms_in,
     body_of,
@@ -127,7 +127,7 @@ def test_rows_are_added_and_removed_and_blank_ones_are_left_out():
     fields = fields_of(given)
     assert list(fields).index("metric-1-name") == list(fields).index("silence") + 1  # as on the form
     many = {name: text for number in range(20) for name, text in row(number, SECONDS).items()}
-    assert count_of(rows_of(many, "add")) == MOST_ROWS
+    assert count_of(rows_of(many, "add")) == MAX_METRIC_ROWS
 
 
 def test_the_forecast_is_that_of_the_library():

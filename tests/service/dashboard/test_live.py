@@ -16,7 +16,7 @@ from dashboard_samples import in_words, visiting
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
 from orthobandit.service.dashboard.live import Live
-from orthobandit.service.dashboard.time_series import GROWTH, History, labels_shown
+from orthobandit.service.dashboard.time_series import POINT_GROWTH, History, labels_shown
 from orthobandit.service.registry import Registry
 from service_samples import TWO, started, token_of
 
@@ -120,7 +120,7 @@ def test_points_of_intervals_are_few_however_much_is_settled(registry):
     settled = found["settled"]
     assert settled[0] == 10
     assert settled[-1] == 600  # what is known now is always the last
-    assert all(late >= early * GROWTH for early, late in pairwise(settled[:-1]))
+    assert all(late >= early * POINT_GROWTH for early, late in pairwise(settled[:-1]))
     assert 20 < len(settled) < 50
     gap, low, high = found["gaps"]["new"][-1]
     arm = page.report().arms[1]

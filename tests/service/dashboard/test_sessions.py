@@ -9,7 +9,7 @@ import pytest
 from dashboard_samples import Visitor, in_words, visiting
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.service import Client, create_app
-from orthobandit.service.dashboard.access import LASTS, Sessions
+from orthobandit.service.dashboard.access import SESSION_SECONDS, Sessions
 from orthobandit.service.dashboard.create_form import BLANK
 from orthobandit.service.http.auth import Token, Tokens
 from orthobandit.service.registry import Registry
@@ -50,7 +50,7 @@ def test_scripts_cannot_read_the_cookie_and_other_sites_cannot_send_it(where):
             cookie = answer.headers["set-cookie"]
             assert "HttpOnly" in cookie
             assert "SameSite=strict" in cookie
-            assert f"Max-Age={LASTS:.0f}" in cookie
+            assert f"Max-Age={SESSION_SECONDS:.0f}" in cookie
             assert ("Secure" in cookie) == is_secure
             visitor.http.close()
 
@@ -82,7 +82,7 @@ def test_a_session_ends_with_its_token_its_time_and_on_all_servers(where):
     assert sessions.find(third).token == brief
     now[0] = brief.until
     assert sessions.find(third) is None
-    now[0] = 1000.0 + LASTS
+    now[0] = 1000.0 + SESSION_SECONDS
     assert sessions.find(second) is None
     assert sessions.find(None) is sessions.find("x" * 1000) is None
     registry.close()

@@ -21,7 +21,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.estimate import OnlineRegression
-from orthobandit.experiment.commit import group_commit as module
+from orthobandit.experiment.ledger import snapshot as module
 from orthobandit.experiment.ledger.entries import Noted
 
 from .conftest import played

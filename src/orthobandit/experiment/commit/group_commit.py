@@ -15,17 +15,14 @@ from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit._foundation.json_arrays import pack_lists, unpack_lists
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.commit.queue import CommitQueue, Job
-from orthobandit.experiment.commit.requests import Asking, Telling, groups
+from orthobandit.experiment.commit.requests import REMEMBERED_SECONDS, Asking, Telling, groups
 from orthobandit.experiment.commit.transaction import Turn
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
-from orthobandit.experiment.ledger.snapshot import take_snapshot, write_out
+from orthobandit.experiment.ledger.snapshot import is_snapshot_due, take_snapshot, write_out
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import MemoryStore, Store, Writer
 
-REMEMBERED_SECONDS = 7 * 86_400.0  # for which requests with a key are remembered
-# Entries after which the state is kept, so that opening need not begin at the first; later, a tenth of all.
-SNAPSHOT_ENTRIES = 2_000
 # Arms, and rows of one commit, from which on requests are done before the file is locked: planning for fewer
 # arms takes milliseconds, less than locking twice would cost everybody.
 MANY_ARMS = 32
@@ -188,7 +185,7 @@ class SharedLedger(Forkable):
         written.
         """
         turn = self._turn
-        if turn is None or turn.seq - turn.kept < max(SNAPSHOT_ENTRIES, turn.seq // 10):
+        if turn is None or not is_snapshot_due(turn.seq, turn.kept):
             return
         if self._keeping is not None and self._keeping.is_alive():
             return

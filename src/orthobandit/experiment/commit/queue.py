@@ -30,7 +30,7 @@ SLOW_SECONDS = 0.0005  # of a commit, from which on it is worth waiting for othe
 IDLE_SECONDS = 0.1  # without a request, after which the thread ends
 CHECK_SECONDS = 1.0  # after which a caller that waits looks whether the thread is there
 QUIET_TURNS = 2  # of an event loop without a new request, after which it is not waited for more
-ENOUGH = 128  # requests of a commit with which it begins at once
+REQUESTS_THAT_WAIT_NO_LONGER = 128  # requests of a commit with which it begins at once
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -162,7 +162,7 @@ class CommitQueue(Forkable):
         """
         count = len(self._waiting)
         quiet = quiet + 1 if count == seen else 0
-        if quiet < QUIET_TURNS and count < ENOUGH:
+        if quiet < QUIET_TURNS and count < REQUESTS_THAT_WAIT_NO_LONGER:
             loop.call_soon(self._gather, loop, count, quiet)
             return
         self._gathering.discard(loop)

@@ -49,6 +49,7 @@ ManyRewards = ArrayLike | Mapping[str, ArrayLike]
 MAX_PROPOSAL = 2**63 - 1  # number that a proposal can have
 MAX_SHARED_ROWS = 64  # of a request; longer ones gain nothing by company
 MAX_KEY_LENGTH = 200  # characters
+REMEMBERED_SECONDS = 7 * 86_400.0  # for which requests with an idempotency key are remembered
 
 
 # Requests that can be done together

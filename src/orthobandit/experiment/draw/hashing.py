@@ -14,7 +14,7 @@ from orthobandit.errors import ConflictError
 PLAN = b"plan"
 HOLDOUT = b"holdout"
 ORDER = b"order"
-OLD = 32  # digits of the keys of older experiments, which positions are made from without a salt
+OLD_KEY_DIGITS = 32  # digits of the keys of older experiments, which positions are made from without a salt
 _STEP = 2.0**-53
 
 
@@ -33,7 +33,7 @@ def salt_of(key: str, purpose: bytes, plan: int) -> str:
     ConflictError
         If the key is one of an older experiment, whose draws have no salt.
     """
-    if len(key) == OLD:
+    if len(key) == OLD_KEY_DIGITS:
         raise ConflictError("the experiment has no salts, as its key has 32 digits; begin another")
     return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=16).hexdigest()
 
@@ -60,7 +60,7 @@ def positions(key: str, purpose: bytes, plan: int, names: Iterable[str]) -> Arra
 @lru_cache(maxsize=1024)
 def _start(key: str, purpose: bytes, plan: int) -> blake2b:
     """Return the hash that every position begins with."""
-    if len(key) == OLD:
+    if len(key) == OLD_KEY_DIGITS:
         return blake2b(purpose + b"\0%d\0" % plan, key=bytes.fromhex(key), digest_size=8)
     return _salted(salt_of(key, purpose, plan))
 

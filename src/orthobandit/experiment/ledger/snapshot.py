@@ -16,6 +16,9 @@ from orthobandit._foundation.json_arrays import packed
 if TYPE_CHECKING:
     from orthobandit.experiment.ledger.ledger import Ledger
 
+# Entries after which a snapshot is stored, so that opening need not start at the first; later, a tenth.
+SNAPSHOT_ENTRIES = 2_000
+
 
 def pack(array: NDArray[Any]) -> dict[str, Any]:
     """Return a long array in its stored form."""
@@ -27,6 +30,17 @@ class Later:
     """An array that will not change, to be packed later."""
 
     array: NDArray[Any]
+
+
+def is_snapshot_due(newest: int, kept: int) -> bool:
+    """Tell whether to store a snapshot, given the newest entry and that of the last snapshot.
+
+    Examples
+    --------
+    >>> is_snapshot_due(2_000, 0), is_snapshot_due(51_999, 50_000), is_snapshot_due(55_600, 50_000)
+    (True, False, True)
+    """
+    return newest - kept >= max(SNAPSHOT_ENTRIES, newest // 10)
 
 
 def take_snapshot(ledger: "Ledger") -> dict[str, Any]:

@@ -17,20 +17,22 @@ from orthobandit.theory import identification_limit
 FEWEST_TO_ADVISE = 100
 FEW_SETTLED = 10  # proposals of each arm, before which nobody should look at who leads
 # What each alarm says is wrong, by its name in `Report.alarms`.
-WRONG = {
+ALARM_WORDS = {
     "sample-ratio": "arms were not drawn as the plans say",
     "missing": "rewards are missing more for some arms than for others",
     "drift": "gaps between arms drift",
 }
 FEWEST_TO_FORESEE = 30  # settled proposals: level and spread of fewer are no ground for a forecast
-MOST_FORESEEN = 100  # arms; a forecast of more would take longer than the rest of a report
+MAX_FORESEEN_ARMS = 100  # arms; a forecast of more would take longer than the rest of a report
 # Rounds that anytime elimination takes, in units of the limit for any method: the median over 20 runs each of
 # ten instances of 2 to 6 arms was 1.2 to 3.2, mostly near 2.
-PRICE = 2.0
+ROUNDS_OVER_LIMIT = 2.0
 SMALL_LIFT = 0.1  # what a forecast supposes, and its words say, while nothing is known of the gaps
-SOON = 0.05  # of the visitors so far: what is left then is no number worth saying
-NEVER = 1e9  # visitors
-CLEAR = 1.3  # standard errors between the best two arms, below which a forecast says only how long at least
+SOON_SHARE = 0.05  # of the visitors so far: what is left then is no number worth saying
+MAX_FORESEEN_VISITORS = 1e9  # visitors
+CLEAR_ERRORS = (
+    1.3  # standard errors between the best two arms, below which a forecast says only how long at least
+)
 
 
 class Outlook(NamedTuple):
@@ -60,7 +62,7 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     is_over = is_over or bool(name_alarms(ledger))  # whoever must not act need not wait either
     may_fail = 1.0 - decision.certainty
     possible = np.flatnonzero(coherent.possible)
-    if is_over or not 0 < may_fail < 0.5 or not 1 < len(possible) <= MOST_FORESEEN:
+    if is_over or not 0 < may_fail < 0.5 or not 1 < len(possible) <= MAX_FORESEEN_ARMS:
         return nothing
     average = ledger.tracks[0].average(ledger.book.plans)
     if average is None or not average.deviation > 0 or ledger.arms.dimension == 0:
@@ -77,13 +79,15 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
         if not apart > 0:
             return np.inf
         sigma = average.deviation / apart
-        return PRICE * identification_limit(arms, means / apart, may_fail, error=0.0, sigma=sigma, gap=0.02)
+        return ROUNDS_OVER_LIMIT * identification_limit(
+            arms, means / apart, may_fail, error=0.0, sigma=sigma, gap=0.02
+        )
 
     if is_early(ledger, decision):
         means = np.zeros(len(possible))
         means[0] = epsilon or SMALL_LIFT * abs(average.estimate)
         count = expected(means)
-        if not count < NEVER:
+        if not count < MAX_FORESEEN_VISITORS:
             return nothing
         # No sentence of its own: the advice says it.
         return Outlook("", count)
@@ -92,18 +96,20 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     best, rival = order[-1], order[-2]
     drawn = np.maximum(ledger.drawn[possible], 1)
     error = average.deviation * float(np.sqrt(1.0 / drawn[best] + 1.0 / drawn[rival]))
-    is_clear = means[best] - means[rival] > CLEAR * error
+    is_clear = means[best] - means[rival] > CLEAR_ERRORS * error
     # Where ε can end it, it is over once the best is known to be within ε: as if it were that much better.
-    means[best] += epsilon + (0.0 if is_clear else CLEAR * error)
+    means[best] += epsilon + (0.0 if is_clear else CLEAR_ERRORS * error)
     count = expected(means)
-    if not count < NEVER:
+    if not count < MAX_FORESEEN_VISITORS:
         return nothing
     more = count - settled
     if is_clear:
-        when = "at any time now" if more <= SOON * settled else f"after about {about(more)} more visitors"
+        when = (
+            "at any time now" if more <= SOON_SHARE * settled else f"after about {about(more)} more visitors"
+        )
         return Outlook(f"If the arms are as far apart as they look, it may end {when}.", count)
     alike = "the best two arms look alike, and nobody can tell yet how long it takes to tell them apart"
-    if more <= SOON * settled:
+    if more <= SOON_SHARE * settled:
         return Outlook(f"It may take long: {alike}.", None)
     return Outlook(f"It takes at least about {about(more)} more visitors: {alike}.", None)
 
@@ -120,7 +126,7 @@ def advise(
         return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
     alarms = name_alarms(ledger)
     if alarms:
-        wrong = " and ".join(WRONG[name] for name in alarms)
+        wrong = " and ".join(ALARM_WORDS[name] for name in alarms)
         return f"Do not act: {wrong}, so what claims rest on does not hold; see the alarm."
     if declared >= 0 and decision.certainty > 0:
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
@@ -334,15 +340,15 @@ def _alarm_words(ledger: Ledger) -> list[str]:
         counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
         seen = ", ".join(f"{label!r} {n:,} for {e:,.0f}" for label, n, e in counts)
         out.append(
-            f"ALARM: arms were not drawn as the plans say ({seen}; p = {watch.ratio.p_value:.1g}): find out"
-            " who changes the assignment or loses proposals before you believe anything here"
+            f"ALARM: {ALARM_WORDS['sample-ratio']} ({seen}; p = {watch.ratio.p_value:.1g}): find out who"
+            " changes the assignment or loses proposals before you believe anything here"
         )
     if ledger.settings.silence == "missing" and watch.missing.alarm:
         shares = zip(labels, watch.missing.shares, strict=False)
         seen = ", ".join(f"{label!r} {share:.1%}" for label, share in shares)
         out.append(
-            f"ALARM: rewards are missing more for some arms than for others ({seen}; p ="
-            f" {watch.missing.p_value:.1g}): what is left out would bias the gaps; count silence as zero"
+            f"ALARM: {ALARM_WORDS['missing']} ({seen}; p = {watch.missing.p_value:.1g}): what is left out"
+            " would bias the gaps; count silence as zero"
         )
     if watch.drift is not None:
         out.append(

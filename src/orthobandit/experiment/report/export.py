@@ -13,7 +13,7 @@ from orthobandit.experiment.ledger.entries import NUMBERED, Noted
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store.contract import Store
 
-ROWS = 10_000  # that are written at a time
+ROWS_PER_BLOCK = 10_000  # that are written at a time
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of text that spreadsheets take for a formula
 TEXT = (2, 3)  # places of columns that hold words of visitors and of whoever made the experiment: unit, arm
 
@@ -131,6 +131,6 @@ def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> N
     }
     schema = arrow.schema(list(kinds.items()))
     with parquet.ParquetWriter(path, schema) as writer:
-        while part := list(islice(rows, ROWS)):
+        while part := list(islice(rows, ROWS_PER_BLOCK)):
             table = {name: [row[place] for row in part] for place, name in enumerate(names)}
             writer.write_table(arrow.table(table, schema=schema))

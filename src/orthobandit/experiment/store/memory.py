@@ -30,7 +30,7 @@ from orthobandit.experiment.store.contract import (
     check_snapshot,
 )
 
-BLOCK = 1024  # entries that are read at once, between which others may write
+ENTRIES_PER_BLOCK = 1024  # entries that are read at once, between which others may write
 
 
 class _KeptAsked(NamedTuple):
@@ -157,7 +157,7 @@ class MemoryStore(LockedForkable):
         while True:
             with self._lock:
                 self._ready()
-                found = self._entries[after : after + BLOCK]
+                found = self._entries[after : after + ENTRIES_PER_BLOCK]
             if not found:
                 return
             for kept in found:
@@ -205,7 +205,7 @@ class MemoryStore(LockedForkable):
         while True:
             with self._lock:
                 self._ready()
-                drawn = self._drawn[done : done + BLOCK]
+                drawn = self._drawn[done : done + ENTRIES_PER_BLOCK]
             if not drawn:
                 return
             for kept in drawn:

@@ -25,13 +25,13 @@ from orthobandit.logs.effects.joint import (
 )
 from orthobandit.logs.results import Effect, Interval
 
-FAR = 1e9  # times the rows so far: what takes longer is never
-STEPS = 30  # of bisection on a logarithmic scale: rows are then right to eight digits
+MAX_ROWS_FACTOR = 1e9  # times the rows so far: what takes longer is never
+BISECTION_STEPS = 30  # of bisection on a logarithmic scale: rows are then right to eight digits
 # Standard errors that an estimate may move while rows come in, so that a gap is decided within the range of
 # rows to go in 80 % of logs.
-SOONER = 1.645
-LATER = 1.282
-FEWEST = 5  # rows of an arm, below which an ordinary interval says nothing
+SOONER_ERRORS = 1.645
+LATER_ERRORS = 1.282
+MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an ordinary interval says nothing
 NOTHING: Interval = (None, None)
 # Lifts.
 GAP_SHARE = 0.8  # of δ, in exact modes: lifts depend on the gap more than on the level, which has the rest
@@ -151,7 +151,9 @@ def _quantiles(sequence: ContrastSequence, alpha: Array) -> Array:
     if arms.dimension < len(arms) - 1:  # arms tell of each other
         rows = np.full(len(rows), sequence.seen.drawn.sum() - arms.dimension)
     free = np.maximum(rows - 1.0, 1.0)
-    return np.asarray(np.where(rows >= FEWEST, -stdtrit(free, alpha) * np.sqrt(rows / free), np.inf))
+    return np.asarray(
+        np.where(rows >= MIN_ROWS_OF_AN_ARM, -stdtrit(free, alpha) * np.sqrt(rows / free), np.inf)
+    )
 
 
 def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bool) -> Effect:
@@ -288,7 +290,7 @@ def rows_to_go(
     alpha = share * float(sequence.tuning.alpha[place])
     width = _ordinary_width(alpha, error) if fixed else _width(sequence, place, alpha)
     # As estimated, and if the estimate moves by so many standard errors: three searches side by side.
-    moved = np.array([0.0, SOONER, -LATER])
+    moved = np.array([0.0, SOONER_ERRORS, -LATER_ERRORS])
 
     def is_decided(multiples: Array) -> Mask:
         return width(multiples) < size + moved * error * np.sqrt(1.0 - 1.0 / multiples)
@@ -329,10 +331,10 @@ def _width(sequence: ContrastSequence, place: int, alpha: float) -> Callable[[Ar
 
 def _first_multiples(is_decided: Callable[[Array], Mask], count: int) -> Array:
     """Return the smallest multiples (n,) of the rows at which gaps are decided; infinite if too large."""
-    ever = is_decided(np.full(count, FAR))
+    ever = is_decided(np.full(count, MAX_ROWS_FACTOR))
     low = np.zeros(count)
-    high = np.full(count, np.log(FAR))
-    for _ in range(STEPS):
+    high = np.full(count, np.log(MAX_ROWS_FACTOR))
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2.0
         decided = is_decided(np.exp(middle))
         low = np.where(decided, low, middle)

@@ -33,11 +33,13 @@ from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Series, coefficients_of, totals_at
 
-FEWEST = 5  # rows of an arm, below which an interval for one look says nothing
+MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an interval for one look says nothing
 # Square of a level over its variance, below which one look does not divide by it. Nine sales have that much;
 # with fewer, the variance tells too little of how far the mean may be off.
 FEWEST_SALES = 9.0
-ASIDE = 0.3  # weight of all directions: least eigenvalue of Λ, times the variance that is guessed
+OTHER_DIRECTIONS_WEIGHT = (
+    0.3  # weight of all directions: least eigenvalue of Λ, times the variance that is guessed
+)
 # How many times the guessed variance there may be in the end, and the shares of α of these guesses.
 SCALES = Grid(10.0 ** np.arange(-1.0, 4.0), np.array([0.05, 0.6, 0.2, 0.1, 0.05]))
 SINGULAR = 1e-6  # part of a variance that is added to it where series are exact multiples of each other
@@ -453,7 +455,7 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
     w = (sums.variances + 2.0 * larger) / 3.0
     guess = sums.guess + np.diag(SINGULAR * sums.guess.diagonal())
     rho = float(tightest_rho(directions[0] @ guess @ directions[0], delta / 2.0))
-    weight = directions.T @ directions / rho + ASIDE * np.linalg.inv(guess)
+    weight = directions.T @ directions / rho + OTHER_DIRECTIONS_WEIGHT * np.linalg.inv(guess)
     found: tuple[float, Array] | None = None
     for multiple, share in zip(*SCALES, strict=True):
         mixing = weight / multiple
@@ -491,7 +493,7 @@ def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Regio
     if np.any(levels <= 0) or np.any(levels**2 < FEWEST_SALES * variances):
         return None
     rows = float(sums.drawn.min())
-    if rows < FEWEST:
+    if rows < MIN_ROWS_OF_AN_ARM:
         return None
     squares = sums.variances.diagonal()
     free = min(rows - 1.0, 2.0 * float(events(squares, sums.most)[squares > 0].min(initial=np.inf)))

@@ -26,7 +26,7 @@ from orthobandit.logs.results import (
 
 # Of δ, for effects by context; the rest is for the gains of rules. All of them then hold together.
 EFFECTS_SHARE = 0.5
-MOMENTS = 200  # at which gains are kept for the picture over time
+MAX_HISTORY_POINTS = 200  # at which gains are kept for the picture over time
 UNKNOWN: Interval = (None, None)
 
 
@@ -222,7 +222,7 @@ def _history(gathered: GatheredRules, scores: RuleScores) -> tuple[Moment, ...]:
     # Rules of single arms come first, the reference arm's before the others'.
     order = [gathered.reference, *(arm for arm in range(count) if arm != gathered.reference)]
     at = np.argsort(order)
-    steps = np.unique(np.linspace(0, len(scores.buckets) - 1, MOMENTS).astype(int))
+    steps = np.unique(np.linspace(0, len(scores.buckets) - 1, MAX_HISTORY_POINTS).astype(int))
     _, step = np.unique(cells.bucket, return_inverse=True)
     drawn = np.zeros((len(scores.buckets), count))
     np.add.at(drawn, (step, cells.arm), cells.counts)

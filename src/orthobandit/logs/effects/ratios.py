@@ -33,7 +33,7 @@ from orthobandit.logs.results import Effect, Interval, MetricResult
 
 # Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
 ABOVE, BELOW, OTHER_ABOVE, OTHER_BELOW = range(4)
-POINTS = 65  # of a grid that a ratio is searched on
+GRID_POINTS = 65  # of a grid that a ratio is searched on
 FINER_GRIDS = 3  # one after another, each around the best point of the one before
 # how far ratios may move, and differ, in parts of themselves; see _directions
 MOVED = 0.3
@@ -227,14 +227,14 @@ def _least(distances: Callable[[Array], Array], ends: Ends, near: Ends) -> float
     """
     low, high = ends
     around = abs(near[1] - near[0])
-    closer = np.linspace(min(near) - around, max(near) + around, POINTS)
-    points = np.sort(np.clip(np.concatenate([np.linspace(low, high, POINTS), closer, near]), low, high))
+    closer = np.linspace(min(near) - around, max(near) + around, GRID_POINTS)
+    points = np.sort(np.clip(np.concatenate([np.linspace(low, high, GRID_POINTS), closer, near]), low, high))
     found = distances(points)
     for _ in range(FINER_GRIDS):
         place = int(np.argmin(found))
         before, after = points[max(place - 1, 0)], points[min(place + 1, len(points) - 1)]
         best = float(found[place])
-        points = np.linspace(before, after, POINTS)
+        points = np.linspace(before, after, GRID_POINTS)
         found = np.minimum(distances(points), best)
     return float(found.min())
 

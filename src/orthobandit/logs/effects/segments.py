@@ -14,11 +14,11 @@ from orthobandit.logs.effects.effects import NOTHING, Gaps, gaps_of
 from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.results import Effect, Heterogeneity, Interval, SegmentResult
 
-LEVEL = 0.025  # to each side, of the intervals that Cochran's Q takes errors from
+Q_LEVEL = 0.025  # to each side, of the intervals that Cochran's Q takes errors from
 # Segments of the buckets that begin before so many rows share δ equally, but for the part that is kept for
 # segments that come later.
 FIRST_ROWS = 500
-LATER = 0.1
+LATER_SHARE = 0.1
 
 
 def by_segment(
@@ -43,7 +43,7 @@ def by_segment(
         effects = result.effects if is_known else tuple(map(_without_claim, result.effects))
         gaps = None
         if follower.sequence is not None:
-            share = LEVEL / float(follower.sequence.tuning.alpha[0])
+            share = Q_LEVEL / float(follower.sequence.tuning.alpha[0])
             gaps = gaps_of(follower.sequence, share, follower.sides)
         found.append((SegmentResult(name, part.rows, effects), gaps))
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
@@ -56,9 +56,9 @@ def segment_shares(cells: Cells) -> Array:
 
     All segments hold together at all looks, so no share may depend on how many segments have come so far: a
     look at two segments with δ/2 each and a later one at ten with δ/10 each would err with more than δ in
-    all. The segments of the first buckets share 1 − `LATER` of δ equally. The j-th bucket after these that
-    brings new segments has `LATER`/(j(j + 1)) of δ for them, which adds up to `LATER` however many follow.
-    The last bucket may still bring segments, so nothing is known of its new ones yet.
+    all. The segments of the first buckets share 1 − `LATER_SHARE` of δ equally. The j-th bucket after these
+    that brings new segments has `LATER_SHARE`/(j(j + 1)) of δ for them, which adds up to `LATER_SHARE`
+    however many follow. The last bucket may still bring segments, so nothing is known of its new ones yet.
     """
     rows = totals_at(cells.bucket, cells.counts, len(cells.times))
     before = np.cumsum(rows) - rows
@@ -72,7 +72,7 @@ def segment_shares(cells: Cells) -> Array:
     shares = np.zeros(len(stage))
     for j, begun in enumerate(np.unique(stage)):
         own = stage == begun
-        part = 1.0 - LATER if begun < 0 else LATER / (j * (j + 1))
+        part = 1.0 - LATER_SHARE if begun < 0 else LATER_SHARE / (j * (j + 1))
         is_over = before[last] >= FIRST_ROWS if begun < 0 else begun < last
         shares[own] = part / own.sum() if is_over else 0.0
     return shares
@@ -94,7 +94,7 @@ def _differ(found: Sequence[tuple[SegmentResult, Gaps | None]], arm: int, place:
         ends.append((result.segment, result.effects[arm].interval))
         if gaps is None:
             continue
-        error = float(gaps.fixed_high[place] - gaps.fixed_low[place]) / (-2.0 * float(ndtri(LEVEL)))
+        error = float(gaps.fixed_high[place] - gaps.fixed_low[place]) / (-2.0 * float(ndtri(Q_LEVEL)))
         if 0 < error < np.inf:
             estimates.append(float(gaps.estimates[place]))
             precisions.append(error**-2.0)

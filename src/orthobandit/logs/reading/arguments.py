@@ -61,7 +61,7 @@ NUMBERS = (
     "probabilities",
     *SUMMARY_COLUMNS,
 )
-MOST_CONTEXT = 8  # columns: sums of all products of four are needed
+MAX_CONTEXT_COLUMNS = 8  # columns: sums of all products of four are needed
 # What is not asked of effects that differ from visitor to visitor.
 NOT_OF_RULES = (
     "arms",
@@ -192,10 +192,10 @@ def _check_context(question: Question) -> None:
         raise ParameterError(
             f"rules={dict(question.rules)!r} look at columns of the log; name them with context="
         )
-    if len(question.context) > MOST_CONTEXT:
+    if len(question.context) > MAX_CONTEXT_COLUMNS:
         raise ParameterError(
-            f"context names {len(question.context)} columns; effects can be told by {MOST_CONTEXT} at most:"
-            " keep those that rules look at"
+            f"context names {len(question.context)} columns; effects can be told by {MAX_CONTEXT_COLUMNS} at"
+            " most: keep those that rules look at"
         )
     given = [name for name in NOT_OF_RULES if question.context and getattr(question, name)]
     if given:

@@ -23,10 +23,10 @@ DAY = 86400.0
 WEEK = 604800.0
 WIDTHS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": WEEK}
 MONDAY = -3 * DAY  # 1970 began on a Thursday
-UNITS = 5000  # buckets of numbers that are one unit long; later ones double whenever time has doubled
-FIRST = 20  # rows whose times give the unit of times that are no whole numbers
+UNIT_BUCKETS = 5000  # buckets of numbers that are one unit long; later ones double whenever time has doubled
+FIRST_ROWS = 20  # rows whose times give the unit of times that are no whole numbers
 ON_A_BOUNDARY = 1e-9  # of a bucket: what rounding may take from a time that begins one
-LEVELS = 50  # doublings at most: 10¹⁸ units
+MAX_DOUBLINGS = 50  # doublings at most: 10¹⁸ units
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Clock:
         Whether times are seconds since 1970.
     width, origin : float
     doubles : bool
-        Whether buckets get longer: from UNITS·2^(L − 1) to UNITS·2^L widths after the origin each takes 2^L
-        of them, and k is its first. So a log may go on for ever in a number of buckets that grows with the
-        logarithm of its length, and no boundary ever moves.
+        Whether buckets get longer: from UNIT_BUCKETS·2^(L − 1) to UNIT_BUCKETS·2^L widths after the origin
+        each takes 2^L of them, and k is its first. So a log may go on for ever in a number of buckets that
+        grows with the logarithm of its length, and no boundary ever moves.
     """
 
     column: str | None
@@ -60,9 +60,10 @@ class Clock:
         if not self.doubles:
             return unit.cast("int64")
         cases = [
-            (unit < UNITS * 2.0**level, (unit / 2.0**level).floor() * 2.0**level) for level in range(LEVELS)
+            (unit < UNIT_BUCKETS * 2.0**level, (unit / 2.0**level).floor() * 2.0**level)
+            for level in range(MAX_DOUBLINGS)
         ]
-        last = 2.0**LEVELS
+        last = 2.0**MAX_DOUBLINGS
         return ibis().cases(*cases, else_=(unit / last).floor() * last).cast("int64")
 
     def numbers(self, seconds: Array) -> Whole:
@@ -70,7 +71,7 @@ class Clock:
         # Times such as 0.1 + 0.2 must not fall short of the boundary that they stand for.
         unit = np.floor((seconds - self.origin) / self.width + ON_A_BOUNDARY)
         if self.doubles:
-            level = np.maximum(np.floor(np.log2(np.maximum(unit, 1.0) / UNITS)) + 1.0, 0.0)
+            level = np.maximum(np.floor(np.log2(np.maximum(unit, 1.0) / UNIT_BUCKETS)) + 1.0, 0.0)
             unit = np.floor(unit / 2.0**level) * 2.0**level
         return np.asarray(unit, dtype=np.int64)
 
@@ -82,14 +83,20 @@ class Clock:
         """Return the length of the longest of some buckets (B,)."""
         if not self.doubles or not len(buckets):
             return self.width
-        return self.width * 2.0 ** max(0, math.floor(math.log2(max(float(buckets.max()), 1.0) / UNITS)) + 1)
+        return self.width * 2.0 ** max(
+            0, math.floor(math.log2(max(float(buckets.max()), 1.0) / UNIT_BUCKETS)) + 1
+        )
 
     @property
     def rule(self) -> dict[str, Any]:
         """The rule that fixes every boundary, in plain values."""
         if self.column is None:
             return {}
-        return {"width": self.width, "origin": self.origin, "doubles_after": UNITS if self.doubles else None}
+        return {
+            "width": self.width,
+            "origin": self.origin,
+            "doubles_after": UNIT_BUCKETS if self.doubles else None,
+        }
 
 
 def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
@@ -180,11 +187,11 @@ def _given_width(bucket: str | float, *, is_clock: bool) -> float:
 def _numbers(opened: Opened, name: str, when: Any) -> Clock:
     """Cut numbers, from the first on: whole ones into units, others by what the first rows span.
 
-    Nothing counts before FIRST rows (the pilot): a unit that these give is fixed before anything is claimed.
+    The first FIRST_ROWS rows are the pilot and do not count, so their unit is fixed before any claim.
     """
     times = opened.table.select(when=when)
     times = times.filter(times.when.notnull())
-    first = opened.fetch(times.order_by("when").limit(FIRST))["when"].to_numpy()
+    first = opened.fetch(times.order_by("when").limit(FIRST_ROWS))["when"].to_numpy()
     if not len(first):  # no time at all, which is refused when rows are counted
         return Clock(name, False, 1.0)
     low = float(first[0])

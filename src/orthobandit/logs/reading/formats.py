@@ -25,7 +25,7 @@ from orthobandit.logs.reading.source import Opened, ibis, of_export, open_source
 Fields = dict[str, Any]
 PHASE = "phase"  # the column of plans that exposure tables get
 FOREVER = 1e300
-MOST_LAWS = 1000  # distributions that are kept by name; more are columns
+MAX_NAMED_PLANS = 1000  # distributions that are kept by name; more are columns
 COST = "_label_cost"
 CHOSEN = "_label_action"
 PROBABILITY = "_label_probability"
@@ -192,7 +192,7 @@ def _laws(columns: dict[str, Any], p: Array) -> Fields:
     # The shortest statement: plans by name group better than columns of floats, and read better.
     if len(laws) == 1:
         return {"split": dict(zip(labels, laws[0].tolist(), strict=True))}
-    if len(laws) <= MOST_LAWS:
+    if len(laws) <= MAX_NAMED_PLANS:
         columns["plan"] = numbers
         plans = {str(place): dict(zip(labels, law, strict=True)) for place, law in enumerate(laws.tolist())}
         return {"plan": "plan", "plans": plans}

@@ -20,19 +20,19 @@ from orthobandit.logs.reading.rows import (
     rows_of,
     units_of,
 )
-from orthobandit.logs.reading.source import SAMPLE, Opened, encode_keys, first_row, ibis
+from orthobandit.logs.reading.source import SAMPLE_ROWS, Opened, encode_keys, first_row, ibis
 
-MOST_SEGMENTS = 200
-MOST_SQUARED = 1e200  # of the squares of a cell: products of three such values must stay finite
+MAX_SEGMENTS = 200
+MAX_SQUARE = 1e200  # of the squares of a cell: products of three such values must stay finite
 NO_SEGMENT = "(missing)"
 THRESHOLD_ROWS = 500  # the first in time, that choose where the distribution is looked at
 # Thresholds around the quantile of these rows, and how many of its standard errors they reach to each side.
 INNER_THRESHOLDS = 32
-REACH = 4.0
+REACH_ERRORS = 4.0
 # The same for a log that is looked at as a whole, where thresholds share nothing out.
 WIDE_THRESHOLDS = 97
-WIDE_REACH = 12.0
-FAR = 100.0  # standard deviations from 0 at which a level is taken off before squares are added up
+WIDE_REACH_ERRORS = 12.0
+FAR_DEVIATIONS = 100.0  # standard deviations from 0 at which a level is taken off before squares are added up
 # Rows from which that level is taken: few, so that it stays as the log grows, and certificates with it.
 OFFSET_ROWS = 500
 
@@ -309,7 +309,7 @@ def _refuse_times(opened: Opened, name: str) -> None:
 def _check_size(question: Question, found: Moments) -> None:
     for place, name in enumerate(question.columns):
         squares = found.products[:, place, place]
-        if not np.all((squares <= MOST_SQUARED) & np.isfinite(found.sums[:, place])):
+        if not np.all((squares <= MAX_SQUARE) & np.isfinite(found.sums[:, place])):
             raise RewardError(f"{name!r} has values whose squares are too large to add up; divide the column")
 
 
@@ -353,9 +353,9 @@ def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:
     if question.segment is None:
         return ("",), np.zeros(len(groups), dtype=np.int64)
     keys = encode_keys(groups["segment"])
-    if len(keys.texts) > MOST_SEGMENTS:
+    if len(keys.texts) > MAX_SEGMENTS:
         raise InputError(
-            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MOST_SEGMENTS} can be"
+            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MAX_SEGMENTS} can be"
             " told apart: group them first"
         )
     if np.all(keys.codes >= 0):
@@ -399,7 +399,7 @@ def choose_thresholds(opened: Opened, question: Question, clock: Clock) -> tuple
         table = table.filter(table.when.notnull()).order_by("when")
         table = table.mutate(bucket=clock.bucket(table.when))
     chosen: list[Quantile] = []
-    first = opened.fetch(table.limit(THRESHOLD_ROWS if clock.column is not None else SAMPLE))
+    first = opened.fetch(table.limit(THRESHOLD_ROWS if clock.column is not None else SAMPLE_ROWS))
     if clock.column is not None and len(first):
         until = float(clock.begins(first["bucket"].to_numpy().max()))
     for one in question.quantiles:
@@ -426,7 +426,7 @@ def _grid(values: Array, level: float, *, is_whole: bool) -> tuple[float, ...]:
     is_whole : bool
         Whether the values are the whole log rather than its first rows.
     """
-    reach = (WIDE_REACH if is_whole else REACH) * np.sqrt(level * (1.0 - level) / len(values))
+    reach = (WIDE_REACH_ERRORS if is_whole else REACH_ERRORS) * np.sqrt(level * (1.0 - level) / len(values))
     near = np.quantile(values, np.clip([level - reach, level + reach], 0.0, 1.0))
     inner = np.linspace(near[0], near[1], WIDE_THRESHOLDS if is_whole else INNER_THRESHOLDS)
     further = reach * np.array([-8.0, -4.0, -2.0, 2.0, 4.0, 8.0])
@@ -484,7 +484,7 @@ def _offset(values: Array) -> float:
 
 def round_offset(middle: float, spread: float) -> float:
     """Return what to take from values around `middle` so that squares keep their digits; usually 0."""
-    if abs(middle) <= FAR * spread:
+    if abs(middle) <= FAR_DEVIATIONS * spread:
         return 0.0
     if spread == 0:
         return middle

@@ -18,7 +18,7 @@ from orthobandit.logs.reading.source import Coded, Opened, encode_keys, first_ro
 
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
 ROUNDING = 1e-9  # from how far on it is worth a note
-MOST_ARMS = 10_000
+MAX_ARMS = 10_000
 # More arms than this with fewer rows each are no arms but times, users or prices: nothing could be estimated.
 FEW_ARMS = 100
 FEW_ROWS = 5
@@ -264,8 +264,8 @@ def _one_hot(labels: Iterable[str]) -> ArmSet:
     names = list(labels)
     if len(names) < 2:
         raise InputError(f"there is only the arm {names[0]!r}; there is nothing to compare it with")
-    if len(names) > MOST_ARMS:
-        raise InputError(f"{len(names):,} arms are more than {MOST_ARMS:,}; is this the column of the arms?")
+    if len(names) > MAX_ARMS:
+        raise InputError(f"{len(names):,} arms are more than {MAX_ARMS:,}; is this the column of the arms?")
     return ArmSet.one_hot(len(names), names)
 
 

@@ -44,8 +44,8 @@ from orthobandit.logs.reading.source import Opened, encode_keys, first_row, how_
 from orthobandit.policy.contextual.personalised import for_all
 from orthobandit.policy.contextual.rule_text import COMPARISONS, WrittenRule, parse_rule
 
-MOST_ARMS = 40  # every arm has its own weighted sums
-MOST_GROUPS = 2_000_000
+MAX_ARMS_WITH_RULES = 40  # every arm has its own weighted sums
+MAX_GROUPS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +116,9 @@ def rule_cells_of(opened: Opened, question: Question) -> GatheredRules:
         # Logs keep a few digits: what is nearly a distribution is made one, and that is said.
         notes = (*notes, f"probabilities sum to 1 within {off:.1g} only, and were divided by their sums")
         groups = asked.groups(is_masked="kept" in groups.column_names, is_divided=True)
-    if len(groups) > MOST_GROUPS:
+    if len(groups) > MAX_GROUPS:
         raise InputError(
-            f"{len(groups):,} groups of bucket, arm and choices are more than {MOST_GROUPS:,}; choose longer"
+            f"{len(groups):,} groups of bucket, arm and choices are more than {MAX_GROUPS:,}; choose longer"
             " buckets (bucket=) or fewer rules"
         )
     rows = _numbers(groups, "n").astype(np.int64)
@@ -157,8 +157,10 @@ def _arms(opened: Opened, question: Question) -> tuple[ArmSet, list[Any], Whole,
     groups = opened.fetch(table.group_by("arm").aggregate(n=table.count()))
     counts = groups["n"].to_numpy().astype(np.int64)
     arms, numbers, notes = read_arms(opened, question, groups, counts, laws_of(question))
-    if len(arms) > MOST_ARMS:
-        raise InputError(f"{len(arms)} arms are more than the {MOST_ARMS} that rules can be judged for")
+    if len(arms) > MAX_ARMS_WITH_RULES:
+        raise InputError(
+            f"{len(arms)} arms are more than the {MAX_ARMS_WITH_RULES} that rules can be judged for"
+        )
     values = groups["arm"].to_pylist()
     raw: list[Any] = [None] * len(arms)
     for value, number in zip(values, numbers.tolist(), strict=True):

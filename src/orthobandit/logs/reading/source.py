@@ -26,7 +26,7 @@ from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files
 
-SAMPLE = 10_000  # rows from which kinds of values and offsets are taken
+SAMPLE_ROWS = 10_000  # rows from which kinds of values and offsets are taken
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
 
 
@@ -108,7 +108,7 @@ class Opened:
             for name, kind in self.schema.items()
             if kind.is_numeric() or kind.is_string() or kind.is_boolean() or kind.is_temporal()
         ]
-        return self.fetch(self.table.select(plain).limit(SAMPLE))
+        return self.fetch(self.table.select(plain).limit(SAMPLE_ROWS))
 
     def close(self) -> None:
         """Close the engine, and remove its temporary files."""

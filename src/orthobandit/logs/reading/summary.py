@@ -24,9 +24,9 @@ from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of
 from orthobandit.logs.reading.rows import attribute_columns, to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 
-MOST_ROWS = 5_000_000  # of a summary, which is held in memory
+MAX_SUMMARY_ROWS = 5_000_000  # of a summary, which is held in memory
 FEWEST_TO_TELL = 3  # periods of a series, from which on counts that only grow look cumulative
-NAMED = 3  # snapshots that a note names, of those that cannot be differenced
+NAMED_SNAPSHOTS = 3  # snapshots that a note names, of those that cannot be differenced
 ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
 # Σv² and Σv of zeros and ones are equal, but for the digits that means and variances were printed with.
 TWO_VALUED_ROUNDING = 1e-4
@@ -133,11 +133,11 @@ def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, i
     for role, name in summary.columns.items():
         value = to_float(source[name], opened.schema[name])
         parts[role] = ibis().ifelse(is_there(value), value, None)
-    table = opened.fetch(source.select(**parts).limit(MOST_ROWS + 1))
-    if len(table) > MOST_ROWS:
+    table = opened.fetch(source.select(**parts).limit(MAX_SUMMARY_ROWS + 1))
+    if len(table) > MAX_SUMMARY_ROWS:
         raise InputError(
-            f"{opened.name} has more than {MOST_ROWS:,} rows: is it a log of single rows? Then name the"
-            " column of rewards (reward=), and neither n nor mean"
+            f"{opened.name} has more than {MAX_SUMMARY_ROWS:,} rows: is it a log of single rows? Then name"
+            " the column of rewards (reward=), and neither n nor mean"
         )
     return table
 
@@ -309,7 +309,7 @@ def _account(problems: list[str], snapshots: int) -> tuple[str, ...]:
     said = f"cumulative figures of {snapshots:,} times were differenced into {periods:,} periods"
     if not problems:
         return (said,)
-    shown = "; ".join(problems[:NAMED]) + ("; …" if len(problems) > NAMED else "")
+    shown = "; ".join(problems[:NAMED_SNAPSHOTS]) + ("; …" if len(problems) > NAMED_SNAPSHOTS else "")
     return (f"{said}; {len(problems):,} cannot be differenced and are joined to the period after: {shown}",)
 
 

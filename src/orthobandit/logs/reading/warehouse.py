@@ -14,13 +14,36 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import FileFormatError, InputError, ParameterError
-from orthobandit.logs.question import DIALECTS, TYPES, Question
+from orthobandit.logs.question import Question
 from orthobandit.logs.reading.arguments import check_options
 from orthobandit.logs.reading.clock import Clock, clock_of
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, group_rows, product_pairs
 from orthobandit.logs.reading.source import Opened, engine, ibis
 
-MARK = "question"  # the column that says which question the cells answer
+# How people call their engine, and what Ibis calls its dialect.
+DIALECTS = {
+    "athena": "athena",
+    "bigquery": "bigquery",
+    "clickhouse": "clickhouse",
+    "databricks": "databricks",
+    "duckdb": "duckdb",
+    "mssql": "mssql",
+    "mysql": "mysql",
+    "postgres": "postgres",
+    "snowflake": "snowflake",
+    "spark": "databricks",
+    "trino": "trino",
+}
+# Kinds of columns that can be said of a table that is not seen.
+TYPES = {
+    "boolean": "boolean",
+    "date": "date",
+    "integer": "int64",
+    "number": "float64",
+    "text": "string",
+    "time": "timestamp",
+}
+MARK_COLUMN = "question"  # the column that says which question the cells answer
 # Standard deviations from 0 at which squares of doubles have lost half of their digits.
 TOO_FAR = 1e6
 
@@ -122,7 +145,7 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
     guesses = (np.zeros(len(question.columns)), None)
     groups, _ = group_rows(opened, question, clock, guesses, is_masked=is_masked)
     mark = _fingerprint(question, types)
-    groups = groups.mutate(**{MARK: ibis().literal(mark)})
+    groups = groups.mutate(**{MARK_COLUMN: ibis().literal(mark)})
     return Blueprint(opened, clock, groups, is_masked, mark)
 
 
@@ -169,14 +192,14 @@ def _read_groups(returned: Opened, plan: Blueprint) -> Any:
     rows = rows.select([found[name.lower()] for name in wanted]).rename_columns(list(wanted))
     if not len(rows):
         raise InputError(f"{returned.name} has no rows; was the log empty?")
-    marks = {str(mark).lower() for mark in rows[MARK].unique().to_pylist()}
+    marks = {str(mark).lower() for mark in rows[MARK_COLUMN].unique().to_pylist()}
     if marks != {plan.mark}:
         raise InputError(
-            f"{returned.name} answers another question: its column {MARK!r} holds {min(marks)!r}, and these"
-            f" options make {plan.mark!r}; use the options that the SQL was printed with"
+            f"{returned.name} answers another question: its column {MARK_COLUMN!r} holds {min(marks)!r}, and"
+            f" these options make {plan.mark!r}; use the options that the SQL was printed with"
         )
     with engine(returned.name, "; is it the result as the warehouse returned it?"):
-        return _typed(rows.drop([MARK]), wanted)
+        return _typed(rows.drop([MARK_COLUMN]), wanted)
 
 
 def _typed(rows: Any, wanted: Mapping[str, Any]) -> Any:

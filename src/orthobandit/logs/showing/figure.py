@@ -4,12 +4,12 @@ from typing import Any
 
 from orthobandit._foundation.files import optional_package
 from orthobandit.logs.results import Analysis, MetricResult
-from orthobandit.logs.showing.page import FEW, effect_bar, thinned, value_scale
+from orthobandit.logs.showing.page import PANEL_POINTS, effect_bar, thinned, value_scale
 from orthobandit.showing.charts import COLOURS, draw_intervals, intervals_height
 from orthobandit.showing.numbers import DAY, is_known
 from orthobandit.showing.text import printable
 
-LINES = 6  # arms that are drawn over time
+MAX_LINES = 6  # arms that are drawn over time
 
 
 def figure_of(analysis: Analysis) -> Any:
@@ -51,8 +51,8 @@ def draw_effects(analysis: Analysis, axes: Any = None) -> Any:
 
 def _over_time(axes: Any, analysis: Analysis, metric: MetricResult) -> None:
     """Draw the estimates of the first arms with their bands."""
-    moments = [run[-1] for run in thinned(metric.history, FEW)]
-    arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over][:LINES]
+    moments = [run[-1] for run in thinned(metric.history, PANEL_POINTS)]
+    arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over][:MAX_LINES]
     start = moments[0].time
     times = [(one.time - start) / (DAY if analysis.is_clock else 1.0) for one in moments]
     scale = value_scale(moments, arms)

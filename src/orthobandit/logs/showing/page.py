@@ -50,12 +50,12 @@ STATUS_TONES = {"fine": "good", "note": "open", "alarm": "alarm"}
 LONG_TIME = 1e9  # seconds of an axis on which times are days with their year
 ARMS_SEEN = 6  # arms whose segments or rivals are seen at once; the rest are folded
 # Pictures over time.
-MARKS = 400  # points of a picture
-FEW = 120  # points of each of many
-SHARED = 4  # arms that share a scale
-PANELS = 12  # pictures that are seen at once
-AREAS = 7  # arms with a colour of their own; the rest are one area
-EARLY = 1.0  # lengths of the last intervals to which earlier ones are shown
+CHART_POINTS = 400  # points of a picture
+PANEL_POINTS = 120  # points of each of many
+ARMS_SHARING_A_SCALE = 4  # arms that share a scale
+PANELS_SEEN = 12  # pictures that are seen at once
+COLOURED_ARMS = 7  # arms with a colour of their own; the rest are one area
+EARLY_WIDTHS = 1.0  # lengths of the last intervals to which earlier ones are shown
 Runs = Sequence[Sequence[Moment]]
 
 
@@ -101,7 +101,7 @@ def page_of(analysis: Analysis, title: str = "") -> str:
         methods=_methods(analysis),
         notes=analysis.notes,
         arms_seen=ARMS_SEEN,
-        panels_seen=PANELS,
+        panels_seen=PANELS_SEEN,
     )
 
 
@@ -190,7 +190,7 @@ def _arms(metric: MetricResult) -> PageTable:
 
 def _histories(analysis: Analysis) -> list[dict[str, Any]]:
     """Return the charts over time of each metric that has any."""
-    has_own_scales = len(analysis.labels) - 1 > SHARED
+    has_own_scales = len(analysis.labels) - 1 > ARMS_SHARING_A_SCALE
     found = [(metric, gaps_over_time(analysis, metric)) for metric in analysis.metrics]
     return [
         {
@@ -298,7 +298,7 @@ def _methods(analysis: Analysis) -> PageTable:
     return PageTable.of_filled(("metric", "intervals", "baseline", "what it saved"), rows, "words")
 
 
-def thinned(history: Sequence[Moment], most: int = MARKS) -> list[Sequence[Moment]]:
+def thinned(history: Sequence[Moment], most: int = CHART_POINTS) -> list[Sequence[Moment]]:
     """Cut a history into at most `most` runs of about equal length.
 
     Examples
@@ -315,13 +315,13 @@ def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
     arms = [place for place, effect in enumerate(metric.effects) if effect.arm != effect.over]
     if len(metric.history) < 2 or not arms:
         return []
-    runs = thinned(metric.history, MARKS if len(arms) <= SHARED else FEW)
+    runs = thinned(metric.history, CHART_POINTS if len(arms) <= ARMS_SHARING_A_SCALE else PANEL_POINTS)
     moments = [run[-1] for run in runs]
     places, words = _axis(analysis, runs)
     pictures = []
     for arm in arms:
         effect = metric.effects[arm]
-        scale = value_scale(moments, arms if len(arms) <= SHARED else [arm])
+        scale = value_scale(moments, arms if len(arms) <= ARMS_SHARING_A_SCALE else [arm])
         lows = [one.lows[arm] for one in moments]
         highs = [one.highs[arm] for one in moments]
         shapes = band(places, lows, highs, scale)
@@ -358,7 +358,7 @@ def shares_over_time(analysis: Analysis, metric: MetricResult) -> Plot | None:
         return None
     shares = _shares(runs)
     order = np.argsort(-shares.mean(axis=1), kind="stable")
-    own = np.sort(order if len(order) <= AREAS + 1 else order[:AREAS])
+    own = np.sort(order if len(order) <= COLOURED_ARMS + 1 else order[:COLOURED_ARMS])
     rest = np.setdiff1d(order, own)
     areas = [*shares[own], *([shares[rest].sum(axis=0)] if len(rest) else [])]
     names = [analysis.labels[arm] for arm in own] + ([f"{len(rest)} other arms"] if len(rest) else [])
@@ -384,7 +384,7 @@ def value_scale(moments: Sequence[Moment], arms: Sequence[int]) -> Scale:
     near = [end for end in final if is_known(end)]
     if not near:
         return Scale.around([0.0, *known])
-    room = EARLY * (max(near) - min(near))
+    room = EARLY_WIDTHS * (max(near) - min(near))
     low = max(min(known, default=0.0), min(near) - room)
     high = min(max(known, default=0.0), max(near) + room)
     return Scale.around([0.0, low, high])

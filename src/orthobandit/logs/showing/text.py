@@ -33,7 +33,7 @@ from orthobandit.showing.numbers import (
 )
 from orthobandit.showing.text import NAMED, printable, text_table, visible
 
-WIDE = 100  # characters, as far as labels allow
+TABLE_WIDTH = 100  # characters, as far as labels allow
 Column = tuple[str, Callable[[Effect], str]]
 
 
@@ -128,7 +128,7 @@ def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
     if not has_counts:
         return alone, ""
     both = _table(metric.effects, [name, *counted, *found])
-    if max(map(len, both.splitlines()), default=0) <= WIDE:
+    if max(map(len, both.splitlines()), default=0) <= TABLE_WIDTH:
         return both, ""
     return alone, _table(metric.effects, [name, *counted])
 
@@ -228,4 +228,4 @@ def _value(analysis: Analysis) -> str:
 
 
 def _wrapped(line: str) -> str:
-    return fill(line, WIDE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return fill(line, TABLE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

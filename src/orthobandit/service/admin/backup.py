@@ -38,11 +38,11 @@ from orthobandit.service.admin.database import (
 
 FORMAT = 1
 READABLE = ("0003", NEWEST)  # versions of tables whose rows fit those of today
-PRIVATE = 0o600  # file mode: a backup holds the secrets of webhooks
+PRIVATE_MODE = 0o600  # file mode: a backup holds the secrets of webhooks
 PAGES = (".db", ".sqlite", ".sqlite3")  # suffixes of files that are copied page by page
 SQLITE = b"SQLite format 3\0"
 Row = tuple[sa.Table, dict[str, Any]]
-ROWS = 1000  # inserted at once
+ROWS_PER_INSERT = 1000  # inserted at once
 
 
 def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
@@ -70,7 +70,7 @@ def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
         if database.file is not None and Path(path).suffix in PAGES:
             return _copy_pages(database, Path(path))
         with whole_file(path) as unfinished:
-            unfinished.touch(PRIVATE)
+            unfinished.touch(PRIVATE_MODE)
             rows = _write_lines(database, unfinished)
             _sync(unfinished)
         return rows
@@ -95,7 +95,7 @@ def _copy_pages(database: Database, path: Path) -> dict[str, int]:
 
 
 def _connect_private(path: Path) -> sqlite3.Connection:
-    path.touch(PRIVATE)
+    path.touch(PRIVATE_MODE)
     return sqlite3.connect(path)
 
 
@@ -285,7 +285,7 @@ def _fill(database: Database, kept: Kept) -> dict[str, int]:
             batch: list[dict[str, Any]] = []
             for _, row in rows:
                 batch.append(row)
-                if len(batch) == ROWS:
+                if len(batch) == ROWS_PER_INSERT:
                     counts[table.name] += _insert(connection, table, batch)
             counts[table.name] += _insert(connection, table, batch)
         if connection.dialect.name == "postgresql":

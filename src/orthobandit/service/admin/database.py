@@ -13,7 +13,7 @@ from orthobandit.experiment.store.sql.connections import address, file_of, make_
 from orthobandit.experiment.store.sql.upgrade import NEWEST, found_version, is_ready
 from orthobandit.service.tables import ALL_TABLES
 
-PATIENCE = 30.0  # seconds to wait for other processes
+PATIENCE_SECONDS = 30.0  # seconds to wait for other processes
 # Not `releases`, which records the schema version and is written when tables are created.
 TABLES = [table for table in ALL_TABLES if table.name != "releases"]
 
@@ -32,7 +32,7 @@ def open_database(where: str | Path) -> Iterator[Database]:
     url = address(where)
     file = file_of(url)
     # Copies and checks of large databases take as long as they take.
-    engine = make_engine(url, PATIENCE, statement_seconds=None)
+    engine = make_engine(url, PATIENCE_SECONDS, statement_seconds=None)
     name = str(file or url)
     try:
         with named_errors(name, engine.dialect.dbapi):

@@ -9,9 +9,10 @@ from pydantic import ConfigDict, Field
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FeatureError, ParameterError
 from orthobandit.service.api.experiments import ExperimentAnswer
-from orthobandit.service.api.shared import MOST_ARMS, WRITES, Arm, Arms, Body, EmptyBody, Key, experiment_of
+from orthobandit.service.api.shared import WRITES, Arm, Arms, Body, EmptyBody, Key, experiment_of
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.limits import MAX_ARMS
 from orthobandit.service.http.problems import Problem
 
 router = APIRouter(
@@ -27,7 +28,7 @@ class ArmsBody(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arms": ["newest"]}]})
 
-    arms: Annotated[Arms, Field(min_length=1, max_length=MOST_ARMS)]
+    arms: Annotated[Arms, Field(min_length=1, max_length=MAX_ARMS)]
 
 
 def add_arms(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
@@ -38,8 +39,8 @@ def add_arms(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
     is_plain = rows.shape == (len(arms), len(arms)) and np.array_equal(rows, np.eye(len(arms)))
     new = [arm.features for arm in given if isinstance(arm, Arm)]
     labels += [arm.label if isinstance(arm, Arm) else arm for arm in given]
-    if len(labels) > MOST_ARMS:
-        raise ParameterError(f"arms would be {len(labels)}; an experiment here has at most {MOST_ARMS}")
+    if len(labels) > MAX_ARMS:
+        raise ParameterError(f"arms would be {len(labels)}; an experiment here has at most {MAX_ARMS}")
     if not new:
         if not is_plain:
             raise FeatureError(

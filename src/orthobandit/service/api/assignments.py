@@ -11,9 +11,6 @@ from pydantic_core import to_json
 from orthobandit.experiment import Proposal
 from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.service.api.shared import (
-    MOST_ARMS,
-    MOST_ASKED,
-    MOST_TOLD,
     WRITES,
     Body,
     Covariates,
@@ -24,10 +21,11 @@ from orthobandit.service.api.shared import (
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.limits import MAX_ARMS, MAX_ASKED, MAX_TOLD
 
 Row = Annotated[list[float], Field(min_length=1, max_length=1_000)]
-Features = Annotated[dict[Name, Row], Field(max_length=MOST_ARMS)]
-Values = Annotated[list[float], Field(max_length=MOST_TOLD)]
+Features = Annotated[dict[Name, Row], Field(max_length=MAX_ARMS)]
+Values = Annotated[list[float], Field(max_length=MAX_TOLD)]
 ROLE = "ask-tell"
 NO_PROBABILITIES = '"probabilities":[]'
 router = APIRouter(
@@ -44,7 +42,7 @@ class AskBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"unit": "user-17"}]})
 
     unit: Annotated[Name | None, Field(description="Gets the same proposal whenever it comes again")] = None
-    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
+    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MAX_ARMS)] = None
     covariates: Covariates | None = None
     context: Annotated[
         Covariates | None,
@@ -61,18 +59,18 @@ class AskManyBody(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"units": ["user-17", "user-18"]}]})
 
-    count: Annotated[int | None, Field(ge=1, le=MOST_ASKED)] = None
-    units: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ASKED)] = None
-    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MOST_ARMS)] = None
+    count: Annotated[int | None, Field(ge=1, le=MAX_ASKED)] = None
+    units: Annotated[list[Name] | None, Field(min_length=1, max_length=MAX_ASKED)] = None
+    available: Annotated[list[Name] | None, Field(min_length=1, max_length=MAX_ARMS)] = None
     covariates: Annotated[
-        list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each proposal")
+        list[Covariates] | None, Field(max_length=MAX_ASKED, description="One object for each proposal")
     ] = None
     context: Annotated[
         list[Covariates] | None,
-        Field(max_length=MOST_ASKED, description="One object for each visitor of a personalised experiment"),
+        Field(max_length=MAX_ASKED, description="One object for each visitor of a personalised experiment"),
     ] = None
     features: Annotated[
-        list[Features] | None, Field(max_length=MOST_ASKED, description="One object for each visitor")
+        list[Features] | None, Field(max_length=MAX_ASKED, description="One object for each visitor")
     ] = None
 
     @model_validator(mode="after")
@@ -103,7 +101,7 @@ class TellManyBody(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [1, 2], "rewards": [1.0, 0.0]}]})
 
-    ids: Annotated[list[Number], Field(max_length=MOST_TOLD)]
+    ids: Annotated[list[Number], Field(max_length=MAX_TOLD)]
     rewards: Values | Annotated[dict[Name, Values], Field(min_length=1, max_length=101)]
 
 

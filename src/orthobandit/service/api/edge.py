@@ -14,8 +14,6 @@ from orthobandit.experiment.draw.exposures import Exposed, Refusal
 from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS
 from orthobandit.service.api.assignments import send_json
 from orthobandit.service.api.shared import (
-    LARGEST_ID,
-    MOST_ASKED,
     READS,
     WRITES,
     Body,
@@ -28,9 +26,10 @@ from orthobandit.service.api.shared import (
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.limits import MAX_ASKED, MAX_ID
 from orthobandit.service.http.problem_kinds import PREFIX, kind_of
 
-Known = Annotated[list[float | None], Field(min_length=1, max_length=MOST_ASKED)]
+Known = Annotated[list[float | None], Field(min_length=1, max_length=MAX_ASKED)]
 ROLE = "edge"
 router = APIRouter(
     prefix="/v1/experiments/{key}",
@@ -52,22 +51,22 @@ class ExposuresBody(Body):
         }
     )
 
-    plan: Annotated[int, Field(ge=1, le=LARGEST_ID, description="The number of the plan")]
-    units: Annotated[list[Name], Field(min_length=1, max_length=MOST_ASKED)]
+    plan: Annotated[int, Field(ge=1, le=MAX_ID, description="The number of the plan")]
+    units: Annotated[list[Name], Field(min_length=1, max_length=MAX_ASKED)]
     arms: Annotated[
-        list[Annotated[int, Field(ge=0, le=LARGEST_ID)]],
-        Field(min_length=1, max_length=MOST_ASKED, description="Numbers of the arms that were drawn"),
+        list[Annotated[int, Field(ge=0, le=MAX_ID)]],
+        Field(min_length=1, max_length=MAX_ASKED, description="Numbers of the arms that were drawn"),
     ]
     rewards: Annotated[
         Known | Annotated[dict[Name, Known], Field(max_length=101)] | None,
         Field(description="`null` where nothing is known yet"),
     ] = None
     covariates: Annotated[
-        list[Covariates] | None, Field(max_length=MOST_ASKED, description="One object for each unit")
+        list[Covariates] | None, Field(max_length=MAX_ASKED, description="One object for each unit")
     ] = None
     context: Annotated[
         list[Covariates] | None,
-        Field(max_length=MOST_ASKED, description="What a personalised plan was drawn by, one for each unit"),
+        Field(max_length=MAX_ASKED, description="What a personalised plan was drawn by, one for each unit"),
     ] = None
 
 

@@ -39,7 +39,6 @@ from orthobandit.experiment.settings import (
 from orthobandit.policy import AnytimeElimination, Policy
 from orthobandit.policy.contextual import InformationDirected, Personalised
 from orthobandit.service.api.shared import (
-    MOST_ARMS,
     READS,
     WRITES,
     Arm,
@@ -55,6 +54,7 @@ from orthobandit.service.api.shared import (
 )
 from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.limits import MAX_ARMS
 from orthobandit.service.registry import Registry
 
 Slug = Annotated[
@@ -129,7 +129,7 @@ class CreateBody(Body):
         Arms,
         Field(
             min_length=2,
-            max_length=MOST_ARMS,
+            max_length=MAX_ARMS,
             description="Labels, or objects with a label and features, all of one length",
         ),
     ]

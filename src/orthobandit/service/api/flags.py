@@ -28,7 +28,6 @@ from orthobandit.errors import (
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
 from orthobandit.service.api.shared import (
-    LONGEST_NAME,
     NOT_MODIFIED,
     WRITES,
     Body,
@@ -42,12 +41,13 @@ from orthobandit.service.api.shared import (
 )
 from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
+from orthobandit.service.http.limits import MAX_NAME_CHARACTERS
 
 TARGETING_KEY = "targetingKey"
 MISSING = "TARGETING_KEY_MISSING"
 INVALID = "INVALID_CONTEXT"
 Flag = dict[str, Any]
-MOST_FLAGS = 1_000  # experiments that are evaluated at once
+MAX_FLAGS = 1_000  # experiments that are evaluated at once
 
 
 class EvaluateBody(BaseModel):
@@ -122,9 +122,9 @@ def unit_of(context: dict[str, Any]) -> str:
     unit = context.get(TARGETING_KEY)
     if unit is None or unit == "":
         raise NotEvaluatedError(MISSING, f"give the user or visitor as {TARGETING_KEY!r} in the context")
-    if not isinstance(unit, str) or len(unit) > LONGEST_NAME or not unit.isprintable():
+    if not isinstance(unit, str) or len(unit) > MAX_NAME_CHARACTERS or not unit.isprintable():
         raise NotEvaluatedError(
-            INVALID, f"{TARGETING_KEY!r} must be printable text of at most {LONGEST_NAME} characters"
+            INVALID, f"{TARGETING_KEY!r} must be printable text of at most {MAX_NAME_CHARACTERS} characters"
         )
     return unit
 
@@ -300,7 +300,7 @@ def _all(request: Request) -> dict[str, Experiment]:
     """Return the experiments that can be served and that the token is for, by key."""
     registry = registry_of(request)
     found = {}
-    for key in registry.page(MOST_FLAGS, allows=allows(token_of(request))):
+    for key in registry.page(MAX_FLAGS, allows=allows(token_of(request))):
         try:
             found[key] = registry.get(key)
         except (ConflictError, VersionError):  # a package or a release that is not installed here

@@ -12,25 +12,22 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from orthobandit.experiment import Experiment
 from orthobandit.service.http.auth import TOKEN, Token
+from orthobandit.service.http.limits import MAX_FEATURES, MAX_ID, MAX_NAME_CHARACTERS
 from orthobandit.service.http.problem_kinds import KINDS, PROBLEM_JSON
 from orthobandit.service.registry import Registry
 
-Key = Annotated[str, Path(max_length=200, description="The experiment's key", examples=["signup-page"])]
+Key = Annotated[
+    str, Path(max_length=MAX_NAME_CHARACTERS, description="The experiment's key", examples=["signup-page"])
+]
 # Responses may be kept by whoever asked, by nobody on the way, and are checked again each time.
 CACHING = "private, no-cache"
-MOST_ARMS = 10_000
-MOST_FEATURES = 1_000
-MOST_ASKED = 10_000
-MOST_TOLD = 100_000
-LARGEST_ID = 2**63 - 1
-LONGEST_NAME = 200
 # No control characters: databases differ in what they make of them.
 Name = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$"),
+    StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$"),
     Field(examples=["a"]),
 ]
-Number = Annotated[int, Field(ge=1, le=LARGEST_ID, description="The `id` of a proposal")]
+Number = Annotated[int, Field(ge=1, le=MAX_ID, description="The `id` of a proposal")]
 Covariates = Annotated[dict[Name, float], Field(max_length=1_000)]
 
 
@@ -105,7 +102,7 @@ class Arm(Body):
     """An arm that is described by features."""
 
     label: Name
-    features: Annotated[list[float], Field(min_length=1, max_length=MOST_FEATURES)]
+    features: Annotated[list[float], Field(min_length=1, max_length=MAX_FEATURES)]
 
 
 Arms = list[Name] | list[Arm]

@@ -22,12 +22,14 @@ from orthobandit.service.background.webhook_delivery import Courier, Outbox
 from orthobandit.service.background.webhook_events import find_news
 from orthobandit.service.http.observability import Metrics
 
-LOCK = 0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
-PATIENCE = 5.0  # seconds
+ADVISORY_LOCK_KEY = (
+    0x6F727468_6B656570  # the key of PostgreSQL's advisory lock, which holds within one database
+)
+PATIENCE_SECONDS = 5.0  # seconds
 LOG = logging.getLogger("orthobandit.service")
-EVERY = 5.0  # seconds between two rounds
+ROUND_SECONDS = 5.0  # seconds between two rounds
 PARTING_SECONDS = 3.0  # seconds that a round in progress has when the server stops
-JUMP = 60.0  # seconds by which a clock may be set without anybody being told
+MAX_QUIET_JUMP_SECONDS = 60.0  # seconds by which a clock may be set without anybody being told
 
 
 class KeeperLock:
@@ -48,7 +50,7 @@ class KeeperLock:
         self._file = file_of(url)
         self._engine: Engine | None = None
         if url.get_backend_name() == "postgresql":
-            self._engine = make_engine(url, PATIENCE)
+            self._engine = make_engine(url, PATIENCE_SECONDS)
         self._connection: Connection | None = None
         self._beside: sqlite3.Connection | None = None
 
@@ -68,7 +70,7 @@ class KeeperLock:
             with ExitStack() as closing:
                 connection = closing.enter_context(engine.connect())
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-                if connection.execute(sa.select(sa.func.pg_try_advisory_lock(LOCK))).scalar():
+                if connection.execute(sa.select(sa.func.pg_try_advisory_lock(ADVISORY_LOCK_KEY))).scalar():
                     closing.pop_all()  # the connection holds the lock, and stays open
                     self._connection = connection
                     return True
@@ -99,7 +101,7 @@ class KeeperLock:
         if self._connection is not None:
             # Said in words: the server notices a closed connection only a moment later.
             with suppress(sa.exc.SQLAlchemyError):
-                self._connection.execute(sa.select(sa.func.pg_advisory_unlock(LOCK)))
+                self._connection.execute(sa.select(sa.func.pg_advisory_unlock(ADVISORY_LOCK_KEY)))
         self._drop()
         if self._beside is not None:
             self._beside.close()
@@ -135,7 +137,7 @@ class ClockWatch:
         jump = difference - self._difference
         # Small steps are kept too, or many of them would add up to a jump.
         self._difference = difference
-        return jump if abs(jump) > JUMP else 0.0
+        return jump if abs(jump) > MAX_QUIET_JUMP_SECONDS else 0.0
 
 
 class Keeper:
@@ -190,7 +192,7 @@ class Keeper:
         return self._courier.wait(seconds)
 
     def _run(self) -> None:
-        while not self._is_over.wait(EVERY):
+        while not self._is_over.wait(ROUND_SECONDS):
             jump = self._drift.find_jump()
             if jump:
                 self._metrics.clock_jumps += 1

@@ -14,8 +14,8 @@ from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")
-MOST = 1_000  # newest experiments that are watched
-AGAIN = 30.0  # seconds after which proposals that wait may have been settled by the clock alone
+MAX_WATCHED_EXPERIMENTS = 1_000  # newest experiments that are watched
+SETTLING_SECONDS = 30.0  # seconds after which proposals that wait may have been settled by the clock alone
 
 
 class Look(NamedTuple):
@@ -83,7 +83,7 @@ class Looks:
 
     def _is_old(self, found: tuple[float, Look], newest: Newest, now: float) -> bool:
         at, look = found
-        may_settle = look.report.awaited > 0 and now - at >= AGAIN
+        may_settle = look.report.awaited > 0 and now - at >= SETTLING_SECONDS
         return look.seq != newest.seq or may_settle
 
     def _look_at(self, newest: Newest) -> Look | None:
@@ -112,7 +112,7 @@ class Looks:
             sa.select(EXPERIMENTS.c.name, event.seq, event.at)
             .where(event.experiment == EXPERIMENTS.c.id, event.seq == newest)
             .order_by(EXPERIMENTS.c.id.desc())
-            .limit(MOST)
+            .limit(MAX_WATCHED_EXPERIMENTS)
         )
         with self._registry.reading() as connection:
             return [Newest(*row) for row in connection.execute(query)]

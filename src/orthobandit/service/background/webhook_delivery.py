@@ -33,7 +33,9 @@ from orthobandit.service.tables import DELIVERIES, NEWS, WEBHOOKS
 LOG = logging.getLogger("orthobandit.service")
 # Seconds between tries; after the last the delivery is given up.
 RETRY_SECONDS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
-TIMEOUT = 10.0  # seconds for all of a delivery: looking up the name, connecting, sending, and the answer
+DELIVERY_SECONDS = (
+    10.0  # seconds for all of a delivery: looking up the name, connecting, sending, and the answer
+)
 GONE = 410  # HTTP status by which a receiver says that it wants no more messages
 MAX_DUE = 100  # deliveries that are looked up together
 MAX_SENDERS = 8  # webhooks that are sent to at the same time
@@ -323,12 +325,12 @@ def check_url(url: str, *, anywhere: bool) -> SplitResult:
 
 
 def post(url: str, headers: dict[str, str], body: bytes, *, anywhere: bool = False) -> Answer:
-    """Send a message within `TIMEOUT` seconds, and follow no redirect.
+    """Send a message within `DELIVERY_SECONDS` seconds, and follow no redirect.
 
     The name is looked up once, its address checked, and the connection made to that address. So a name that
     points elsewhere a moment later (DNS rebinding) changes nothing.
     """
-    until = time.monotonic() + TIMEOUT
+    until = time.monotonic() + DELIVERY_SECONDS
     try:
         parts = check_url(url, anywhere=anywhere)
         connection = _connect(parts, until, anywhere=anywhere)
@@ -373,7 +375,7 @@ def _left(until: float) -> float:
     """Return the seconds that are left, or raise :class:`TimeoutError` if none are."""
     left = until - time.monotonic()
     if left <= 0:
-        raise TimeoutError(f"it took longer than {TIMEOUT:g} s")
+        raise TimeoutError(f"it took longer than {DELIVERY_SECONDS:g} s")
     return left
 
 
@@ -391,7 +393,7 @@ def _look_up(host: str, port: int, until: float) -> str:
     thread.start()
     thread.join(_left(until))
     if not found:
-        raise TimeoutError(f"the name {host!r} could not be looked up within {TIMEOUT:g} s")
+        raise TimeoutError(f"the name {host!r} could not be looked up within {DELIVERY_SECONDS:g} s")
     if isinstance(found[0], Exception):
         raise found[0]
     return str(found[0][0][4][0])

@@ -29,15 +29,15 @@ from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import SESSIONS, TOKENS
 
-LASTS = 12 * 3600.0  # seconds of a session
+SESSION_SECONDS = 12 * 3600.0  # seconds of a session
 ANYBODY = "somebody on this machine"  # on a server without tokens
 FORM_COOKIE = "ob_form"
 FIELD = "form_token"
 # characters that a secret in a cookie may have
-SHORTEST = 20
-LONGEST = 200
-MOST_FIELDS = 100
-LARGEST_FIELD = 2 * 2**20  # bytes of one field
+MIN_SECRET_CHARACTERS = 20
+MAX_SECRET_CHARACTERS = 200
+MAX_FIELDS = 100
+MAX_FIELD_BYTES = 2 * 2**20  # bytes of one field
 
 
 class Session(NamedTuple):
@@ -67,13 +67,13 @@ class Sessions:
         now = self._clock()
         with self._registry.writing() as connection:
             connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.until <= now))
-            row = {"id": _hash(secret), "token": token.id, "until": now + LASTS}
+            row = {"id": _hash(secret), "token": token.id, "until": now + SESSION_SECONDS}
             connection.execute(sa.insert(SESSIONS).values(**row))
         return secret
 
     def find(self, secret: str | None) -> Session | None:
         """Return the session of a cookie; None if it is unknown, expired, or its token was revoked."""
-        if not secret or len(secret) > LONGEST:
+        if not secret or len(secret) > MAX_SECRET_CHARACTERS:
             return None
         query = (
             sa.select(*COLUMNS)
@@ -146,7 +146,7 @@ def secret_of(request: Request) -> str | None:
     """Return the secret that the browser has, if any."""
     for name in (SESSION_COOKIE, FORM_COOKIE):
         secret = request.cookies.get(name, "")
-        if SHORTEST <= len(secret) <= LONGEST and secret.isascii():
+        if MIN_SECRET_CHARACTERS <= len(secret) <= MAX_SECRET_CHARACTERS and secret.isascii():
             return secret
     return None
 
@@ -180,7 +180,7 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form, files as text, once it is known to be from a page of this server."""
     _check_site(request)
     try:
-        async with request.form(max_fields=MOST_FIELDS, max_files=2, max_part_size=LARGEST_FIELD) as form:
+        async with request.form(max_fields=MAX_FIELDS, max_files=2, max_part_size=MAX_FIELD_BYTES) as form:
             fields = {name: await _text(name, value) for name, value in form.items()}
     except MultiPartException as error:
         raise Problem("malformed", f"the form cannot be read: {error.message}") from None

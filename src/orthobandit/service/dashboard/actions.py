@@ -21,8 +21,8 @@ from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
 from orthobandit.service.registry import Registry
 from orthobandit.service.tables import ACTIONS
 
-GRACE = 10.0  # seconds to undo what cannot be taken back later
-STALE = 30.0  # seconds after which an action that somebody began to do is begun again
+UNDO_SECONDS = 10.0  # seconds to undo what cannot be taken back later
+RETRY_SECONDS = 30.0  # seconds after which an action that somebody began to do is begun again
 LOG = logging.getLogger("orthobandit.service")
 KINDS = ("begin", "pause", "resume", "stop", "retire", "extend")  # kinds of log entries that a person causes
 ELSEWHERE = "the API, or Python"
@@ -61,7 +61,7 @@ class Actions:
     def ask(self, key: str, kind: str, by: str, *, arm: str = "", reason: str = "") -> Action:
         """Record an action that is done once the time to undo it is over."""
         now = self._clock()
-        action = Action(token_hex(8), key, kind, arm, reason, by, now, now + GRACE, "waiting", "")
+        action = Action(token_hex(8), key, kind, arm, reason, by, now, now + UNDO_SECONDS, "waiting", "")
         self._write(action)
         return action
 
@@ -106,7 +106,7 @@ class Actions:
     def do_due(self) -> dict[str, str]:
         """Do the actions that are due and record errors; return the ids that still wait, by experiment."""
         now = self._clock()
-        is_stale = (ACTIONS.c.state == "doing") & (ACTIONS.c.due <= now - STALE)
+        is_stale = (ACTIONS.c.state == "doing") & (ACTIONS.c.due <= now - RETRY_SECONDS)
         query = sa.select(ACTIONS).where((ACTIONS.c.state == "waiting") | is_stale)
         with self._registry.reading() as connection:
             found = [Action(*row) for row in connection.execute(query.order_by(ACTIONS.c.due))]

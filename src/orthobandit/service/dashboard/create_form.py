@@ -36,7 +36,7 @@ PARTS = {
     "worse": ("", "Guardrail"),
     "margin": ("", "By more than"),
 }
-MOST_ROWS = 10
+MAX_METRIC_ROWS = 10
 HEADERS = {"arm", "arms", "label", "labels", "name"}  # what a column of labels alone may be headed by
 RANGE = "range"  # what the field of rewards holds where they have bounds
 # Fields in the order of the form: what a blank one holds, and what the field is called.
@@ -60,9 +60,9 @@ BLANK = {name: blank for name, (blank, _) in FIELDS.items()}
 # Fields of the form by the names that errors give them.
 PLACES = {"rewards": "low", "file": "arms", "labels": "arms", "features": "arms"}
 # simulated runs, and rounds after which one is given up
-RUNS = 10
-LIMIT = 200_000
-MOST_ARMS = 40  # of a simulation that takes seconds only
+SIMULATED_RUNS = 10
+MAX_SIMULATED_ROUNDS = 200_000
+MAX_SIMULATED_ARMS = 40  # of a simulation that takes seconds only
 _ONE = Lock()  # a simulation at a time, so that visitors are served meanwhile
 
 
@@ -146,7 +146,11 @@ def rows_of(given: dict[str, str], do: str = "") -> dict[str, str]:
             rows.append(row)
     if do == "add":
         rows.append({part: blank for part, (blank, _) in PARTS.items()})
-    return {place(at, part): text for at, row in enumerate(rows[:MOST_ROWS], 1) for part, text in row.items()}
+    return {
+        place(at, part): text
+        for at, row in enumerate(rows[:MAX_METRIC_ROWS], 1)
+        for part, text in row.items()
+    }
 
 
 def label_of(name: str) -> str:
@@ -388,15 +392,15 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
     policy = policy_of(body)
     plan = policy.plan(policy.start(arms))
     rounds = None
-    if body.epsilon > 0 and len(arms) <= MOST_ARMS:
+    if body.epsilon > 0 and len(arms) <= MAX_SIMULATED_ARMS:
         rounds = _rounds(arms, body, sigma, daily)
     return {
         "arms": list(zip(arms.labels, plan.probabilities.tolist(), strict=True)),
         "dimension": arms.dimension,
         "rounds": rounds,
-        "runs": RUNS,
-        "limit": LIMIT,
-        "most_arms": MOST_ARMS,
+        "runs": SIMULATED_RUNS,
+        "limit": MAX_SIMULATED_ROUNDS,
+        "most_arms": MAX_SIMULATED_ARMS,
         "sigma": sigma,
         "daily": daily,
         "metrics": list(describe_metrics(body)),
@@ -414,8 +418,8 @@ def _rounds(arms: ArmSet, body: CreateBody, sigma: float, daily: float) -> Round
             goal=body.goal,
             expect=body.expect,
             sigma=sigma,
-            runs=RUNS,
-            limit=LIMIT,
+            runs=SIMULATED_RUNS,
+            limit=MAX_SIMULATED_ROUNDS,
         )
     median, least, most = (
         int(value) if np.isfinite(value) else None

@@ -19,9 +19,11 @@ from orthobandit.service.dashboard.time_series import Head, History
 from orthobandit.service.registry import Registry
 
 LOG = logging.getLogger("orthobandit.service")
-PAUSE = 1.0  # seconds between two looks
-MOST_LISTED = 1_000  # experiments that are remembered between two lists
-LONGEST = 15.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
+LOOK_SECONDS = 1.0  # seconds between two looks
+MAX_LISTED = 1_000  # experiments that are remembered between two lists
+STREAM_SECONDS = (
+    15.0  # seconds of a stream; browsers come again, and a server that ends waits for none longer
+)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -81,7 +83,7 @@ class Live:
                 except OrthobanditError as error:  # of a policy that only its own program knows, say
                     found[key] = error
                     continue
-                if len(self._listed) >= MOST_LISTED:
+                if len(self._listed) >= MAX_LISTED:
                     self._listed.clear()
                 self._listed[key] = kept
             found[key] = kept[1]
@@ -91,7 +93,7 @@ class Live:
         """Yield a server-sent event with the version, whenever that differs from the known one."""
         news = asyncio.Event()
         self._watching[key].add(news)
-        end = asyncio.get_running_loop().time() + LONGEST
+        end = asyncio.get_running_loop().time() + STREAM_SECONDS
         try:
             yield "retry: 1000\n\n"
             while not self._is_ending and (left := end - asyncio.get_running_loop().time()) > 0:
@@ -133,7 +135,7 @@ class Live:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(LOOK_SECONDS)
             try:
                 found = await run_in_threadpool(self._look_at_all, list(self._watching))
             except Exception:  # nobody waits for the result, who could be told

@@ -27,12 +27,19 @@ from orthobandit.experiment.report.report import Report
 from orthobandit.service.api.experiments import begin_experiment
 from orthobandit.service.api.reports import ReportAnswer, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
-from orthobandit.service.dashboard.access import LASTS, Acts, Filled, Looks, Viewer, set_secret_cookie
-from orthobandit.service.dashboard.actions import GRACE, Actions, steps
+from orthobandit.service.dashboard.access import (
+    SESSION_SECONDS,
+    Acts,
+    Filled,
+    Looks,
+    Viewer,
+    set_secret_cookie,
+)
+from orthobandit.service.dashboard.actions import UNDO_SECONDS, Actions, steps
 from orthobandit.service.dashboard.create_form import (
     BLANK,
     FIELDS,
-    MOST_ROWS,
+    MAX_METRIC_ROWS,
     PARTS,
     DraftError,
     body_of,
@@ -69,7 +76,7 @@ router = page_router()
 root = APIRouter(include_in_schema=False)
 others = page_router()  # apart, since it takes every address and has to come last
 MAX_REASON_CHARACTERS = 1_000
-SHOWN = 50  # experiments on one page of the list
+EXPERIMENTS_PER_PAGE = 50  # experiments on one page of the list
 _ONE = Lock()  # one audit at a time, so that visitors are served meanwhile
 
 
@@ -109,7 +116,7 @@ async def begin(request: Request, fields: Filled) -> Response:
         return answer
     secret = await run_in_threadpool(request.app.state.dashboard.sessions.begin, token)
     entered = redirect(to)
-    set_secret_cookie(entered, request, SESSION_COOKIE, secret, int(LASTS))
+    set_secret_cookie(entered, request, SESSION_COOKIE, secret, int(SESSION_SECONDS))
     return entered
 
 
@@ -143,12 +150,17 @@ def listed(
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")] = "",
 ) -> Response:
     """List experiments: state, leader, what to do now."""
-    keys = registry_of(request).page(SHOWN + 1, after, allows(viewer.token))
+    keys = registry_of(request).page(EXPERIMENTS_PER_PAGE + 1, after, allows(viewer.token))
     live: Live = request.app.state.dashboard.live
-    seen = live.many(keys[:SHOWN])
-    rows = [_row(key, seen[key]) for key in keys[:SHOWN]]
+    seen = live.many(keys[:EXPERIMENTS_PER_PAGE])
+    rows = [_row(key, seen[key]) for key in keys[:EXPERIMENTS_PER_PAGE]]
     return render_page(
-        request, "list.html", viewer, rows=rows, after=after, more=keys[SHOWN - 1] if keys[SHOWN:] else ""
+        request,
+        "list.html",
+        viewer,
+        rows=rows,
+        after=after,
+        more=keys[EXPERIMENTS_PER_PAGE - 1] if keys[EXPERIMENTS_PER_PAGE:] else "",
     )
 
 
@@ -355,7 +367,7 @@ def _show_form(request: Request, viewer: Viewer, fields: dict[str, str], **more:
     given: dict[str, str] = more.pop("wrong", {})
     wrong = {name: given[name] for name in [*fields, ""] if name in given}  # in the order of the form
     values = {"notes": [], "shown": None} | more
-    values |= {"labels": labels, "parts": PARTS, "rows": count_of(fields), "most": MOST_ROWS}
+    values |= {"labels": labels, "parts": PARTS, "rows": count_of(fields), "most": MAX_METRIC_ROWS}
     return render_page(
         request, "new.html", viewer, 422 if wrong else 200, fields=fields, wrong=wrong, **values
     )
@@ -419,12 +431,14 @@ def retire(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response
 def undo(key: Key, request: Request, _viewer: Acts, fields: Filled) -> Response:
     """Undo an action that has not been carried out yet."""
     if not _actions(request).undo(key, fields.get("id", "")):
-        raise Problem("closed", f"it was done already, more than {GRACE:g} seconds ago, or undone before")
+        raise Problem(
+            "closed", f"it was done already, more than {UNDO_SECONDS:g} seconds ago, or undone before"
+        )
     return redirect(address_of(key))
 
 
 def _ask_to_confirm(request: Request, viewer: Viewer, key: str, arm: str) -> Response:
-    more: dict[str, Any] = {"arm": arm, "grace": GRACE, "longest": MAX_REASON_CHARACTERS}
+    more: dict[str, Any] = {"arm": arm, "grace": UNDO_SECONDS, "longest": MAX_REASON_CHARACTERS}
     return render_page(request, "confirm.html", viewer, key=key, address=address_of(key), **more)
 
 

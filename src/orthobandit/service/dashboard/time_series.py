@@ -18,11 +18,11 @@ from orthobandit.service.registry import Registry
 from orthobandit.service.tables import HISTORY
 
 # settled proposals of the first point, and by how much the next has more
-FEWEST = 10
-GROWTH = 1.04
-MOST_LINES = 8  # arms that a chart shows; tables show all
-POINTS = 160  # of the baseline
-MOST_KEPT = 100  # experiments whose charts are kept for the next who asks
+FIRST_POINT_SETTLED = 10
+POINT_GROWTH = 1.04
+MAX_LINES = 8  # arms that a chart shows; tables show all
+BASELINE_POINTS = 160  # of the baseline
+MAX_KEPT_CHARTS = 100  # experiments whose charts are kept for the next who asks
 
 
 class Head(NamedTuple):
@@ -53,7 +53,7 @@ class History:
         if key not in self._newest:
             with self._registry.reading() as connection:
                 self._newest[key] = connection.execute(_newest(key)).scalar() or 0
-        return settled >= max(FEWEST, self._newest[key] * GROWTH, self._newest[key] + 1)
+        return settled >= max(FIRST_POINT_SETTLED, self._newest[key] * POINT_GROWTH, self._newest[key] + 1)
 
     def keep(self, key: str, report: Report) -> None:
         """Store a point, if it is due."""
@@ -84,7 +84,7 @@ class History:
         kept = self._charts.get(key)
         if kept is not None and kept[0] is report:
             return kept[1]
-        if len(self._charts) >= MOST_KEPT:
+        if len(self._charts) >= MAX_KEPT_CHARTS:
             self._charts.clear()
         found = {
             "reference": report.reference,
@@ -136,7 +136,7 @@ class History:
 
     def _baseline(self, key: str, report: Report) -> dict[str, Any]:
         """Return forecasts of the objective's level at some proposals, spread evenly over all."""
-        count = min(report.proposals, POINTS)
+        count = min(report.proposals, BASELINE_POINTS)
         numbers = np.unique(np.linspace(1, max(report.proposals, 1), count).round().astype(int)).tolist()
         query = (
             sa.select(PROPOSALS.c.at, PROPOSALS.c.forecasts)
@@ -157,5 +157,5 @@ def _newest(key: str) -> sa.Select[Any]:
 def labels_shown(report: Report) -> list[str]:
     """Return the labels of the arms that charts show, arms in play before others, in the order of arms."""
     order = sorted(report.arms, key=lambda arm: (arm.label != report.reference, not arm.is_active))
-    chosen = {arm.label for arm in order[:MOST_LINES]}
+    chosen = {arm.label for arm in order[:MAX_LINES]}
     return [arm.label for arm in report.arms if arm.label in chosen]

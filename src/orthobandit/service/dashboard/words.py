@@ -20,7 +20,7 @@ from orthobandit.showing.charts import Bar, BarMarks, bar_scale, place_bar
 from orthobandit.showing.numbers import about, span_words
 from orthobandit.showing.text import arm_state
 
-LONGEST_FORESEEN = 3.2e8  # seconds, ten years: nobody plans for longer
+MAX_FORESEEN_SECONDS = 3.2e8  # seconds, ten years: nobody plans for longer
 
 
 class State(NamedTuple):
@@ -88,7 +88,7 @@ def outlook_of(report: Report, at: Sequence[float]) -> str:
         return report.outlook
     pace = report.proposals / (at[-1] - at[0])
     left = more / pace
-    if "more visitors" not in report.outlook or left > LONGEST_FORESEEN:
+    if "more visitors" not in report.outlook or left > MAX_FORESEEN_SECONDS:
         return report.outlook
     return f"{report.outlook} At the pace so far that is {duration_words(left)}."
 

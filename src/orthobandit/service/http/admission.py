@@ -18,17 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orthobandit.errors import OrthobanditError
 from orthobandit.service.http.auth import MISSING, SESSION_COOKIE, TOKEN, UNKNOWN, Tokens
 from orthobandit.service.http.limits import (
-    BURST,
-    FIRST_GUESSES,
-    GUESSES,
+    BURST_SECONDS,
     HEADERS,
-    MOST_KEPT,
-    MOST_REQUESTS,
+    MAX_REMEMBERED_CALLERS,
+    MAX_REQUESTS,
     OWN_LIMIT,
     RATE,
-    STRANGERS,
-    STRANGERS_BODY,
+    STRANGER_BODY_BYTES,
+    STRANGER_RATE,
     WITH_BODY,
+    WRONG_TOKEN_BURST,
+    WRONG_TOKEN_RATE,
     Pace,
 )
 from orthobandit.service.http.problems import problem, problem_of
@@ -58,15 +58,15 @@ class Admission:
         app: ASGIApp,
         rate: float = RATE,
         *,
-        most_requests: int = MOST_REQUESTS,
+        most_requests: int = MAX_REQUESTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._most = most_requests
         self._clock = clock
-        self._known = Pace(rate, max(1.0, BURST * rate)) if rate else None
-        self._strangers = Pace(STRANGERS, BURST * STRANGERS) if rate else None
-        self._guesses = Pace(GUESSES, FIRST_GUESSES)
+        self._known = Pace(rate, max(1.0, BURST_SECONDS * rate)) if rate else None
+        self._strangers = Pace(STRANGER_RATE, BURST_SECONDS * STRANGER_RATE) if rate else None
+        self._guesses = Pace(WRONG_TOKEN_RATE, WRONG_TOKEN_BURST)
         self._proven: dict[str, float] = {}
         self._in_progress = 0
 
@@ -106,7 +106,9 @@ class Admission:
             if text is not None or _may_be_login(scope):
                 is_proven = text is not None and self._proven.get(text, 0.0) > self._clock()
                 if not is_proven and self._guesses.is_over(address, self._clock()):
-                    return _too_many(1 / GUESSES, "too many wrong tokens were sent from this address")
+                    return _too_many(
+                        1 / WRONG_TOKEN_RATE, "too many wrong tokens were sent from this address"
+                    )
             if text is not None:
                 try:
                     token = await tokens.find(text)
@@ -131,9 +133,9 @@ class Admission:
             return refusal
         if not path.startswith(PAGES):
             return problem("unauthenticated", UNKNOWN if has_token else MISSING)
-        if _announced_size(scope) > STRANGERS_BODY and not await _has_session(scope):
+        if _announced_size(scope) > STRANGER_BODY_BYTES and not await _has_session(scope):
             # Forms of people who have not logged in are short. Longer ones are refused unread.
-            scope[OWN_LIMIT] = STRANGERS_BODY
+            scope[OWN_LIMIT] = STRANGER_BODY_BYTES
         return None
 
     def _wait_for(self, pace: Pace | None, key: str) -> JSONResponse | None:
@@ -151,7 +153,7 @@ class Admission:
         return counted
 
     def _prove(self, text: str) -> None:
-        if len(self._proven) >= MOST_KEPT:
+        if len(self._proven) >= MAX_REMEMBERED_CALLERS:
             self._proven.clear()
         self._proven[text] = self._clock() + PROVEN_SECONDS
 

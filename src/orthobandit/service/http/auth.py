@@ -30,8 +30,10 @@ ROLES = {
     "read": frozenset({"read"}),
     "edge": frozenset({"edge"}),
 }
-FRESH = 5.0  # seconds after which a token is looked up again, so that all servers notice that it was revoked
-MOST_KEPT = 10_000  # tokens that are remembered between requests
+FRESH_SECONDS = (
+    5.0  # seconds after which a token is looked up again, so that all servers notice that it was revoked
+)
+MAX_KEPT_TOKENS = 10_000  # tokens that are remembered between requests
 TOKEN = "orthobandit.token"  # noqa: S105, in a scope: the token that was sent, if it is good
 SESSION_COOKIE = "ob_session"
 MISSING = "send the header `Authorization: Bearer <token>`"
@@ -192,16 +194,16 @@ class Tokens:
         number, secret = _parts(text)
         if not number:
             return None
-        at, token, kept = self._kept.get(number, (-FRESH, None, b""))
-        if self._clock() - at >= FRESH:
+        at, token, kept = self._kept.get(number, (-FRESH_SECONDS, None, b""))
+        if self._clock() - at >= FRESH_SECONDS:
             at, token, kept = await run_in_threadpool(self._look_up, number)
         return token if _is_same(secret, kept) and not _is_over(token) else None
 
     def remembered(self, text: str) -> Token | None:
         """Return a token that was looked up lately, or None if it is unknown or must be looked up again."""
         number, secret = _parts(text)
-        at, token, kept = self._kept.get(number, (-FRESH, None, b""))
-        is_good = self._clock() - at < FRESH and _is_same(secret, kept) and not _is_over(token)
+        at, token, kept = self._kept.get(number, (-FRESH_SECONDS, None, b""))
+        is_good = self._clock() - at < FRESH_SECONDS and _is_same(secret, kept) and not _is_over(token)
         return token if is_good else None
 
     def _look_up(self, number: str) -> tuple[float, Token | None, bytes]:
@@ -211,7 +213,7 @@ class Tokens:
         if row is None:
             self._kept.pop(number, None)
             return self._clock(), None, b""
-        if len(self._kept) >= MOST_KEPT:
+        if len(self._kept) >= MAX_KEPT_TOKENS:
             self._kept.clear()
         self._kept[number] = found = (self._clock(), read_token(row), bytes(row.hash))
         return found

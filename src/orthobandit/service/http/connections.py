@@ -24,8 +24,8 @@ from uvicorn.server import ServerState
 
 from orthobandit.service.http.limits import (
     BODY_BYTES_PER_SECOND,
-    MOST_HEADERS,
-    MOST_PIPELINED,
+    MAX_HEADERS,
+    MAX_PIPELINED,
     SPARE_CONNECTIONS,
     ConnectionLimits,
 )
@@ -33,7 +33,7 @@ from orthobandit.service.http.problems import problem
 
 # What a refused caller still sends is thrown away for so long, so that it reads the answer.
 LINGER_SECONDS = 3.0
-MOST_SECONDS = 0.5  # between two looks at deadlines
+LOOK_SECONDS = 0.5  # between two looks at deadlines
 # Stages of a connection.
 HEAD = 0  # waits for headers, or for its answer
 BODY = 1
@@ -61,7 +61,7 @@ class Guard:
         self.now = 0.0
         self.refused: dict[str, int] = {}
         shortest = min(limits.head_seconds, limits.body_seconds, limits.stall_seconds)
-        self._pause = min(MOST_SECONDS, shortest / 4)
+        self._pause = min(LOOK_SECONDS, shortest / 4)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connections: Iterable[Any] = ()
 
@@ -190,12 +190,12 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._stage == REFUSED:
             return
         # Much may have come at once, a body among it: only then are the headers themselves measured.
-        if len(self.headers) > MOST_HEADERS or (
+        if len(self.headers) > MAX_HEADERS or (
             self._head > self._limits.head_bytes and self._head_size() > self._limits.head_bytes
         ):
             self._refuse_head()
             return
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if len(self.pipeline) >= MAX_PIPELINED:
             self._refuse("malformed", "too many requests were sent before the first was answered")
             return
         self._stage = BODY
@@ -264,7 +264,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse_head(self) -> None:
         most = self._limits.head_bytes
         self._refuse(
-            "long-headers", f"headers may have {most} bytes and {MOST_HEADERS} lines; send fewer or shorter"
+            "long-headers", f"headers may have {most} bytes and {MAX_HEADERS} lines; send fewer or shorter"
         )
 
     def _refuse(self, kind: str, detail: str) -> None:

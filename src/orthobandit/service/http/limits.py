@@ -16,23 +16,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orthobandit.service.http.problems import problem
 
 # Connections and headers. See also ConnectionLimits.
-MOST_HEADERS = 200
-MOST_PIPELINED = 16  # requests that a connection may send before the answer to the first
+MAX_HEADERS = 200
+MAX_PIPELINED = 16  # requests that a connection may send before the answer to the first
 SPARE_CONNECTIONS = 256  # beyond the limit, that may wait for their refusal; more are just closed
 BODY_BYTES_PER_SECOND = 2**16  # a body that comes faster is never too slow
 # Rates.
 RATE = 10_000.0  # requests a second for each token, or for each address without tokens
-STRANGERS = 100.0  # requests a second for each address that sends no known token
-GUESSES = 1 / 6  # wrong tokens a second that an address may send
-BURST = 2.0  # seconds' worth of requests that may come at once
-FIRST_GUESSES = 20  # wrong tokens that may come at once
-MOST_REQUESTS = 1_000  # that are in progress at the same time
-MOST_KEPT = 10_000  # tokens and addresses that are remembered
+STRANGER_RATE = 100.0  # requests a second for each address that sends no known token
+WRONG_TOKEN_RATE = 1 / 6  # wrong tokens a second that an address may send
+BURST_SECONDS = 2.0  # seconds' worth of requests that may come at once
+WRONG_TOKEN_BURST = 20  # wrong tokens that may come at once
+MAX_REQUESTS = 1_000  # that are in progress at the same time
+MAX_REMEMBERED_CALLERS = 10_000  # tokens and addresses that are remembered
 # Bodies, in bytes.
-BODY_LIMIT = 8 * 2**20
-STRANGERS_BODY = 2**14  # of a caller without a known token: a form with a token in it
-SMALL = 2**16  # a body that needs no room of its own
-ROOM = 4 * BODY_LIMIT  # larger bodies that are kept at the same time
+MAX_BODY_BYTES = 8 * 2**20
+STRANGER_BODY_BYTES = 2**14  # of a caller without a known token: a form with a token in it
+SMALL_BODY_BYTES = 2**16  # a body that needs no room of its own
+LARGE_BODIES_BYTES = 4 * MAX_BODY_BYTES  # larger bodies that are kept at the same time
+# Values in bodies and paths.
+MAX_ARMS = 10_000  # of an experiment
+MAX_FEATURES = 1_000  # of an arm
+MAX_ASKED = 10_000  # proposals of one request
+MAX_TOLD = 100_000  # rewards of one request
+MAX_ID = 2**63 - 1  # number of a proposal or a plan
+MAX_NAME_CHARACTERS = 200  # of a unit, a label, a metric, a key
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
@@ -83,9 +90,9 @@ class Limits:
     def __init__(
         self,
         app: ASGIApp,
-        body_limit: int = BODY_LIMIT,
+        body_limit: int = MAX_BODY_BYTES,
         hosts: Collection[str] | None = None,
-        room: int = ROOM,
+        room: int = LARGE_BODIES_BYTES,
     ) -> None:
         self._app = app
         self._limit = body_limit
@@ -142,7 +149,7 @@ class Limits:
             body.add(message.get("body", b""))
             if body.size > limit:
                 return _too_large(limit)
-            if body.size > SMALL:
+            if body.size > SMALL_BODY_BYTES:
                 more = body.size - body.taken
                 if more > self._room:
                     return problem("busy", "too many large bodies come at once; try again after 1 s")
@@ -222,7 +229,7 @@ class Pace:
     ([0.0, 0.0, 0.0, 0.5], 0.0, 0.0)
     """
 
-    def __init__(self, rate: float, burst: float, most: int = MOST_KEPT) -> None:
+    def __init__(self, rate: float, burst: float, most: int = MAX_REMEMBERED_CALLERS) -> None:
         self._step = 1.0 / rate
         self._span = burst / rate
         self._most = most

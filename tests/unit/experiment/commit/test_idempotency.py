@@ -6,7 +6,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, ParameterError, RewardError, StorageError
-from orthobandit.experiment.commit.group_commit import REMEMBERED_SECONDS
+from orthobandit.experiment.commit.requests import REMEMBERED_SECONDS
 
 ARMS = ArmSet.one_hot(2, labels=["old", "new"])
 SUMS = {"rewards": (0, 10), "window": "7d", "add": True}
@@ -72,7 +72,7 @@ def test_keys_are_short_and_printable(sales, key):
 
 
 def test_keys_survive_a_restart_and_are_forgotten_after_a_week(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.experiment.commit.group_commit.SNAPSHOT_ENTRIES", 1)
+    monkeypatch.setattr("orthobandit.experiment.ledger.snapshot.SNAPSHOT_ENTRIES", 1)
     now, where = 0.0, tmp_path / "log.db"
     settings = {**SUMS, "window": "52w", "clock": lambda: now}
     with Experiment.create(where, ARMS, **settings) as sales:

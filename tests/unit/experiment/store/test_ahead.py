@@ -7,7 +7,7 @@ from experiment_samples import asked, next_block, told
 from orthobandit.errors import DamagedStoreError
 from orthobandit.experiment.ledger.entries import encoded
 from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.reader import AHEAD, Ahead
+from orthobandit.experiment.store.sql.reader import ENTRIES_READ_AHEAD, Ahead
 from orthobandit.experiment.store.sql.schema import REWARDS
 
 
@@ -58,7 +58,7 @@ def test_two_that_take_turns_read_each_other(both, read):
 def test_more_than_were_read_ahead_are_read(both, read):
     for number in (1, 2, 3):
         written(both[number % 2], number - 1, [asked(number)])
-    _, last = written(both[0], 3, [told(1) for _ in range(AHEAD + 5)])
+    _, last = written(both[0], 3, [told(1) for _ in range(ENTRIES_READ_AHEAD + 5)])
     others, _ = written(both[1], 3, [told(2)])
     assert [seq for seq, _ in others] == list(range(4, last + 1))
     assert read[-1] is False

@@ -8,7 +8,7 @@ import pytest
 from experiment_samples import append, asked, long_log, texts, told
 from orthobandit.experiment.ledger.entries import Asked, Told, encoded
 from orthobandit.experiment.store import MemoryStore
-from orthobandit.experiment.store.memory import BLOCK
+from orthobandit.experiment.store.memory import ENTRIES_PER_BLOCK
 
 
 @pytest.fixture
@@ -19,16 +19,24 @@ def store():
 
 
 def test_a_long_log_is_read_back_from_anywhere(store):
-    entries = long_log(np.random.default_rng(1), 3 * BLOCK + 5)
+    entries = long_log(np.random.default_rng(1), 3 * ENTRIES_PER_BLOCK + 5)
     for start in range(0, len(entries), 97):
         append(store, entries[start : start + 97])
     wanted = [encoded(entry) for entry in entries]
-    for after in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, len(entries) - 1):
+    for after in (
+        0,
+        1,
+        ENTRIES_PER_BLOCK - 1,
+        ENTRIES_PER_BLOCK,
+        ENTRIES_PER_BLOCK + 1,
+        3 * ENTRIES_PER_BLOCK,
+        len(entries) - 1,
+    ):
         assert texts(store, after) == wanted[after:]
 
 
 def test_a_failed_block_leaves_a_long_log_as_it_was(store):
-    entries = long_log(np.random.default_rng(2), 2 * BLOCK + 100)
+    entries = long_log(np.random.default_rng(2), 2 * ENTRIES_PER_BLOCK + 100)
     append(store, entries[:700])
     with pytest.raises(ZeroDivisionError), store.exclusive() as writer:
         _ = writer.append(entries[700:]) / 0
@@ -54,9 +62,9 @@ def test_the_table_sums_rewards_over_entries(store):
 
 
 def test_the_time_of_each_proposal_is_that_of_its_entry(store):
-    for at in range(2 * BLOCK):
+    for at in range(2 * ENTRIES_PER_BLOCK):
         append(store, [asked(3 * at + 1, 3, float(at)), told(3 * at + 1, 1, float(at))])
-    numbers = [1, 3, 4, 3 * BLOCK, 3 * BLOCK + 1, 6 * BLOCK]
+    numbers = [1, 3, 4, 3 * ENTRIES_PER_BLOCK, 3 * ENTRIES_PER_BLOCK + 1, 6 * ENTRIES_PER_BLOCK]
     assert [row.at for row in store.proposals(numbers)] == [(number - 1) // 3 for number in numbers]
 
 

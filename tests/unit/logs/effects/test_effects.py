@@ -12,9 +12,9 @@ from orthobandit import Asymptotic
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.effects.effects import (
-    LATER,
+    LATER_ERRORS,
     NOTHING,
-    SOONER,
+    SOONER_ERRORS,
     Gaps,
     close_gaps,
     effect,
@@ -88,6 +88,11 @@ def test_the_reverse_of_a_pair_is_its_mirror():
     assert (back.arm, back.over) == (there.over, there.arm)
 
 
+def standard_error(one):
+    evidence = one.sequence.evidence
+    return float(np.sqrt(evidence.variances[0]) / evidence.weights[0])
+
+
 def test_rows_to_go_are_about_what_it_takes():
     # Of what a log of this size says is still to come, a longer log of the same kind needs about that.
     one = follower(0.1, rows=2000, seed=5)
@@ -103,11 +108,11 @@ def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
     one = follower(0.05, rows=2000, seed=5)
     gaps = gaps_of(one.sequence)
     size = abs(gaps.estimates[0])
-    error = gaps.errors[0]
+    error = standard_error(one)
     z = -ndtri(one.sequence.tuning.alpha[0])
     as_is, least, most = more_rows(one, 0, fixed=True)
     assert as_is == pytest.approx(((z * error / size) ** 2 - 1.0) * one.rows)
-    for rows, moved in ((least, SOONER), (most, -LATER)):
+    for rows, moved in ((least, SOONER_ERRORS), (most, -LATER_ERRORS)):
         if np.isfinite(rows):
             times = 1.0 + rows / one.rows
             reached = size + moved * error * np.sqrt(1.0 - 1.0 / times)
@@ -118,7 +123,7 @@ def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
 def test_a_gap_that_may_be_nothing_may_take_for_ever():
     one = follower(0.0, rows=2000, seed=8)
     gaps = gaps_of(one.sequence)
-    assert abs(gaps.estimates[0]) < LATER * gaps.errors[0]
+    assert abs(gaps.estimates[0]) < LATER_ERRORS * standard_error(one)
     _, least, most = more_rows(one, 0, fixed=False)
     assert least < most == np.inf
 
@@ -138,7 +143,7 @@ ALL_PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
 def three_gaps(low, high, estimates=(0.0, 0.0, 0.0), fixed=((-9.0, -9.0, -9.0), (9.0, 9.0, 9.0))):
     """Return gaps 0 − 1, 0 − 2 and 1 − 2 with these intervals; those for one look are `fixed`."""
     fixed_low, fixed_high = fixed
-    parts = (estimates, np.ones(3), low, high, fixed_low, fixed_high)
+    parts = (estimates, low, high, fixed_low, fixed_high)
     return Gaps(*(np.array(part, dtype=float) for part in parts), share=1.0)
 
 

@@ -10,7 +10,7 @@ from log_worlds import cells_from
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs.effects.joint import (
-    ASIDE,
+    OTHER_DIRECTIONS_WEIGHT,
     SCALES,
     SINGULAR,
     CentredSeries,
@@ -131,7 +131,7 @@ def test_a_region_is_the_set_where_the_mixture_is_below_one_over_alpha():
     # Λ as in the module's docstring; the region is that of one of its multiples.
     guess = GUESS + np.diag(SINGULAR * GUESS.diagonal())
     weight = main.T @ main / tightest_rho(main[0] @ guess @ main[0], delta / 2.0)
-    weight = weight + ASIDE * np.linalg.inv(guess)
+    weight = weight + OTHER_DIRECTIONS_WEIGHT * np.linalg.inv(guess)
     reached = []
     for multiple, share in zip(*SCALES, strict=True):
         mixing = weight / multiple

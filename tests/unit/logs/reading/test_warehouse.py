@@ -13,7 +13,7 @@ from logs_samples import LABELS, made
 from orthobandit.cli import main
 from orthobandit.errors import FileFormatError, InputError, ParameterError, RewardError
 from orthobandit.logs import Ratio, analyse, warehouse_sql
-from orthobandit.logs.question import DIALECTS
+from orthobandit.logs.reading.warehouse import DIALECTS
 
 GOLDEN = Path(__file__).parent / "golden_sql"
 IBIS = "12.0.0"  # the release whose SQL is stored

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric, unknown
 
 from orthobandit.logs.results import Value
-from orthobandit.logs.showing.page import MARKS, thinned
+from orthobandit.logs.showing.page import CHART_POINTS, thinned
 
 EMPTY = {"meta", "br"}  # tags that are never closed
 MARKUP = '<script>alert("1")</script> & \'"'
@@ -138,14 +138,14 @@ def test_pages_are_of_bounded_size(arms, moments, most):
     page = found(tuple(f"arm {place}" for place in range(arms)), moments).html()
     assert len(page) < most
     Reader(page)
-    assert max(len(own["d"].split("L")) for own in Reader(page).named("path")) <= MARKS
+    assert max(len(own["d"].split("L")) for own in Reader(page).named("path")) <= CHART_POINTS
 
 
 def test_a_long_history_is_averaged_and_said_to_be():
     assert "Means of about 5 buckets each" in read(found(moments=2000)).words
     assert "Means of about" not in read(found(moments=50)).words
     runs = thinned(tuple(range(9000)))
-    assert len(runs) == MARKS
+    assert len(runs) == CHART_POINTS
     assert [one for run in runs for one in run] == list(range(9000))
     assert [len(run) for run in thinned(tuple(range(3)))] == [1, 1, 1]
     assert thinned(()) == []

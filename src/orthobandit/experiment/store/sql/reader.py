@@ -14,10 +14,10 @@ from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, enc
 from orthobandit.experiment.store.contract import Head, Outcome, Row, check_drawn
 from orthobandit.experiment.store.sql.statements import FEW, MANY, Statements
 
-BLOCK = 512  # entries that are read at once
-ROWS = 20_000  # rows of them that are read at once, unless one entry has more
-TABLE = 2000  # proposals of one step of a table
-AHEAD = 16  # entries that are read before it is known whether there are any
+ENTRIES_PER_BLOCK = 512  # entries that are read at once
+MAX_ROWS_PER_BLOCK = 20_000  # rows of them that are read at once, unless one entry has more
+PROPOSALS_PER_STEP = 2000  # proposals of one step of a table
+ENTRIES_READ_AHEAD = 16  # entries that are read before it is known whether there are any
 
 
 class Ahead(NamedTuple):
@@ -83,13 +83,13 @@ class Reader:
 
     def block(self, cursor: Any, after: int, before: bytes) -> tuple[list[tuple[int, Entry]], bytes]:
         """Return some entries beyond `after`, whose seal is `before`, and the seal of the last of them."""
-        records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
+        records = self.statements.events.run(cursor, self.experiment, after, after + ENTRIES_PER_BLOCK)
         if not records:
             newest = self.statements.newest_event.run(cursor, self.experiment)
             if not newest or newest[0][0] <= after:
                 return [], before
             # Somebody has appended in between; or what was there cannot be found any more.
-            records = self.statements.events.run(cursor, self.experiment, after, after + BLOCK)
+            records = self.statements.events.run(cursor, self.experiment, after, after + ENTRIES_PER_BLOCK)
             if not records:
                 raise damage_error(f"entry {after + 1}")
         try:
@@ -108,10 +108,10 @@ class Reader:
         """Send the queries for the few entries that may have come after `head`, by three cursors."""
         statements = self.statements
         mine = self.experiment
-        most = head.seq + AHEAD
+        most = head.seq + ENTRIES_READ_AHEAD
         return Ahead(
             statements.events.begun(cursors[0], mine, head.seq, most),
-            statements.proposals.begun(cursors[1], mine, head.number, head.number + ROWS),
+            statements.proposals.begun(cursors[1], mine, head.number, head.number + MAX_ROWS_PER_BLOCK),
             statements.rewards_of_events.begun(cursors[2], mine, head.seq, most),
         )
 
@@ -136,7 +136,7 @@ class Reader:
 
     def outcomes(self, cursor: Any, above: int, most: int | None = None) -> list[Outcome]:
         """Return proposals with numbers beyond `above`, the next few by default, with their rewards."""
-        end = above + TABLE if most is None else most
+        end = above + PROPOSALS_PER_STEP if most is None else most
         rows = self.rows(cursor, above, end)
         rewards = self.statements.rewards_of_proposals.run(cursor, self.experiment, above, end)
         return list(outcomes(rows, rewards))
@@ -209,11 +209,11 @@ def event_of(record: Sequence[Any]) -> Event:
 
 
 def first_group(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the first events, as many as have at most `ROWS` rows together, and at least one."""
+    """Return the first events with at most `MAX_ROWS_PER_BLOCK` rows together, and at least one."""
     size = 0
     for index, event in enumerate(events):
         size += event.rows
-        if index and size > ROWS:
+        if index and size > MAX_ROWS_PER_BLOCK:
             return events[:index]
     return events
 

@@ -20,7 +20,7 @@ from orthobandit.errors import (
 )
 from orthobandit.experiment.ledger.entries import Noted, encoded
 from orthobandit.experiment.store import MemoryStore, SQLStore
-from orthobandit.experiment.store.sql.reader import BLOCK
+from orthobandit.experiment.store.sql.reader import ENTRIES_PER_BLOCK
 
 
 @pytest.fixture
@@ -242,13 +242,13 @@ def test_plans_are_found_by_number(path):
 
 def test_a_long_log_is_read_back_from_anywhere_and_its_table_is_that_of_the_store_in_memory(tmp_path):
     store, other = SQLStore(tmp_path / "log.db"), MemoryStore()
-    entries = long_log(np.random.default_rng(6), 2 * BLOCK + 5)
+    entries = long_log(np.random.default_rng(6), 2 * ENTRIES_PER_BLOCK + 5)
     for each in (store, other):
         each.create({})
         for start in range(0, len(entries), 97):
             append(each, entries[start : start + 97])
     wanted = [encoded(entry) for entry in entries]
-    for after in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, len(entries) - 1):
+    for after in (0, 1, ENTRIES_PER_BLOCK - 1, ENTRIES_PER_BLOCK, ENTRIES_PER_BLOCK + 1, len(entries) - 1):
         assert texts(store, after) == wanted[after:]
     assert list(store.table()) == list(other.table())
     store.close()
