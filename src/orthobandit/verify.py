@@ -40,6 +40,7 @@ OLDER = "orthobandit certificate"  # how the formats of earlier releases begin
 CLOSE = 1e-6  # relative difference of a claimed number from the recomputed one that rounding may explain
 NEARLY = 1e-7  # the same for estimated values, relative to how much they differ between arms or scatter
 ROUNDING = 1e-13  # the same where arms seem equal, relative to the largest residual
+NOT_NEAR = "not yet known to be near the best"  # what is claimed of the leader before there is evidence
 TINY = 1e-100  # stands in for a gap or a variance of zero
 
 
@@ -1698,8 +1699,8 @@ def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     epsilon = float(max(bounds[others].max(initial=0.0), 0.0))
     room = CLOSE * np.max(width[others], initial=0.0, where=np.isfinite(width[others]))
     verdict.same("ε", claim["epsilon"], epsilon, room)
-    near = np.inf if claim["epsilon"] is None else claim["epsilon"]
-    what = f"within {near:.6g} of the best" if near else "the best"
+    near = claim["epsilon"]
+    what = NOT_NEAR if near is None else f"within {near:.6g} of the best" if near else "the best"
     sure = f"false winners in at most {100 * run.delta:.12g} % of experiments"
     out = f"; retired: {', '.join(map(repr, found['retired']))}" if run.retired.any() else ""
     held = "; guardrails have not cleared it: held back" if run.is_held else ""
@@ -2397,7 +2398,8 @@ def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
         )
         with np.errstate(all="ignore"):
             KINDS[document["settings"]["kind"]](document, verdict)
-        said = document["claim"]["sentence"]
+        # Before there is evidence, earlier releases wrote an infinite distance.
+        said = document["claim"]["sentence"].replace("within inf of the best", NOT_NEAR)
         verdict.need(said == verdict.claim, f"the sentence is {said!r}; the numbers say {verdict.claim!r}")
         if published is not None:
             check_published(document, published, verdict)

@@ -171,3 +171,15 @@ def test_a_broken_clause_is_found(broken, check, message):
 
 def test_the_unbroken_wrapper_passes():
     check_policy(Wrapped(), ARMS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (SBE, r"SBE is a class; check an object of it: SBE\(\)"),
+        ("sbe", r"'sbe' has no method start\(\)"),
+    ],
+)
+def test_what_is_no_policy_is_named(policy, words):
+    with pytest.raises(AssertionError, match=words):
+        check_policy(policy, ARMS)

@@ -35,6 +35,13 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
     >>> from orthobandit.policy import SBE
     >>> check_policy(SBE(), ArmSet.one_hot(3))
     """
+    name = policy.__name__ if isinstance(policy, type) else ""
+    require(not name, f"{name} is a class; check an object of it: {name}()")
+    for method in ("start", "plan", "observe", "decide", "dump", "load"):
+        require(callable(getattr(policy, method, None)), f"{policy!r} has no method {method}()")
+    require(
+        hasattr(policy, "baseline"), f"{policy!r} has no attribute `baseline`; None if it forecasts nothing"
+    )
     setting = Setting(arms, **settings)
     record = PlayRecord(policy, setting)
     for check in CHECKS:

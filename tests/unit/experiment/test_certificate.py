@@ -109,7 +109,11 @@ def test_before_the_first_round_nothing_is_claimed():
     certificate = certify(policy, *begun(policy, ArmSet.one_hot(3)))
     assert certificate.verdict.valid
     assert certificate.to_json()["claim"]["epsilon"] is None
-    assert "within inf of the best of 3" in certificate.verdict.claim
+    assert "'0' is not yet known to be near the best of 3 arms (" in certificate.verdict.claim
+    earlier = deepcopy(certificate.to_json())
+    claim = certificate.verdict.claim
+    earlier["claim"]["sentence"] = claim.replace("not yet known to be near", "within inf of")
+    assert verify(reseal(earlier)).valid
 
 
 def test_arms_that_are_all_alike_are_best_at_once():

@@ -184,7 +184,7 @@ def _arms(metric: MetricResult) -> PageTable:
             counted = [share_words(one.share), share_words(one.planned)]
             counted += [share_words(one.capped), share_words(one.missing)]
         once = "" if effect.arm == effect.over else span_words(effect.fixed)
-        rows.append([effect.arm, *counted, once, more_words(effect.more_rows)])
+        rows.append([visible(effect.arm), *counted, once, more_words(effect.more_rows)])
     return PageTable.of_filled(head, rows)
 
 
@@ -327,7 +327,7 @@ def gaps_over_time(analysis: Analysis, metric: MetricResult) -> list[Plot]:
         shapes = band(places, lows, highs, scale)
         shapes += line(places, [one.estimates[arm] for one in moments], scale)
         title = f"gap of {effect.arm} to {effect.over} over time; at the end {effect_words(effect)}"
-        pictures.append(Plot(title, scale, shapes, words, caption=effect.arm))
+        pictures.append(Plot(title, scale, shapes, words, caption=visible(effect.arm)))
     return pictures
 
 
