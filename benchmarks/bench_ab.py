@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
+from orthobandit import AnytimeElimination, ArmSet, Environment, SameShape, simulate
 from orthobandit.simulation import Bernoulli, Constant, Gaussian, Noise
 from orthobandit.simulation.noise import StudentT
 
@@ -88,6 +88,9 @@ def main(arguments: list[str] | None = None) -> None:
             report(test, goal, {}, "asymptotic", runs)
             if isinstance(test.noise, Bernoulli):
                 report(test, goal, {"rewards": (0, 1)}, "exact", runs)
+            if isinstance(test.noise, StudentT):
+                clip = 5.0 * test.variance**0.5  # five standard deviations, as its docstring advises
+                report(test, goal, {"confidence": SameShape(clip)}, "same shape", runs)
 
 
 if __name__ == "__main__":
