@@ -1303,10 +1303,10 @@ class Run:
         self.probabilities = np.pad(self.probabilities, (0, more))
         # Earlier plans never play new arms; values of these follow from the features that they share.
         x = features - features[0]
+        shares = np.linalg.lstsq(x[:before].T, x[before:].T, rcond=None)[0].T
         for given in self.distributions.values():
             values = given["values"]
-            slope = np.linalg.lstsq(x[:before], values - values[0], rcond=None)[0]
-            given["values"] = np.append(values, values[0] + x[before:] @ slope)
+            given["values"] = np.append(values, values[0] + shares @ (values - values[0]))
             given["p"] = np.pad(given["p"], (0, more))
             given["played"] = np.pad(given["played"], (0, more))
             given["rivals"] = None if given["rivals"] is None else np.pad(given["rivals"], (0, more))

@@ -440,7 +440,9 @@ class Book:
 
     def fitted(self, plan: Plan) -> Plan:
         """Return an earlier plan for the current arms; it never plays those added since."""
-        return plan if plan.count == len(self.arms) else _widened(plan, self.arms)
+        if plan.count == len(self.arms):
+            return plan
+        return _widened(plan, self.arms, _shares_of_old(self.arms, plan.count))
 
     @property
     def _left(self) -> int:
@@ -543,7 +545,8 @@ class Book:
         new = len(arms) - len(self.arms)
         self.arms, self.retired = arms, np.pad(self.retired, (0, new))
         self.cleared = np.append(self.cleared, np.full(new, self._reference is None))
-        self.plans = {number: _widened(plan, arms) for number, plan in self.plans.items()}
+        shares = _shares_of_old(arms, len(arms) - new)
+        self.plans = {number: _widened(plan, arms, shares) for number, plan in self.plans.items()}
         self._sums = (0, np.zeros(0))
         self._go_on(changed)
 
@@ -644,19 +647,23 @@ def _with_probabilities(plan: Plan, weights: Array) -> Plan:
     return Plan(weights / weights.sum(), plan.rounds, plan.centre, plan.number, plan.rivals)
 
 
-def _widened(plan: Plan, arms: ArmSet) -> Plan:
-    """Extend a plan to arms that were added later, which it never plays.
+def _shares_of_old(arms: ArmSet, before: int) -> Array:
+    """Return shares (new, before) of the first arms that make up each new one, as far as they span it."""
+    x = arms.features - arms.features[0]
+    return np.asarray(np.linalg.lstsq(x[:before].T, x[before:].T, rcond=None)[0].T)
 
-    Their values are extrapolated linearly from the features of its own arms: estimates of gaps to them are
-    unbiased only if values are linear in the features.
+
+def _widened(plan: Plan, arms: ArmSet, shares: Array) -> Plan:
+    """Return a plan with the arms after its own, which it never plays.
+
+    Their values follow from those of its own arms by the features that they share: estimates of gaps to them
+    are unbiased only if values are linear in the features.
     """
     centre = plan.centre
-    before = plan.count
-    new = len(arms) - before
+    new = len(arms) - plan.count
     if centre is not None:
-        x = arms.features - arms.features[0]
-        slope = np.linalg.lstsq(x[:before], centre.values - centre.values[0], rcond=None)[0]
-        values = np.append(centre.values, centre.values[0] + x[before:] @ slope)
+        first = centre.values[0]
+        values = np.append(centre.values, first + shares @ (centre.values - first))
         centre = Centre(values, centre.low, centre.high, centre.limit, centre.rewards)
     rivals = None if plan.rivals is None else np.pad(plan.rivals, (0, new))
     return Plan(np.pad(plan.probabilities, (0, new)), plan.rounds, centre, plan.number, rivals)

@@ -24,14 +24,11 @@ def retire_arm(run: State, policy: "AnytimeElimination", arm: int) -> State:
 def add_arms(run: State, policy: "AnytimeElimination", arms: ArmSet) -> State:
     """Return one run with all of these arms, which begin with those so far."""
     old = run.arms
-    before = len(old)
     run = _close_plan(run, policy)
-    # Differences of positions in the old basis, mapped to the new one: what was learnt is kept, though the
-    # coordinates of the hull change when it gets larger.
-    centre = arms.positions[:before].mean(axis=0)
-    change = np.linalg.lstsq(
-        old.positions - old.positions.mean(axis=0), arms.positions[:before] - centre, rcond=None
-    )[0]
+    # Coordinates of the hull change when it gets larger. Features so far are the same and new ones are 0, so
+    # that differences of old arms, y = z·(old basis), have the coordinates y·(new basis)ᵀ: what was learnt is
+    # kept.
+    change = old.basis @ arms.basis[:, : old.features.shape[1]].T
     run = replace(
         run.with_arms(policy, arms),
         gram=change.T @ run.gram @ change,

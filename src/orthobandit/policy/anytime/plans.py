@@ -104,15 +104,15 @@ def wide_plan(arms: ArmSet, retired: Mask | None = None) -> Array:
 @lru_cache(maxsize=16)
 def _wide(arms: ArmSet, mask: bytes) -> Array:
     # Kept, because every replication and every batch asks for it again.
-    if not mask:
-        return centred_design(arms, GAP).probabilities
+    left = ~np.frombuffer(mask, dtype=np.bool_) if mask else np.ones(len(arms), dtype=np.bool_)
     p = np.zeros(len(arms))
-    left = ~np.frombuffer(mask, dtype=np.bool_)
     if len(arms) > GENERAL and arms.dimension == len(arms) - 1:
         # Arms in general position are drawn alike by the optimum, which a solver would take long to find.
         p[left] = 1.0 / np.count_nonzero(left)
-    else:
+    elif mask:
         p[left] = centred_design(arms.subset(left), GAP).probabilities
+    else:
+        return centred_design(arms, GAP).probabilities
     p.flags.writeable = False
     return p
 

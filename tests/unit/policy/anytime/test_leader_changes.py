@@ -7,7 +7,7 @@ import pytest
 from tests.unit.policy.anytime.test_changes import FOUR, THREE, play, policy
 
 from orthobandit import ArmSet, Asymptotic, SubGaussian, Tally
-from orthobandit.experiment.ledger.policy_feed import _widened
+from orthobandit.experiment.ledger.policy_feed import _shares_of_old, _widened
 from orthobandit.policy.anytime.delta import RESERVE, own_delta, shares
 
 CLOUD = ArmSet(np.random.default_rng(8).standard_normal((40, 4)))
@@ -127,7 +127,7 @@ def test_rounds_drawn_before_a_test_began_again_are_no_evidence():
     late = rule.late(after, plan, _tally(plan, arms, np.ones(5)))
     assert not late.tests.weights.any()
     new = rule.extend(state, FOUR)
-    wide = _widened(plan, FOUR)
+    wide = _widened(plan, FOUR, _shares_of_old(FOUR, 3))
     late = rule.late(new, wide, _tally(wide, arms, np.ones(5)))
     assert late.tests.weights[3] == 0
     assert np.all(late.tests.weights[:3] > new.tests.weights[:3])

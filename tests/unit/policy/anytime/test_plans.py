@@ -12,6 +12,7 @@ from orthobandit.policy.anytime.plans import (
     identifying_plan,
     least_cost,
     pair_weights,
+    wide_plan,
 )
 from orthobandit.simulation import LogAlternating
 from orthobandit.simulation.instances import exact_gap
@@ -89,3 +90,10 @@ def test_a_wrong_leader_with_a_rival_does_not_hide_the_best_arm():
         result = simulate(policy, environment, horizon=20_000, replications=1, seed=900 + seed, first=first)
         assert result.decision.declared[0] == environment.best
         assert result.regret[0, -1] < 2500
+
+
+def test_very_many_arms_in_general_position_are_drawn_alike_without_a_solver():
+    arms = ArmSet.one_hot(1001)
+    np.testing.assert_array_equal(wide_plan(arms), np.full(1001, 1.0 / 1001.0))
+    retired = np.arange(1001) == 3
+    np.testing.assert_array_equal(wide_plan(arms, retired), ~retired / 1000.0)
