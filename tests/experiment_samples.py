@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encode_entry
 
 HERE = str(Path(__file__).parent)
 
@@ -67,7 +67,7 @@ def append(store, entries):
 
 
 def texts(store, after=0):
-    return [encoded(entry) for _, entry in store.entries(after)]
+    return [encode_entry(entry) for _, entry in store.entries(after)]
 
 
 def python(script, *arguments, **options):

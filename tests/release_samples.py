@@ -71,14 +71,14 @@ def check_shared(where, mine, shortest, batches=24, **more):
     # Both count all rewards, and know which plans they would not have made.
     ledger = mine._now()
     assert ledger.drawn.sum() == 10 * batches
-    assert int(ledger.book.now().rounds) == 10 * batches
-    assert "9.1.0" in ledger.book.differences.releases
+    assert int(ledger.feed.now().rounds) == 10 * batches
+    assert "9.1.0" in ledger.feed.differences.releases
     replay = mine.replay()
     assert replay.passed, str(replay)
     assert "9.1.0" in replay.planned_by
     with another_release(shortest):
-        in_force = theirs._now().book.plan
-        assert np.array_equal(in_force.probabilities, ledger.book.plan.probabilities)
-        assert int(in_force.number) == int(ledger.book.plan.number)
+        in_force = theirs._now().feed.plan
+        assert np.array_equal(in_force.probabilities, ledger.feed.plan.probabilities)
+        assert int(in_force.number) == int(ledger.feed.plan.number)
         theirs.close()
     mine.close()

@@ -96,7 +96,7 @@ def test_every_policy_runs_live_and_its_gaps_are_covered(name):
     truth, room = 0.4 * (lost[0] - lost), 0.15 * (lost - lost[0])
 
     def wrong(ledger):
-        _, low, high = ledger.tracks[0].intervals(ledger.book.plans)
+        _, low, high = ledger.gap_intervals[0].intervals(ledger.feed.plans)
         return bool(np.any((truth < low - room) | (truth > high + room)))
 
     for run in range(runs):
@@ -117,13 +117,13 @@ def error_rate(policy, runs, steps, seed):
         gaps = world.means[2] - world.means
 
         def wrong(ledger, gaps=gaps):
-            state = ledger.book.state
-            bounds = ledger.book.policy.upper_bounds(state)[2]
+            state = ledger.feed.state
+            bounds = ledger.feed.policy.upper_bounds(state)[2]
             return bool(not state.active[2] or np.any(gaps > bounds + 1e-12))
 
         bad, experiment = played(policy, world, steps, wrong)
         failed += bad
-        declared += int(experiment._now().book.state.declared) >= 0
+        declared += int(experiment._now().feed.state.declared) >= 0
     return failed, declared
 
 

@@ -84,12 +84,12 @@ def test_evidence_from_plans_of_another_release_is_unbiased(in_turns):
     differing = 0
     for seed in range(RUNS):
         ledger = played(experiment.settings, seed, in_turns=in_turns)
-        state = ledger.book.now()
+        state = ledger.feed.now()
         for column, (one, other) in enumerate(PAIRS):
             gap = MEANS[one] - MEANS[other]
             sums[seed, column] = state.totals[one, other] - state.weights[one, other] * gap
         wrong += not state.active[int(np.argmax(MEANS))]
-        differing += ledger.book.differences.count > 0
+        differing += ledger.feed.differences.count > 0
     assert differing == RUNS
     z = sums.mean(axis=0) / (sums.std(axis=0, ddof=1) / np.sqrt(RUNS))
     assert np.abs(z).max() < norm.isf(FALSE_ALARM / (2 * len(PAIRS))), z

@@ -9,8 +9,8 @@ from orthobandit.errors import CertificateError, ParameterError
 from orthobandit.estimate.certificate import Certificate, Chain, finite
 from orthobandit.experiment.ledger.entries import Entry
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.personal_feed import PersonalBook
-from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed
+from orthobandit.experiment.ledger.policy_feed import PolicyFeed
 from orthobandit.experiment.ledger.record import Record
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
@@ -91,24 +91,24 @@ def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) ->
     }
 
 
-def certify_book(book: Book) -> Certificate:
+def certify_decision(feed: PolicyFeed) -> Certificate:
     """Return the certificate of what the policy has claimed.
 
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
-    record = _record_of(book)
+    record = _record_of(feed)
     if record.chain.settings.get("rules") not in (RULES, LEADER_RULES):
         raise ParameterError(
             "the experiment was begun by an earlier release, whose rules this one does not recompute; its"
             " decision holds all the same, and experiments that this release begins can be certified"
         )
-    if book.is_held and not book.is_compared:
+    if feed.is_held and not feed.is_compared:
         # The record tells that a winner is held back by what is drawn beside it, and nothing is here.
         raise ParameterError(
             "guardrails hold the winner back, and the reference arm that they compare it with was retired, so"
             " it can neither be cleared nor certified; `report()` says what is known"
         )
-    return certify(book.policy, book.state, record, is_held=book.is_held)  # type: ignore[arg-type]
+    return certify(feed.policy, feed.state, record, is_held=feed.is_held)  # type: ignore[arg-type]
 
 
 def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Certificate:
@@ -118,28 +118,28 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
     per visitor) need not stay in memory while the experiment runs.
     """
     ledger = Ledger(settings)
-    book = ledger.book
-    if not isinstance(book, PersonalBook):
+    feed = ledger.feed
+    if not isinstance(feed, PersonalFeed):
         raise ParameterError("gains of rules are certified of personalised experiments")
-    book.keeps_entries = True
+    feed.keeps_entries = True
     for _, entry in entries:
         ledger.apply(entry)
-    chain = None if book.record is None else book.record.chain
+    chain = None if feed.record is None else feed.record.chain
     if not isinstance(chain, Chain):
         raise ParameterError(NOT_COMMITTED)
     try:
-        return Certificate.make(chain, _rules_claim(book))
+        return Certificate.make(chain, _rules_claim(feed))
     except CertificateError as error:
         raise ParameterError(f"{error}; the log was written by another release") from None
 
 
-def _rules_claim(book: PersonalBook) -> dict[str, Any]:
-    comparison = book.state.comparison
+def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:
+    comparison = feed.state.comparison
     possible = list(comparison.possible_best())
     return {
         "over": comparison.reference,
         "visitors": comparison.rounds,
-        "missing": 0 if book.record is None else book.record.missing,
+        "missing": 0 if feed.record is None else feed.record.missing,
         "possible": possible,
         "best": possible[0] if len(possible) == 1 else None,
         "gains": [
@@ -156,27 +156,27 @@ def _rules_claim(book: PersonalBook) -> dict[str, Any]:
     }
 
 
-def head_of(book: Book) -> str:
+def head_of(feed: PolicyFeed) -> str:
     """Return the head of the record: the number of its entries and their hash."""
-    if isinstance(book, PersonalBook):
-        if book.record is None:
+    if isinstance(feed, PersonalFeed):
+        if feed.record is None:
             raise ParameterError(NOT_COMMITTED)
-        return book.record.head
-    return _record_of(book).head
+        return feed.record.head
+    return _record_of(feed).head
 
 
-def _record_of(book: Book) -> Record:
-    if not isinstance(book.policy, AnytimeElimination):
-        raise ParameterError(f"{type(book.policy).__name__} gives no certificates; AnytimeElimination does")
-    if book.differences.count and isinstance(book.policy, AnytimeElimination):
+def _record_of(feed: PolicyFeed) -> Record:
+    if not isinstance(feed.policy, AnytimeElimination):
+        raise ParameterError(f"{type(feed.policy).__name__} gives no certificates; AnytimeElimination does")
+    if feed.differences.count and isinstance(feed.policy, AnytimeElimination):
         raise ParameterError(
-            f"{book.differences}: a certificate would have to re-derive its plans, so claims of this"
+            f"{feed.differences}: a certificate would have to re-derive its plans, so claims of this"
             " experiment cannot be certified; draws can be audited (`audit()`), what `report()` says holds,"
             " and experiments that this release begins can be certified"
         )
-    if book.record is None:
+    if feed.record is None:
         raise ParameterError(
             "the experiment was begun by release 0.2 or before, which did not record what a certificate rests"
             " on; its decision holds all the same, and experiments that this release begins can be certified"
         )
-    return book.record
+    return feed.record

@@ -320,6 +320,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 def _check_free(port: int) -> None:
+    """Raise :class:`ParameterError` if another program listens on the port."""
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:

@@ -14,7 +14,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
     UnknownProposalError,
 )
-from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encode_entry
 from orthobandit.experiment.store.contract import Store
 from orthobandit.testing._play import require
 
@@ -295,7 +295,7 @@ def _append(store: Store, entries: Sequence[Entry], keep: int | None = None) -> 
 def _same(found: Iterator[tuple[int, Entry]], wanted: Sequence[Entry], message: str, first: int = 1) -> None:
     pairs = list(found)
     require([seq for seq, _ in pairs] == list(range(first, first + len(wanted))), message)
-    require([encoded(entry) for _, entry in pairs] == [encoded(entry) for entry in wanted], message)
+    require([encode_entry(entry) for _, entry in pairs] == [encode_entry(entry) for entry in wanted], message)
 
 
 def _raises(error: type[Exception], call: Callable[[], object], message: str) -> None:

@@ -52,7 +52,7 @@ def test_a_silent_proposal_counts_as_zero_when_its_window_has_passed(make, clock
     clock.now += 0.1
     report = experiment.report()
     assert report.settled == 2
-    assert ledger(experiment).tracks[0]._pending[1].counts.sum() == 2
+    assert ledger(experiment).gap_intervals[0]._pending[1].counts.sum() == 2
     assert ledger(experiment).silent[one.arm] == 1
 
 
@@ -63,7 +63,7 @@ def test_a_missing_one_is_left_out_and_the_report_says_what_that_takes(make, clo
     clock.now += 10
     report = experiment.report()
     assert report.settled == 2
-    assert ledger(experiment).tracks[0]._pending[1].counts.sum() == 1
+    assert ledger(experiment).gap_intervals[0]._pending[1].counts.sum() == 1
     assert any("only if silence does not depend on the arm" in text for text in report.warnings)
 
 
@@ -74,7 +74,7 @@ def test_rounds_beyond_a_batch_count_for_their_plan(make):
     assert {proposal.plan for proposal in proposals} == {1}
     rng = np.random.default_rng(3)
     experiment.tell_many([one.id for one in proposals], (rng.random(300) < 0.4).astype(float))
-    book = ledger(experiment).book
+    book = ledger(experiment).feed
     assert book.unused == 0
     assert int(book.now().rounds) == 300
     assert book.plan.number > 3
@@ -83,7 +83,7 @@ def test_rounds_beyond_a_batch_count_for_their_plan(make):
 
 def test_a_policy_with_phases_says_what_it_could_not_use(make):
     experiment = make(SBE(delta=0.1), arms=2)
-    length = int(ledger(experiment).book.plan.rounds)
+    length = int(ledger(experiment).feed.plan.rounds)
     proposals = experiment.ask_many(length + 7)
     experiment.tell_many([one.id for one in proposals], np.zeros(length + 7))
     assert experiment.report().unused == 7
@@ -223,7 +223,7 @@ def test_restricted_rounds_teach_about_the_arms_that_they_play(make):
     for _ in range(60):
         proposals = experiment.ask_many(20, available=[0, 1])
         experiment.tell_many([one.id for one in proposals], (rng.random(20) < 0.5).astype(float))
-    state = ledger(experiment).book.now()
+    state = ledger(experiment).feed.now()
     assert state.weights[0, 1] > 0
     assert state.weights[0, 2] == 0
 
@@ -267,7 +267,7 @@ def test_rewards_that_add_up_are_final_at_the_end_of_the_window(make, clock):
     clock.now += 10
     assert experiment.report().settled == 1
     # The residual is the sum: the forecast knew nothing.
-    assert ledger(experiment).tracks[0]._pending[1].sums[proposal.arm] == 2.5
+    assert ledger(experiment).gap_intervals[0]._pending[1].sums[proposal.arm] == 2.5
     with pytest.raises(ClosedError, match="a longer `window` waits longer"):
         experiment.tell(proposal.id, 1.0)
 

@@ -30,7 +30,7 @@ def test_nothing_is_refused_beyond_a_thousand_arms(tmp_path):
     experiment = Experiment.create(where, ArmSet(POINTS[:COUNT]), rewards=(0, 1), key="3" * 32)
     for _ in range(10):
         visit(experiment, 100, rng)
-    assert isinstance(experiment._now().book.state, Leaders)
+    assert isinstance(experiment._now().feed.state, Leaders)
     before = experiment.report()
     assert not all(arm.is_active for arm in before.arms)
     leader = before.leader
@@ -139,7 +139,7 @@ def test_a_reference_arm_that_was_dropped_is_shown_for_guardrails(rewards):
             "crash": (rng.random(60) < 0.02).astype(float),
         }
         experiment.tell_many([one.id for one in proposals], values)
-        book = experiment._now().book
+        book = experiment._now().feed
         if book.is_compared:
             shown = True
             x = points - points.mean(axis=0)

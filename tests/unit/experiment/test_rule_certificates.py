@@ -129,7 +129,7 @@ def test_a_file_goes_on_with_the_same_chain(tmp_path):
 
 def test_experiments_without_a_commitment_say_so():
     experiment = begun()
-    experiment._now().book.record = None
+    experiment._now().feed.record = None
     with pytest.raises(ParameterError, match="begun by a release that gave no certificates of rules"):
         experiment.head()
 

@@ -33,7 +33,7 @@ from orthobandit.experiment.arguments import (
     warn_of_unused,
     with_context,
 )
-from orthobandit.experiment.certificate import certify_book, head_of
+from orthobandit.experiment.certificate import certify_decision, head_of
 from orthobandit.experiment.commit import transaction
 from orthobandit.experiment.commit.transaction import Request, Turn, drawn_before
 from orthobandit.experiment.draw.edge_plan import EdgePlan
@@ -307,11 +307,11 @@ class Methods:
 
     def certificate(self, turn: Turn) -> Certificate:
         """Return the certificate of the decision."""
-        return certify_book(turn.ledger.book)
+        return certify_decision(turn.ledger.feed)
 
     def head(self, turn: Turn) -> str:
         """Return the number of entries and the hash over all of them, to publish."""
-        return head_of(turn.ledger.book)
+        return head_of(turn.ledger.feed)
 
 
 # Requests with a key: done once, and answered alike however often they are repeated

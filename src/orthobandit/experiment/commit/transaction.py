@@ -151,7 +151,7 @@ def _draw(
 ) -> list[Proposal]:
     """Return new proposals (n,) of one distribution."""
     entry = ledger.ask(ledger.at, units, len(units), available, covariates, features)
-    probabilities = ledger.book.plans[entry.distribution].probabilities
+    probabilities = ledger.feed.plans[entry.distribution].probabilities
     return _proposals(entry, slice(0, None), ledger.arms.labels, probabilities)
 
 
@@ -205,7 +205,7 @@ def drawn_before(turn: Turn, store: Store, numbers: Sequence[int]) -> list[Propo
 
 
 def _again(turn: Turn, store: Store, row: Row) -> Proposal:
-    plan = turn.ledger.book.plans.get(row.distribution)
+    plan = turn.ledger.feed.plans.get(row.distribution)
     if plan is None:
         plan = Plan.from_json(store.distribution(row.distribution)["plan"])
     label = turn.ledger.arms.labels[row.arm]

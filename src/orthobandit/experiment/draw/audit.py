@@ -145,7 +145,7 @@ def replay_log(
         return Replay(last, str(error))
     rebuilt = ledger.to_json()
     difference = _difference(_without_origin(rebuilt), _without_origin(state), "state")
-    found = ledger.book.differences
+    found = ledger.feed.differences
     # A state that is rebuilt bit by bit may come from anywhere: then only plans can differ.
     makers = _makers(found, state.get("lineage", ()) if difference else ())
     if not difference or not makers:
@@ -171,33 +171,37 @@ def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of a state that may differ by rounding; hashes of the record are left out."""
-    book = {name: value for name, value in state["book"].items() if name != "record"}
-    return {**_without_origin(state), "book": book}
+    feed = {name: value for name, value in state["book"].items() if name != "record"}
+    return {**_without_origin(state), "book": feed}
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a state that the log fixes, whichever release planned it."""
     names = ("at", "status", "arms", "waiting", "drawn", "silent", "holdout")
-    book = state["book"]
-    in_force = book["plans"][str(book["current"])]
-    return {name: state[name] for name in names} | {"distributions": book["numbers"], "plan": in_force}
+    feed = state["book"]
+    in_force = feed["plans"][str(feed["current"])]
+    return {name: state[name] for name in names} | {"distributions": feed["numbers"], "plan": in_force}
 
 
-def _clash(one: Ledger, other: Ledger) -> str:
-    """Say which claims of two ledgers on the same rewards cannot both hold; empty if none."""
-    winners = [int(ledger.book.policy.decide(ledger.book.state).declared) for ledger in (one, other)]
+def _clash(rebuilt: Ledger, in_use: Ledger) -> str:
+    """Say which claims of the ledger rebuilt from the log and of that in use contradict; empty if none.
+
+    Both rest on the same rewards, so their winners must agree and their intervals must overlap.
+    """
+    winners = [int(ledger.feed.policy.decide(ledger.feed.state).declared) for ledger in (rebuilt, in_use)]
     if min(winners) >= 0 and winners[0] != winners[1]:
-        labels = [one.arms.labels[arm] for arm in winners]
+        labels = [rebuilt.arms.labels[arm] for arm in winners]
         return f"the winner is {labels[0]!r} by the log, and {labels[1]!r} by the state in use"
-    for metric, mine, theirs in zip(one.settings.names, one.tracks, other.tracks, strict=True):
-        _, low, high = mine.intervals(one.book.plans)
-        _, other_low, other_high = theirs.intervals(other.book.plans)
+    names = rebuilt.settings.names
+    for metric, by_log, by_state in zip(names, rebuilt.gap_intervals, in_use.gap_intervals, strict=True):
+        _, low, high = by_log.intervals(rebuilt.feed.plans)
+        _, other_low, other_high = by_state.intervals(in_use.feed.plans)
         apart = (low > other_high) | (other_low > high)
         if apart.any():
             arm = int(np.argmax(apart))
             return (
-                f"the gap of {one.arms.labels[arm]!r} in {metric!r} is in [{low[arm]:g}, {high[arm]:g}] by"
-                f" the log, and in [{other_low[arm]:g}, {other_high[arm]:g}] by the state in use"
+                f"the gap of {rebuilt.arms.labels[arm]!r} in {metric!r} is in [{low[arm]:g}, {high[arm]:g}]"
+                f" by the log, and in [{other_low[arm]:g}, {other_high[arm]:g}] by the state in use"
             )
     return ""
 

@@ -11,7 +11,7 @@ from orthobandit._foundation.random import cumulative_probabilities
 from orthobandit.errors import ConflictError
 from orthobandit.experiment.draw.hashing import HOLDOUT, PLAN, name_of, salt_of, salted
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS, PersonalBook
+from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS, PersonalFeed
 from orthobandit.policy.contextual.handed_plan import HandedPlan
 
 
@@ -99,7 +99,7 @@ class EdgePlan:
             if settings.reference not in personal.arms:
                 holdout = 0.0  # what cannot be shown cannot be held to
         else:
-            plan = ledger.book.plans[ledger.book.current]  # as it was logged, to the last bit
+            plan = ledger.feed.plans[ledger.feed.current]  # as it was logged, to the last bit
             number = int(plan.number)
             probabilities = tuple(plan.probabilities.tolist())
             thresholds = tuple(cumulative_probabilities(plan.probabilities).tolist())
@@ -155,8 +155,8 @@ class EdgePlan:
 
 def check_edge(ledger: Ledger) -> None:
     """Raise :class:`ConflictError` if only the server can draw for this experiment."""
-    book = ledger.book
-    if isinstance(book, PersonalBook) and book.policy.features:
+    feed = ledger.feed
+    if isinstance(feed, PersonalFeed) and feed.policy.features:
         raise ConflictError(
             "visitors bring features of their own to this experiment, so only the server can draw: `ask` for"
             " each"

@@ -35,7 +35,7 @@ from orthobandit.experiment.draw.edge_plan import check_edge
 from orthobandit.experiment.draw.hashing import ORDER, drawn_each, held_out, name_of, positions
 from orthobandit.experiment.ledger.entries import check_asked
 from orthobandit.experiment.ledger.ledger import DrawnElsewhere
-from orthobandit.experiment.ledger.personal_feed import PersonalBook, Version
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed, Version
 from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.store import Store
 
@@ -162,7 +162,7 @@ def expose(turn: Turn, store: Store, batch: Batch) -> Exposed:
     fresh = _fresh(turn, batch, ids, is_good, out)
     new: dict[str, int] = {}
     if len(fresh):
-        if number not in ledger.book.plans:
+        if number not in ledger.feed.plans:
             ledger.note(ledger.at, "recall", number=number, plan=plan.to_json())
         new = _enter(turn, batch, number, draws, fresh)
         out.taken = len(fresh)
@@ -209,7 +209,7 @@ def _expose_each(turn: Turn, store: Store, batch: Batch) -> Exposed:
     for row in _order(turn, batch, fresh).tolist():
         unit = batch.units[row]
         entry = ledger.enter_drawn(version, unit, contexts[row], draws[row])
-        turn.entered.append(({unit: 0}, entry, ledger.book.plans[entry.distribution].probabilities))
+        turn.entered.append(({unit: 0}, entry, ledger.feed.plans[entry.distribution].probabilities))
         new[unit] = entry.first
     out.taken = len(fresh)
     _tell(turn, store, batch, _with_new(new, batch, ids, is_good, out), out)
@@ -241,8 +241,8 @@ def _drawn_again(
 
 def _version(turn: Turn, store: Store, wanted: int) -> Version:
     """Return the personalised plan that was handed out under a number."""
-    book = turn.ledger.book
-    newest = book.newest if isinstance(book, PersonalBook) else None
+    feed = turn.ledger.feed
+    newest = feed.newest if isinstance(feed, PersonalFeed) else None
     if newest is not None and wanted == newest.number:
         return newest
     try:
@@ -264,33 +264,33 @@ def _enter(turn: Turn, batch: Batch, number: int, draws: tuple[Whole, Mask], fre
     given = None if batch.covariates is None else [batch.covariates[row] for row in order]
     entry = ledger.enter(number, units, (arms[order], held[order]), given)
     places = dict(zip(units, range(len(units)), strict=True))
-    turn.entered.append((places, entry, ledger.book.plans[number].probabilities))
+    turn.entered.append((places, entry, ledger.feed.plans[number].probabilities))
     return {unit: entry.first + place for unit, place in places.items()}
 
 
 def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
     """Return the distribution of a plan, in force or not, and the plan."""
-    book = turn.ledger.book
-    if wanted == int(book.plan.number):
-        return book.current, book.plans[book.current]
+    feed = turn.ledger.feed
+    if wanted == int(feed.plan.number):
+        return feed.current, feed.plans[feed.current]
 
     def number_of(distribution: int) -> int:
-        found = book.plans.get(distribution)
+        found = feed.plans.get(distribution)
         if found is not None:
             return int(found.number)
         try:
             return int(store.distribution(distribution)["plan"]["number"])
         except ParameterError:  # of this very commit, so that nobody has drawn from it yet
-            return int(book.plan.number)
+            return int(feed.plan.number)
 
     # Restrictions of a plan come after it, so the first of its number is the whole plan.
-    known = range(1, book.current + 1)
-    number = bisect_left(known, wanted, key=number_of) + 1 if 1 <= wanted < int(book.plan.number) else 0
+    known = range(1, feed.current + 1)
+    number = bisect_left(known, wanted, key=number_of) + 1 if 1 <= wanted < int(feed.plan.number) else 0
     if not number or number_of(number) != wanted:
-        raise ParameterError(f"plan={wanted} was never in force; the plan now is {int(book.plan.number)}")
-    if number in book.plans:
-        return number, book.plans[number]
-    return number, book.fitted(Plan.from_json(store.distribution(number)["plan"]))
+        raise ParameterError(f"plan={wanted} was never in force; the plan now is {int(feed.plan.number)}")
+    if number in feed.plans:
+        return number, feed.plans[number]
+    return number, feed.fitted(Plan.from_json(store.distribution(number)["plan"]))
 
 
 def _numbers(turn: Turn, store: Store, batch: Batch, is_good: Mask, out: Exposed) -> Whole:

@@ -16,8 +16,8 @@ from orthobandit.estimate.follow.rounds import GapIntervals, Sums
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.estimate.forecast.rounds import RoundForecasts
 from orthobandit.experiment.ledger.health import Watch
-from orthobandit.experiment.ledger.personal_feed import PersonalBook
-from orthobandit.experiment.ledger.policy_feed import Book
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed
+from orthobandit.experiment.ledger.policy_feed import PolicyFeed
 from orthobandit.experiment.ledger.settling import Settled, Waiting
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
@@ -36,9 +36,9 @@ class Accounts:
     arms : ArmSet
     waiting : Waiting
         Proposals that are not settled.
-    book : Book
+    feed : PolicyFeed
         The policy and the data it is fed.
-    levels, tracks : lists
+    level_forecasts, gap_intervals : lists
         Forecasters and intervals, one per metric.
     comparisons : list of RuleComparison
         Effects of rules on each metric after the objective, if the experiment is personalised.
@@ -56,9 +56,11 @@ class Accounts:
         self.settings = settings
         self.arms = settings.arms
         self.waiting = Waiting(len(settings.metrics))
-        self.book = self._kind_of_book(settings.policy, self.arms, self._guarded_by)
-        self.levels = [RoundForecasts(self._baseline(place)) for place in range(len(settings.metrics))]
-        self.tracks = [self._new_track(place) for place in range(len(settings.metrics))]
+        self.feed = self._feed_class(settings.policy, self.arms, self._guarded_by)
+        self.level_forecasts = [
+            RoundForecasts(self._baseline(place)) for place in range(len(settings.metrics))
+        ]
+        self.gap_intervals = [self._new_intervals(place) for place in range(len(settings.metrics))]
         self.comparisons = self._new_comparisons()
         self.watch = self._new_watch()
         self.holdout = [Sums(len(self.arms)) for _ in settings.metrics]
@@ -72,15 +74,15 @@ class Accounts:
         return self.settings.is_personal
 
     @property
-    def _kind_of_book(self) -> type[Book]:
-        return PersonalBook if self.is_personal else Book
+    def _feed_class(self) -> type[PolicyFeed]:
+        return PersonalFeed if self.is_personal else PolicyFeed
 
     @property
     def _guarded_by(self) -> int | None:
         """The arm that guardrails compare with, if there are any."""
         return self.settings.reference if self.settings.guardrails and not self.is_personal else None
 
-    def _new_track(self, place: int) -> GapIntervals:
+    def _new_intervals(self, place: int) -> GapIntervals:
         # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
         delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
         metric = self.settings.metrics[place]
@@ -90,9 +92,9 @@ class Accounts:
         return GapIntervals(self.mode(place), self.arms, self.settings.reference, own, follows=follows)
 
     def _new_comparisons(self) -> list[RuleComparison]:
-        if not isinstance(self.book, PersonalBook):
+        if not isinstance(self.feed, PersonalFeed):
             return []
-        compare = self.book.policy.compare
+        compare = self.feed.policy.compare
         return [compare(self.arms, metric.confidence, metric.delta) for metric in self.settings.metrics[1:]]
 
     def _new_watch(self) -> Watch:
@@ -124,10 +126,10 @@ class Accounts:
     def _take(self, run: Settled, ready: Settled) -> None:
         """Take in settled proposals of one distribution: forecasts, intervals, then the policy."""
         number = int(run.distributions[0])
-        plan = self.book.plans[int(run.distributions[0])]
+        plan = self.feed.plans[int(run.distributions[0])]
         if not run.held[0]:
             self._count(number, run)
-        for place, track in enumerate(self.tracks):
+        for place, intervals in enumerate(self.gap_intervals):
             arms = run.arms
             values = run.values[place]
             forecasts = run.forecasts[place]
@@ -136,7 +138,7 @@ class Accounts:
                 told = ~np.isnan(values)
                 values = np.where(told, values, 0.0)
                 kept = None if told.all() or self.settings.silence == "zero" else told
-            self.levels[place].learn(values - self._values_of(place, plan)[arms], kept)
+            self.level_forecasts[place].learn(values - self._values_of(place, plan)[arms], kept)
             if kept is not None:
                 arms = arms[kept]
                 values = values[kept]
@@ -144,8 +146,8 @@ class Accounts:
             if run.held[0]:
                 self.holdout[place].add(arms, values)
                 continue
-            self._track(track, number, (arms, values, forecasts), run.informed[place, 0])
-            if isinstance(self.book, PersonalBook):
+            self._add_rounds(intervals, number, (arms, values, forecasts), run.informed[place, 0])
+            if isinstance(self.feed, PersonalFeed):
                 self._compare(place, number, (arms, values, forecasts), run.informed[place, 0])
             elif place == 0:
                 level = forecasts if plan.centre is not None else 0.0
@@ -164,46 +166,46 @@ class Accounts:
             np.add.at(self.silent, run.arms[silent], 1)
         self.watch.add(number, run.arms, silent)
 
-    def _track(
-        self, track: GapIntervals, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
+    def _add_rounds(
+        self, intervals: GapIntervals, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
     ) -> None:
         """Add rounds to a metric's intervals; in the asymptotic mode, only once its level is known."""
         arms, values, forecasts = rounds
-        if is_informed or track.confidence.is_exact:
-            track.add(number, arms, track.centre.residuals(arms, values, forecasts), forecasts)
+        if is_informed or intervals.confidence.is_exact:
+            intervals.add(number, arms, intervals.centre.residuals(arms, values, forecasts), forecasts)
 
     def _compare(
         self, place: int, number: int, rounds: tuple[Whole, Array, Array], is_informed: bool
     ) -> None:
         """Compare rules on a settled visitor; asymptotic metrics wait until their level is known."""
-        book = self.book
-        if not isinstance(book, PersonalBook):
+        feed = self.feed
+        if not isinstance(feed, PersonalFeed):
             return
         if place == 0:
-            book.learn(number, *rounds)
+            feed.learn(number, *rounds)
             return
         before = self.comparisons[place - 1]
         if is_informed or before.confidence.is_exact:
-            self.comparisons[place - 1] = book.compare(before, number, *rounds)
+            self.comparisons[place - 1] = feed.compare(before, number, *rounds)
 
     def _values_of(self, place: int, plan: Plan) -> Array:
         return plan.values if place == 0 else np.zeros(plan.count)
 
     def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
         while len(arms):
-            count = self.book.add(number, arms, residuals)
+            count = self.feed.add(number, arms, residuals)
             arms = arms[count:]
             residuals = residuals[count:]
-            if self.book.is_full:
+            if self.feed.is_full:
                 # Proposals still belong to these: such as wait, are being taken in, or are in the bucket.
                 in_use = {*self.waiting.distributions, *ready.distributions.tolist()}
-                self.book.flush(in_use | self.watch.distributions)
+                self.feed.flush(in_use | self.watch.distributions)
 
     def _close_bucket(self) -> None:
-        taken = [track.flush(self.book.plans) for track in self.tracks]
-        self.watch.close(self.book.plans, taken[0])
-        if isinstance(self.book, PersonalBook):
-            self.book.forget(self.waiting.distributions | self._taking)
+        taken = [intervals.flush(self.feed.plans) for intervals in self.gap_intervals]
+        self.watch.close(self.feed.plans, taken[0])
+        if isinstance(self.feed, PersonalFeed):
+            self.feed.forget(self.waiting.distributions | self._taking)
         self._guard()
 
     def _guard(self) -> None:
@@ -212,30 +214,30 @@ class Accounts:
         if not judged:
             return
         for one in judged:
-            for arm in np.flatnonzero(one.harmed & ~self.book.retired).tolist():
-                if arm != self.settings.reference and np.count_nonzero(~self.book.retired) > 1:
+            for arm in np.flatnonzero(one.harmed & ~self.feed.retired).tolist():
+                if arm != self.settings.reference and np.count_nonzero(~self.feed.retired) > 1:
                     self.retire(arm, one.rail.reason)
-        self.book.clear(np.all([one.cleared for one in judged], axis=0))
+        self.feed.clear(np.all([one.cleared for one in judged], axis=0))
 
     def judged(self) -> list[Judged]:
         """Return the current verdict of each guardrail on the arms; none if rules are judged instead."""
         if self.is_personal:
             return []
-        tracks = [self.tracks[self.metric(rail.metric)] for rail in self.settings.guardrails]
+        all_intervals = [self.gap_intervals[self.metric(rail.metric)] for rail in self.settings.guardrails]
         return [
-            judge(rail, track, self.book.plans)
-            for rail, track in zip(self.settings.guardrails, tracks, strict=True)
+            judge(rail, intervals, self.feed.plans)
+            for rail, intervals in zip(self.settings.guardrails, all_intervals, strict=True)
         ]
 
     def judged_rules(self) -> list[Judged]:
         """Return the current verdict of each guardrail on the rules, the reference arm for all first."""
-        book = self.book
-        if not isinstance(book, PersonalBook):
+        feed = self.feed
+        if not isinstance(feed, PersonalFeed):
             return []
         out = []
         for rail in self.settings.guardrails:
             place = self.metric(rail.metric)
-            comparison = self.comparisons[place - 1] if place else book.state.comparison
+            comparison = self.comparisons[place - 1] if place else feed.state.comparison
             gains = comparison.gains()
             low = np.array([0.0, *(gain.low for gain in gains)])
             high = np.array([0.0, *(gain.high for gain in gains)])
@@ -244,9 +246,9 @@ class Accounts:
 
     def retire(self, arm: int, reason: str) -> None:
         """Take an arm out, if it is not out yet."""
-        if self.book.retired[arm]:
+        if self.feed.retired[arm]:
             return
-        self.book.retire(arm)
+        self.feed.retire(arm)
         self.retirements.append((arm, reason))
 
     def extend(self, arms: ArmSet) -> None:
@@ -254,13 +256,13 @@ class Accounts:
         labels = self.arms.labels
         if arms.labels[: len(labels)] != labels:
             raise ParameterError(f"labels must begin with {', '.join(map(repr, labels))}, the arms so far")
-        plans = self.book.plans
-        self.book.extend(arms)  # first: it refuses arms that do not follow from those so far
-        taken = [track.flush(plans) for track in self.tracks]
+        plans = self.feed.plans
+        self.feed.extend(arms)  # first: it refuses arms that do not follow from those so far
+        taken = [intervals.flush(plans) for intervals in self.gap_intervals]
         self.watch.close(plans, taken[0])
         self.watch.extend(arms)
-        for track in self.tracks:
-            track.extend(arms, int(self.book.plan.number))
+        for intervals in self.gap_intervals:
+            intervals.extend(arms, int(self.feed.plan.number))
         new = len(arms) - len(self.arms)
         self.arms = arms
         self.holdout = [Sums(len(arms), sums.padded(new)) for sums in self.holdout]
@@ -270,9 +272,9 @@ class Accounts:
         """Return the whole state as plain lists and numbers, exactly; `pack` encodes long arrays."""
         return {
             "arms": {"features": self.arms.features.tolist(), "labels": list(self.arms.labels)},
-            "book": self.book.to_json(),
-            "levels": [level.to_json(pack) for level in self.levels],
-            "tracks": [track.to_json() for track in self.tracks],
+            "book": self.feed.to_json(),
+            "levels": [level.to_json(pack) for level in self.level_forecasts],
+            "tracks": [intervals.to_json() for intervals in self.gap_intervals],
             **({"comparisons": [one.to_json() for one in self.comparisons]} if self.comparisons else {}),
             "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
@@ -286,7 +288,7 @@ class Accounts:
         """Go on from what :meth:`to_json` returned."""
         settings = self.settings
         self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        self.book = self._kind_of_book.from_json(
+        self.feed = self._feed_class.from_json(
             settings.policy, self.arms, data["book"], self._guarded_by, release_of(data)
         )
         kept = data.get("comparisons", ())
@@ -296,9 +298,9 @@ class Accounts:
         self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place in range(len(settings.metrics)):
-            self.levels[place] = RoundForecasts(self._baseline(place), data["levels"][place])
-            self.tracks[place] = self._new_track(place)
-            self.tracks[place].load(data["tracks"][place], settings.metrics[place].delta)
+            self.level_forecasts[place] = RoundForecasts(self._baseline(place), data["levels"][place])
+            self.gap_intervals[place] = self._new_intervals(place)
+            self.gap_intervals[place].load(data["tracks"][place], settings.metrics[place].delta)
             self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
         self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         self.drawn, self.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))

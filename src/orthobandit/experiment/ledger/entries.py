@@ -180,12 +180,12 @@ class Noted:
 Entry = Asked | Told | Noted
 
 
-def encoded(entry: Entry) -> bytes:
+def encode_entry(entry: Entry) -> bytes:
     """Return bytes that are equal if and only if two entries are the same, bit by bit.
 
     Examples
     --------
-    >>> encoded(Told(5.0, "signup", [1], [0.1])) == encoded(Told(5, "signup", (1,), (0.1,)))
+    >>> encode_entry(Told(5.0, "signup", [1], [0.1])) == encode_entry(Told(5, "signup", (1,), (0.1,)))
     True
     """
     if isinstance(entry, Told):

@@ -33,7 +33,7 @@ from orthobandit.estimate.forecast.rounds import Given
 from orthobandit.experiment.draw.hashing import drawn, held_out, names_of
 from orthobandit.experiment.ledger.accounts import Accounts
 from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, check_asked
-from orthobandit.experiment.ledger.personal_feed import PersonalBook, Version
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed, Version
 from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
@@ -95,14 +95,14 @@ class Ledger(Accounts):
         Recorded plans are used as they are: where the policy would have planned differently, the log is
         right.
         """
-        book = self.book
-        book.is_reading = True
+        feed = self.feed
+        feed.is_reading = True
         is_plan = isinstance(entry, Noted) and entry.kind == "plan"
         if not is_plan:
-            book.drop_drafts()  # plans are logged with what they follow from, before anything else
+            feed.drop_drafts()  # plans are logged with what they follow from, before anything else
         self._settle(entry.at)
         if not is_plan:
-            book.drop_drafts()
+            feed.drop_drafts()
         if isinstance(entry, Asked):
             self._forecast(entry.count, entry.covariates)
             self._register(entry)
@@ -127,14 +127,14 @@ class Ledger(Accounts):
         numbers = np.arange(self.waiting.next, self.waiting.next + count)
         # In a personalised experiment `count` is 1, and the visitor has a distribution of their own.
         context = covariates[0] if self.is_personal and covariates else None
-        number = self.book.distribution(available, Visitor(context, features))
+        number = self.feed.distribution(available, Visitor(context, features))
         self._tell_outbox(at)
         check_asked(units, covariates or (), count)
         names = names_of(units, numbers, sticky=self.settings.sticky)
         # What cannot be shown cannot be held to.
-        can_hold = self.book.can_show(number, self.settings.reference, available)
-        plan = int(self.book.plans[number].number)
-        cumulative = self.book.cumulative(number)
+        can_hold = self.feed.can_show(number, self.settings.reference, available)
+        plan = int(self.feed.plans[number].number)
+        cumulative = self.feed.cumulative(number)
         return self.enter(number, units, self.draws(plan, cumulative, names, can_hold=can_hold), covariates)
 
     def draws(
@@ -154,13 +154,13 @@ class Ledger(Accounts):
         covariates: Given = None,
     ) -> Asked:
         """Record proposals (n,) that :meth:`draws` has drawn, in this order."""
-        for level in self.levels:
+        for level in self.level_forecasts:
             level.check(covariates)
         arms, held = draws
         entry = Asked(
             self.at,
             self.waiting.next,
-            int(self.book.plans[number].number),
+            int(self.feed.plans[number].number),
             number,
             arms,
             self._forecast(len(arms), covariates),
@@ -180,21 +180,21 @@ class Ledger(Accounts):
 
     def newest_version(self, at: float) -> Version:
         """Return the recorded personalised plan to hand out; make a new one if it is due."""
-        book = self._personal_book
+        feed = self._personal_book
         if self.is_due(at):
             self.settle(at)
-        if book.newest is not None and not book.needs_version(at):
-            return book.newest
+        if feed.newest is not None and not feed.needs_version(at):
+            return feed.newest
         self.settle(at)
-        version = book.hand_out(self.at)
+        version = feed.hand_out(self.at)
         self._tell_outbox(self.at)
         return version
 
     @property
-    def _personal_book(self) -> PersonalBook:
-        if not isinstance(self.book, PersonalBook):
+    def _personal_book(self) -> PersonalFeed:
+        if not isinstance(self.feed, PersonalFeed):
             raise ParameterError("the experiment has one plan for all visitors")
-        return self.book
+        return self.feed
 
     def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
         """Record rewards (n,), at least one, that :meth:`check_told` has found to be new."""
@@ -219,9 +219,9 @@ class Ledger(Accounts):
 
     def settle(self, at: float) -> None:
         """Advance the clock, and take in every proposal that is settled by then, in the order of draws."""
-        if self.book.is_reading:
-            self.book.write_on()
-            self._is_stirred = self._is_stirred or bool(self.book.news)
+        if self.feed.is_reading:
+            self.feed.write_on()
+            self._is_stirred = self._is_stirred or bool(self.feed.news)
         self._settle(at)
 
     def _settle(self, at: float) -> None:
@@ -246,16 +246,16 @@ class Ledger(Accounts):
         return 0 if any(metric.add for metric in metrics) else len(metrics)
 
     def _tell_outbox(self, at: float) -> None:
-        if not self.book.news:
+        if not self.feed.news:
             return
-        self.outbox.extend(Noted(at, kind, data) for kind, data in self.book.news)
-        self.book.news.clear()
+        self.outbox.extend(Noted(at, kind, data) for kind, data in self.feed.news)
+        self.feed.news.clear()
 
     def _forecast(self, count: int, covariates: Given) -> Array:
         """Forecast proposals (m, n) before they are drawn, and return which metrics (m,) know their level."""
         first = self.waiting.next
-        self._informed = np.array([level.learnt >= WARM_UP_REWARDS for level in self.levels])
-        return np.array([level.ahead(first, count, covariates or None) for level in self.levels])
+        self._informed = np.array([level.learnt >= WARM_UP_REWARDS for level in self.level_forecasts])
+        return np.array([level.ahead(first, count, covariates or None) for level in self.level_forecasts])
 
     def _register(self, entry: Asked) -> None:
         deadline = entry.at + self.settings.window
@@ -263,10 +263,10 @@ class Ledger(Accounts):
         self.waiting.add(
             entry.arms, entry.distribution, deadline, entry.forecasts, entry.held, self._informed
         )
-        if isinstance(self.book, PersonalBook):
+        if isinstance(self.feed, PersonalFeed):
             [arm], [is_held] = entry.arms.tolist(), entry.held.tolist()
             forecast = float(entry.forecasts[0, 0])
-            self.book.meet(entry.distribution, entry.first, arm, forecast, is_held=is_held)
+            self.feed.meet(entry.distribution, entry.first, arm, forecast, is_held=is_held)
 
     def _tell(self, entry: Told) -> None:
         place = self.metric(entry.metric)
@@ -283,7 +283,7 @@ class Ledger(Accounts):
     def _note(self, entry: Noted) -> None:
         check_format(f"a {entry.kind!r} of the log", entry.data)
         if entry.kind == "begin":
-            self.book.commit(entry.data.get("commitment"))
+            self.feed.commit(entry.data.get("commitment"))
         elif entry.kind == "pause":
             self.check_open()
             self.status = PAUSED
@@ -298,10 +298,10 @@ class Ledger(Accounts):
         elif entry.kind == "extend":
             self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
-            for arm in self.book.adopt(entry.kind, entry.data):
+            for arm in self.feed.adopt(entry.kind, entry.data):
                 self.retirements.append((arm, f"by release {release_of(entry.data)}, as the log says"))
         elif entry.kind == "recall":
-            self.book.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
+            self.feed.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
         self._tell_outbox(entry.at)
 
     # What it checks
@@ -336,8 +336,8 @@ class Ledger(Accounts):
         """Raise :class:`ParameterError` if a personalised experiment cannot plan for such a visitor."""
         given = [] if visitor.context is None else [visitor.context]
         check_asked([unit], given, 1)
-        self.book.check_visitor(available, visitor)
-        for level in self.levels:
+        self.feed.check_visitor(available, visitor)
+        for level in self.level_forecasts:
             level.check(given or None)
 
     def check_open(self) -> None:

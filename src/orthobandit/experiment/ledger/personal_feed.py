@@ -12,7 +12,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan
-from orthobandit.experiment.ledger.policy_feed import ANYBODY, Book, Visitor
+from orthobandit.experiment.ledger.policy_feed import ANYBODY, PolicyFeed, Visitor
 from orthobandit.experiment.ledger.record import RuleRecord, rule_columns
 from orthobandit.policy import Policy
 from orthobandit.policy.contextual.handed_plan import HandedPlan
@@ -64,7 +64,7 @@ class _Met(NamedTuple):
     proposal: int = 0
 
 
-class PersonalBook(Book):
+class PersonalFeed(PolicyFeed):
     """Plans for each visitor, and feeds the policy settled visitors one by one, in the order of draws.
 
     The current plan is no more than a number. Arms are drawn from distributions, one per visitor, which are
@@ -319,10 +319,10 @@ class PersonalBook(Book):
         data: Mapping[str, Any],
         reference: int | None = None,
         release: str = UNSTAMPED_RELEASE,
-    ) -> "PersonalBook":
+    ) -> "PersonalFeed":
         """Invert :meth:`to_json`."""
         out = super().from_json(policy, arms, {**data, "record": None}, reference, release)
-        if not isinstance(out, PersonalBook):
+        if not isinstance(out, PersonalFeed):
             raise TypeError(f"{type(out).__name__} is not a {cls.__name__}")
         out._met = {
             int(number): _Met(out._offer_of(one), int(one.get("proposal", 0)))

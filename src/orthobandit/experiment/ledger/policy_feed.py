@@ -51,7 +51,7 @@ class Visitor(NamedTuple):
 ANYBODY = Visitor()
 
 
-class Book:
+class PolicyFeed:
     """Feeds a policy settled rounds, batch by batch.
 
     A distribution is a plan as it was drawn from: whole, or restricted to the arms that were available.
@@ -586,7 +586,7 @@ class Book:
         data: Mapping[str, Any],
         reference: int | None = None,
         release: str = UNSTAMPED_RELEASE,
-    ) -> "Book":
+    ) -> "PolicyFeed":
         """Invert :meth:`to_json`, for states of this and earlier releases."""
         out = cls.__new__(cls)
         out.policy = policy

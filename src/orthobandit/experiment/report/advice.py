@@ -64,7 +64,7 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     possible = np.flatnonzero(coherent.possible)
     if is_over or not 0 < may_fail < 0.5 or not 1 < len(possible) <= MAX_FORESEEN_ARMS:
         return nothing
-    average = ledger.tracks[0].average(ledger.book.plans)
+    average = ledger.gap_intervals[0].average(ledger.feed.plans)
     if average is None or not average.deviation > 0 or ledger.arms.dimension == 0:
         return nothing
     settled = ledger.waiting.first - 1
@@ -169,7 +169,7 @@ def is_early(ledger: Ledger, decision: Decision) -> bool:
     A policy that makes claims names its first arm as the leader while it warms up, so nobody leads until the
     policy can bound how far its leader is from the best.
     """
-    if not (decision.active | ledger.book.retired).all() or int(decision.declared) >= 0:
+    if not (decision.active | ledger.feed.retired).all() or int(decision.declared) >= 0:
         return False
     settled = ledger.waiting.first - 1
     is_warming_up = decision.certainty > 0 and not np.isfinite(decision.epsilon)
@@ -222,7 +222,7 @@ def _explain_hold(ledger: Ledger, declared: int, best: str, held_by: list[Judged
     known = f"it may be worse by {float(open_rails[0].most[declared]):.3g}"
     if not np.isfinite(open_rails[0].most[declared]):
         known = "nothing is known of it there"
-    if ledger.book.retired[settings.reference]:
+    if ledger.feed.retired[settings.reference]:
         todo = "the reference arm is retired, so no more will be known: look at that metric yourself"
     else:
         todo = f"it is declared once more than {open_rails[0].limit:.3g} is ruled out"
@@ -252,17 +252,17 @@ def level_words(certainty: float, joint: float, metric: str) -> str:
 def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) -> tuple[str, ...]:
     """Say what each guardrail does, which arms it has not cleared, and at which joint level they act."""
     out = []
-    in_play = np.asarray(decision.active) & ~ledger.book.retired
+    in_play = np.asarray(decision.active) & ~ledger.feed.retired
     in_play[ledger.settings.reference] = False
     for one in judged:
-        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.book.cleared).tolist()
+        open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.feed.cleared).tolist()
         waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
         state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
         out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")
     if judged:
         # Two guardrails on one metric share its intervals, and so its δ.
         guarded = {ledger.metric(rail.metric) for rail in ledger.settings.guardrails}
-        wrong = sum(ledger.tracks[place].delta for place in guarded)
+        wrong = sum(ledger.gap_intervals[place].delta for place in guarded)
         out.append(
             "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
             f" its limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
@@ -297,9 +297,9 @@ def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
             " only if silence does not depend on the arm or the reward"
         )
     # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
-    if ledger.book.unused and not hasattr(settings.policy, "late"):
+    if ledger.feed.unused and not hasattr(settings.policy, "late"):
         out.append(
-            f"{ledger.book.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
+            f"{ledger.feed.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
             " could not use them; AnytimeElimination can"
         )
     for arm, reason in ledger.retirements:
@@ -307,12 +307,12 @@ def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
             f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
             " are left, and hold as said if the choice did not depend on the objective"
         )
-    for name, level in zip(settings.names, ledger.levels, strict=True):
+    for name, level in zip(settings.names, ledger.level_forecasts, strict=True):
         if level.stood_in:
             out.append(
                 f"{level.stood_in:,} forecasts of {name!r} were not finite; its mean stood in for them"
             )
-    if not ledger.tracks[0].confidence.is_exact and settled >= FEWEST_TO_ADVISE:
+    if not ledger.gap_intervals[0].confidence.is_exact and settled >= FEWEST_TO_ADVISE:
         out.append(
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
         )

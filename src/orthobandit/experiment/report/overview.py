@@ -59,7 +59,7 @@ def glance_of(ledger: Ledger, name: str = "") -> Glance:
     """Return what can be seen of a ledger; `name` is that of the experiment."""
     return Glance(
         at=float(ledger.at),
-        plan=int(ledger.book.plan.number),
+        plan=int(ledger.feed.plan.number),
         report=report_of(ledger, name),
         provisional=_provisional(ledger),
         checks=_checks(ledger),

@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
-from orthobandit.experiment.ledger.personal_feed import PersonalBook
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
 from orthobandit.showing.numbers import certainty_percent, estimate_words, number, share_words, span_words
@@ -99,10 +99,10 @@ class PersonalReport:
         return {**plain, **{name: list(plain[name]) for name in listed}}
 
 
-def personal_report(ledger: Ledger, book: PersonalBook) -> PersonalReport:
+def personal_report(ledger: Ledger, feed: PersonalFeed) -> PersonalReport:
     """Return what is known of rules and effects, and of the rules' effects on further metrics."""
-    policy = book.policy
-    state = book.state
+    policy = feed.policy
+    state = feed.state
     names = ledger.settings.names[1:]
     rules = _guarded(_rules(state.comparison), state.comparison, ledger.judged_rules())
     possible = [rule for rule in rules if rule.is_possible]
@@ -113,7 +113,7 @@ def personal_report(ledger: Ledger, book: PersonalBook) -> PersonalReport:
         held=proven.name if proven is not None and proven.uncleared else None,
         guardrails=_guardrail_words(ledger, rules),
         effects=tuple(_effect(one) for one in policy.effects(state)),
-        audiences=_audiences(book, state),
+        audiences=_audiences(feed, state),
         metrics=tuple(
             (name, _rules(comparison)) for name, comparison in zip(names, ledger.comparisons, strict=True)
         ),
@@ -130,10 +130,10 @@ def _rules(comparison: RuleComparison) -> tuple[RuleReport, ...]:
 
 def rule_names(ledger: Ledger) -> tuple[str, ...]:
     """Return the names of the rules, the reference arm for all first."""
-    book = ledger.book
-    if not isinstance(book, PersonalBook):
+    feed = ledger.feed
+    if not isinstance(feed, PersonalFeed):
         return ()
-    comparison = book.state.comparison
+    comparison = feed.state.comparison
     return (comparison.reference, *comparison.compared)
 
 
@@ -159,7 +159,7 @@ def _guardrail_words(ledger: Ledger, rules: Sequence[RuleReport]) -> tuple[str, 
         return ()
     # Two guardrails on one metric share its intervals, and so its δ.
     guarded = {ledger.metric(one.rail.metric) for one in judged}
-    wrong = sum(ledger.tracks[place].delta for place in guarded)
+    wrong = sum(ledger.gap_intervals[place].delta for place in guarded)
     level = (
         "Guardrails, all together, rule out a rule that is within the margin, or clear one that is beyond its"
         f" limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
@@ -199,23 +199,23 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and np.isfinite(value) else None
 
 
-def _audiences(book: PersonalBook, state: PersonalState) -> tuple[AudienceReport, ...]:
+def _audiences(feed: PersonalFeed, state: PersonalState) -> tuple[AudienceReport, ...]:
     """Return who gets which arm at both ends of every column; nothing before the first visitor."""
     columns = state.columns
-    if not columns.visitors or book.policy.features:
+    if not columns.visitors or feed.policy.features:
         return ()
     out = []
-    for place, name in enumerate(book.policy.context):
+    for place, name in enumerate(feed.policy.context):
         for value in sorted({float(columns.least[place]), float(columns.most[place])}):
             row = columns.mean.copy()
             row[place] = value
-            context = dict(zip(book.policy.context, row.tolist(), strict=True))
-            left = [label for label, out_ in zip(book.arms.labels, book.retired, strict=True) if not out_]
-            offer = book.policy.offer(book.arms, context, left)
-            shares = np.zeros(len(book.arms))
-            places = [book.arms.index(label) for label in offer.labels]
-            shares[places] = book.policy.plan_for(state, offer).probabilities
-            best = offer.labels[int(np.argmax(book.policy.estimate(state, offer)))]
+            context = dict(zip(feed.policy.context, row.tolist(), strict=True))
+            left = [label for label, out_ in zip(feed.arms.labels, feed.retired, strict=True) if not out_]
+            offer = feed.policy.offer(feed.arms, context, left)
+            shares = np.zeros(len(feed.arms))
+            places = [feed.arms.index(label) for label in offer.labels]
+            shares[places] = feed.policy.plan_for(state, offer).probabilities
+            best = offer.labels[int(np.argmax(feed.policy.estimate(state, offer)))]
             out.append(AudienceReport(name, value, best, tuple(shares.tolist())))
     return tuple(out)
 

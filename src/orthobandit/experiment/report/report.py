@@ -11,7 +11,7 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
 from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.ledger.personal_feed import PersonalBook
+from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.experiment.report.advice import (
     advise,
     foresee,
@@ -261,13 +261,13 @@ def _plain_metric(metric: MetricReport) -> dict[str, Any]:
 
 def report_of(ledger: Ledger, name: str = "") -> Report:
     """Return the report of a ledger; `name` is that of the experiment."""
-    book = ledger.book
+    feed = ledger.feed
     settings = ledger.settings
-    decision = settings.policy.decide(book.now())
+    decision = settings.policy.decide(feed.now())
     labels = ledger.arms.labels
     leader = int(decision.leader)
     declared = int(decision.declared)
-    personal = personal_report(ledger, book) if isinstance(book, PersonalBook) else None
+    personal = personal_report(ledger, feed) if isinstance(feed, PersonalFeed) else None
     estimates, low, high = _gaps(ledger, 0)
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
@@ -278,15 +278,15 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     metrics = (
         _metric(ledger, 0, shown, joint),
         *(
-            _metric(ledger, place, _gaps(ledger, place), 1.0 - track.delta)
-            for place, track in enumerate(ledger.tracks[1:], start=1)
+            _metric(ledger, place, _gaps(ledger, place), 1.0 - intervals.delta)
+            for place, intervals in enumerate(ledger.gap_intervals[1:], start=1)
         ),
     )
     gaps = metrics[0].gaps
     rates = metrics[0].rates
     lifts = metrics[0].lifts
     # Visitors of a personalised experiment have plans of their own: what was drawn says more.
-    shares = book.plan.probabilities if personal is None else ledger.drawn / max(int(ledger.drawn.sum()), 1)
+    shares = feed.plan.probabilities if personal is None else ledger.drawn / max(int(ledger.drawn.sum()), 1)
     arms = tuple(
         ArmReport(
             label=label,
@@ -294,7 +294,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
             silent=int(ledger.silent[arm]),
             probability=float(shares[arm]),
             is_active=bool(decision.active[arm]),
-            is_retired=bool(book.retired[arm]),
+            is_retired=bool(feed.retired[arm]),
             # An arm without a settled proposal has an estimate of 0 that nobody made.
             gap=gaps[arm][0] if ledger.drawn[arm] else None,
             low=gaps[arm][1],
@@ -305,7 +305,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         for arm, label in enumerate(labels)
     )
     # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
-    is_held = declared >= 0 and not book.cleared[declared]
+    is_held = declared >= 0 and not feed.cleared[declared]
     judged = ledger.judged()
     outlook = foresee(ledger, decision, coherent, estimates)
     return Report(
@@ -326,13 +326,13 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         arms=arms,
         metrics=metrics,
         holdout=_holdout(ledger),
-        unused=book.unused,
+        unused=feed.unused,
         warnings=tuple(list_warnings(ledger, is_contradicted=coherent.is_empty)),
         alarms=("contradiction",) * coherent.is_empty + name_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
         held=labels[declared] if is_held else None,
         guardrails=guardrail_words(ledger, decision, judged) if personal is None else personal.guardrails,
-        head=None if book.record is None else book.record.head,
+        head=None if feed.record is None else feed.record.head,
         outlook=outlook.words,
         expected=outlook.expected,
         is_early=is_early(ledger, decision),
@@ -344,10 +344,10 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
 
 def _gaps(ledger: Ledger, place: int) -> tuple[Array, Array, Array]:
     """Return estimates, lower and upper ends (K,) of gaps to the reference arm in one metric."""
-    book = ledger.book
-    if not isinstance(book, PersonalBook):
-        return ledger.tracks[place].intervals(book.plans)
-    comparison = ledger.comparisons[place - 1] if place else book.state.comparison
+    feed = ledger.feed
+    if not isinstance(feed, PersonalFeed):
+        return ledger.gap_intervals[place].intervals(feed.plans)
+    comparison = ledger.comparisons[place - 1] if place else feed.state.comparison
     return arm_gaps(ledger.arms.labels, comparison)
 
 
@@ -360,7 +360,7 @@ def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coh
         low,
         high,
         active=decision.active,
-        retired=ledger.book.retired,
+        retired=ledger.feed.retired,
         leader=int(decision.leader),
         epsilon=float(decision.epsilon),
     )
@@ -368,7 +368,7 @@ def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coh
 
 def _joint(ledger: Ledger, decision: Decision) -> float:
     """Return the probability that the policy's claims and the objective's intervals hold together."""
-    delta = ledger.tracks[0].delta
+    delta = ledger.gap_intervals[0].delta
     if not decision.certainty:
         return 1.0 - delta
     # A policy may have left a part of its δ to the intervals; otherwise failure probabilities add up.
@@ -378,9 +378,9 @@ def _joint(ledger: Ledger, decision: Decision) -> float:
 
 def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certainty: float) -> MetricReport:
     metric = ledger.settings.metrics[place]
-    track = ledger.tracks[place]
-    reward_range = track.confidence.range
-    average = track.average(ledger.book.plans)
+    intervals = ledger.gap_intervals[place]
+    reward_range = intervals.confidence.range
+    average = intervals.average(ledger.feed.plans)
     rates: tuple[Triple, ...] = ()
     lifts: tuple[Triple, ...] = ()
     if average is not None:
@@ -389,11 +389,11 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
         lifts = _triples(found.lifts, found.lift_low, found.lift_high)
     return MetricReport(
         name=metric.name,
-        mode=track.confidence.name,
+        mode=intervals.confidence.name,
         certainty=certainty,
         gaps=_triples(*ends),
         provisional=len(ledger.waiting.provisional(place)[0]),
-        stood_in=ledger.levels[place].stood_in,
+        stood_in=ledger.level_forecasts[place].stood_in,
         is_share=reward_range == (0.0, 1.0),
         rates=rates,
         lifts=lifts,

@@ -20,7 +20,7 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
 from orthobandit.logs.question import FORMATS
 from orthobandit.logs.reading.clock import seconds_of, when_of
-from orthobandit.logs.reading.source import Opened, ibis, of_export, open_source
+from orthobandit.logs.reading.source import Opened, ibis, keep_settled_draws, open_source
 
 Fields = dict[str, Any]
 PHASE = "phase"  # the column of plans that exposure tables get
@@ -37,7 +37,7 @@ def read_export(source: Any) -> tuple[Opened, Fields]:
     The reward is the experiment's first metric.
     """
     opened = open_source(source)
-    return of_export(opened), opened.fields
+    return keep_settled_draws(opened), opened.fields
 
 
 def read_exposures(

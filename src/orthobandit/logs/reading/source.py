@@ -386,7 +386,7 @@ def _from_experiment(experiment: LiveExperiment) -> Opened:
     # Removed last, when the engine no longer reads from it.
     opened.closers.insert(0, folder.cleanup)
     opened.name = "the experiment"
-    out = of_export(opened)
+    out = keep_settled_draws(opened)
     out.fields |= _declared_by(experiment)
     return out
 
@@ -409,7 +409,7 @@ def _declared_by(experiment: LiveExperiment) -> dict[str, Any]:
     }
 
 
-def of_export(opened: Opened) -> Opened:
+def keep_settled_draws(opened: Opened) -> Opened:
     """Return an opened export: settled draws that are not of the holdout, and the columns it has as fields.
 
     Exports of releases before 0.3 do not say what was settled; then all draws are kept, and a note says so.

@@ -110,7 +110,7 @@ def remove(id: Name, request: Request) -> None:  # noqa: A002
 def tried(id: Name, request: Request, _: EmptyBody | None = None) -> TestAnswer:  # noqa: A002
     """Send a message of the type `webhook.test` now, and give the receiver's answer."""
     outbox = _outbox(request)
-    found = outbox.secret(id)
+    found = outbox.address_and_secret(id)
     if found is None:
         raise _unknown(id)
     url, secret = found
@@ -127,7 +127,7 @@ def deliveries(
 ) -> DeliveriesAnswer:
     """List the newest messages of a webhook and their results."""
     outbox = _outbox(request)
-    if outbox.secret(id) is None:
+    if outbox.address_and_secret(id) is None:
         raise _unknown(id)
     found = outbox.deliveries(id, limit)
     return DeliveriesAnswer(deliveries=[DeliveryAnswer(**one._asdict()) for one in found])

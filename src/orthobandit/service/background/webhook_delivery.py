@@ -127,7 +127,7 @@ class Outbox:
             connection.execute(sa.delete(DELIVERIES).where(DELIVERIES.c.webhook == name))
             return bool(connection.execute(sa.delete(WEBHOOKS).where(WEBHOOKS.c.id == name)).rowcount)
 
-    def secret(self, name: str) -> tuple[str, str] | None:
+    def address_and_secret(self, name: str) -> tuple[str, str] | None:
         """Return the address and the secret of a webhook."""
         with self._registry.reading() as connection:
             query = sa.select(WEBHOOKS.c.url, WEBHOOKS.c.secret).where(WEBHOOKS.c.id == name)

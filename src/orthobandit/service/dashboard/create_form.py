@@ -379,6 +379,7 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
     """
     wrong: dict[str, str] = {}
     ends = range_of(body.rewards)
+    # Without a given spread: the largest standard deviation that rewards in their range can have.
     half = 1.0 if ends is None else (ends[1] - ends[0]) / 2
     sigma = read_number(fields, "spread", wrong) if fields["spread"].strip() else half
     daily = read_number(fields, "daily", wrong) if fields["daily"].strip() else 0.0

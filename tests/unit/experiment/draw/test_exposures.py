@@ -125,7 +125,7 @@ def test_exposures_of_a_plan_that_has_ended_count_for_it(tmp_path):
     with Experiment.create(tmp_path / "late.db", ArmSet.one_hot(3, LABELS), **settings) as experiment:
         old, late = drawn(experiment, 30)
         first = 100
-        while old.plan in (int(one.number) for one in experiment._now().book.plans.values()):
+        while old.plan in (int(one.number) for one in experiment._now().feed.plans.values()):
             _, draws = drawn(experiment, 200, first)
             posted(experiment, draws, np.linspace(0, 1, 200))
             first += 200

@@ -68,7 +68,7 @@ def test_exposures_count_as_visitors_and_all_can_be_recomputed():
     report = experiment.report()
     assert (report.proposals, report.settled) == (160, 160)
     held = experiment._now().holdout[0].counts.sum()
-    assert experiment._now().book.state.comparison.rounds == 160 - held
+    assert experiment._now().feed.state.comparison.rounds == 160 - held
     assert held > 5
     assert experiment.audit().passed
     assert experiment.replay().is_equal

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encode_entry
 
 
 def asked(**changes):
@@ -126,5 +126,5 @@ def test_encodings_are_equal_for_the_same_entry_only():
     entries = [asked(**change) for change in changes]
     entries += [Told(5.0, "a", [1], [1.0]), Told(5.0, "b", [1], [1.0]), Told(5.0, "a", [2], [1.0])]
     entries += [Noted(5.0, "a", {}), Noted(5.0, "b", {}), Noted(5.0, "a", {"x": 1})]
-    assert len({encoded(entry) for entry in entries}) == len(entries)
-    assert encoded(asked()) == encoded(asked(arms=np.array([0, 3], np.int8)))
+    assert len({encode_entry(entry) for entry in entries}) == len(entries)
+    assert encode_entry(asked()) == encode_entry(asked(arms=np.array([0, 3], np.int8)))

@@ -36,13 +36,13 @@ def test_rounds_of_recorded_plans_are_counted_by_who_would_not_have_made_them(tm
         old = begun(path)
         for place in range(30):
             visit(old, 10 * place)
-        settled = old._now().book.now().rounds
+        settled = old._now().feed.now().rounds
     new = Experiment.open(path, clock=Clock())
-    book = new._now().book
-    assert book.differences.count
-    assert int(book.now().rounds) == int(settled) == 300
-    assert book.unused == 0
-    assert book.current == old._store.distribution(book.current)["number"]
+    feed = new._now().feed
+    assert feed.differences.count
+    assert int(feed.now().rounds) == int(settled) == 300
+    assert feed.unused == 0
+    assert feed.current == old._store.distribution(feed.current)["number"]
     assert new.report().unused == 0
     # The plan on record stays until the policy has its next one, which is on record before it is drawn from.
     numbers = [one["number"] for one in plans_of(new)]
@@ -75,7 +75,7 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
     more = {"metrics": [Metric("seconds", (0, 10))], "guardrails": [Guardrail("seconds")]}
     old = begun(path, **more)
     place = 0
-    while not old._now().book.retired.any():
+    while not old._now().feed.retired.any():
         shown = old.ask_many(10)
         values = {"reward": [0.0] * 10, "seconds": [9.0 if one.arm == 2 else 1.0 for one in shown]}
         old.tell_many([one.id for one in shown], values)
@@ -84,7 +84,7 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
         # A release whose guardrails are slower has not seen it yet.
         patch.setattr("orthobandit.experiment.ledger.health.MIN_BUCKET", 10_000)
         new = Experiment.open(path, clock=Clock())
-        assert new._now().book.retired.tolist() == [False, False, True]
+        assert new._now().feed.retired.tolist() == [False, False, True]
         assert [arm for arm, _ in new._now().retirements] == [2]
         assert 2 not in {one.arm for one in new.ask_many(50)}
 
@@ -100,16 +100,16 @@ def test_a_policy_that_cannot_count_rounds_of_others_plans_anew(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SBE, "explore", lambda *given: (np.array([0.25, 0.25, 0.5]), 50))
         new = Experiment.open(path, clock=Clock())
-        book = new._now().book
-        assert book.differences.count
-        unused = book.unused
+        feed = new._now().feed
+        assert feed.differences.count
+        unused = feed.unused
         assert unused == 120  # its regression would be biased by rounds of another distribution
         for place in range(20, 32):
             visit(new, 10 * place)
         made = [one["plan"]["number"] for one in plans_of(new)]
         assert made == list(range(1, len(made) + 1))
         assert len(made) >= len(before) + 3  # one at once, and one after each fifty rounds
-        assert new._now().book.unused == unused
+        assert new._now().feed.unused == unused
         assert new.audit().passed
         assert new.replay().passed
 
@@ -123,9 +123,9 @@ def test_rounds_of_a_plan_that_lasts_otherwise_are_not_lost(tmp_path):
             visit(old, 10 * place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SBE, "_phase_rounds", lambda *given: 50)
-        book = Experiment.open(path, clock=Clock())._now().book
-        assert book.differences.count
-        assert book.unused == 0  # the distributions are the same
+        feed = Experiment.open(path, clock=Clock())._now().feed
+        assert feed.differences.count
+        assert feed.unused == 0  # the distributions are the same
 
 
 def test_drafts_are_not_part_of_a_snapshot(tmp_path):
@@ -138,7 +138,7 @@ def test_drafts_are_not_part_of_a_snapshot(tmp_path):
     with Experiment.open(path, clock=Clock()) as new:
         new.report()
     with Experiment.open(path, clock=Clock()) as new:
-        assert new._now().book.current == on_record
+        assert new._now().feed.current == on_record
         visit(new, 1000)
         assert new.audit().passed
         assert new.edge_plan().plan == plans_of(new)[-1]["plan"]["number"]
@@ -164,13 +164,13 @@ def test_a_state_of_another_release_that_cannot_be_read_is_rebuilt(tmp_path):
     with pytest.raises(Exception, match="totals"):
         resume(settings, 3, state)  # of this release: damaged
     seq, ledger = resume(settings, 3, {**state, "release": "0.2.1"})
-    assert (seq, int(ledger.book.state.rounds)) == (0, 0)
+    assert (seq, int(ledger.feed.state.rounds)) == (0, 0)
 
 
 def test_a_log_that_contradicts_itself_is_refused():
     experiment = Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
     ledger = Ledger(experiment.settings)
-    plan = ledger.book.plan.to_json()
+    plan = ledger.feed.plan.to_json()
     ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": plan}))
     with pytest.raises(ConflictError, match="plan 5 of the log comes after number 1; restore a copy"):
         ledger.apply(Noted(1.0, "plan", {"number": 5, "plan": {**plan, "number": 2}}))

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from experiment_samples import asked, next_block, told
 from orthobandit.errors import DamagedStoreError
-from orthobandit.experiment.ledger.entries import encoded
+from orthobandit.experiment.ledger.entries import encode_entry
 from orthobandit.experiment.store import SQLStore
 from orthobandit.experiment.store.sql.reader import ENTRIES_READ_AHEAD, Ahead
 from orthobandit.experiment.store.sql.schema import REWARDS
@@ -49,8 +49,8 @@ def test_two_that_take_turns_read_each_other(both, read):
         entries, first = next_block(last, first)
         others, last = written(both[who], seen[who], entries)
         assert [seq for seq, _ in others] == list(range(seen[who] + 1, last - len(entries) + 1))
-        assert [encoded(entry) for _, entry in others] == log[seen[who] :]
-        log += [encoded(entry) for entry in entries]
+        assert [encode_entry(entry) for _, entry in others] == log[seen[who] :]
+        log += [encode_entry(entry) for entry in entries]
         seen[who] = last
     assert read == [True] * (12 - 2 * 2)  # all but the first two turns of each
 

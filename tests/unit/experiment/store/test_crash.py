@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, next_block, python, texts, told
-from orthobandit.experiment.ledger.entries import Noted, encoded
+from orthobandit.experiment.ledger.entries import Noted, encode_entry
 from orthobandit.experiment.store import SQLStore
 
 # Forks a worker for each line it reads: starting Python anew takes longer than all the work.
@@ -65,7 +65,7 @@ def check_log(path, acknowledged):
     wanted, first = [], 1
     while len(wanted) < len(found):
         block, first = next_block(len(wanted), first)
-        wanted += [encoded(entry) for entry in block]
+        wanted += [encode_entry(entry) for entry in block]
     assert found == wanted
     assert len(found) >= acknowledged
     outcomes = list(store.table())

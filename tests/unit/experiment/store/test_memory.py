@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, asked, long_log, texts, told
-from orthobandit.experiment.ledger.entries import Asked, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Told, encode_entry
 from orthobandit.experiment.store import MemoryStore
 from orthobandit.experiment.store.memory import ENTRIES_PER_BLOCK
 
@@ -22,7 +22,7 @@ def test_a_long_log_is_read_back_from_anywhere(store):
     entries = long_log(np.random.default_rng(1), 3 * ENTRIES_PER_BLOCK + 5)
     for start in range(0, len(entries), 97):
         append(store, entries[start : start + 97])
-    wanted = [encoded(entry) for entry in entries]
+    wanted = [encode_entry(entry) for entry in entries]
     for after in (
         0,
         1,
@@ -41,7 +41,7 @@ def test_a_failed_block_leaves_a_long_log_as_it_was(store):
     with pytest.raises(ZeroDivisionError), store.exclusive() as writer:
         _ = writer.append(entries[700:]) / 0
     append(store, entries[700:])
-    assert texts(store) == [encoded(entry) for entry in entries]
+    assert texts(store) == [encode_entry(entry) for entry in entries]
 
 
 def test_the_table_sums_rewards_over_entries(store):

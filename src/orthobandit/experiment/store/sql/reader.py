@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthobandit.errors import DamagedStoreError, InputError
-from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encoded
+from orthobandit.experiment.ledger.entries import Asked, Entry, Noted, Told, encode_entry
 from orthobandit.experiment.store.contract import Head, Outcome, Row, check_drawn
 from orthobandit.experiment.store.sql.statements import FEW, MANY, Statements
 
@@ -230,6 +230,7 @@ def entry_of(event: Event, proposals: Sequence[Row], rewards: Sequence[Sequence[
 
 
 def _asked(event: Event, rows: Sequence[Row]) -> Asked:
+    """Return the entry of proposals drawn together, from its event and the rows of the proposals."""
     forecasts = np.array([row.forecasts for row in rows], np.float64).reshape(len(rows), -1).T
     has_covariates = rows[0].covariates is not None
     return Asked(
@@ -266,7 +267,7 @@ def check_entries(
             raise damage_error(f"entry {event.seq}") from error
         asked = asked + len(mine)
         told = told + len(values)
-        before = seal(encoded(entry), before)
+        before = seal(encode_entry(entry), before)
         if before != event.seal:
             raise damage_error(f"entry {event.seq}")
         found.append((event.seq, entry))

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from orthobandit._foundation.json_arrays import json_text
 from orthobandit.errors import ClosedError, StorageError
-from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Told, encoded
+from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Told, encode_entry
 from orthobandit.experiment.store.contract import Head, as_json, check_snapshot
 from orthobandit.experiment.store.sql.connections import version
 from orthobandit.experiment.store.sql.reader import Ahead, Reader, seal
@@ -204,7 +204,7 @@ def rows_of(experiment: int, entries: Sequence[Entry], last: int, before: bytes)
     """Return the rows of entries that follow the entry `last`, whose seal is `before`."""
     rows = Rows([], [], [], [], before)
     for seq, entry in enumerate(entries, last + 1):
-        before = seal(encoded(entry), before)
+        before = seal(encode_entry(entry), before)
         if isinstance(entry, Asked):
             kind = "asked"
             data = f'{{"first":{entry.first},"count":{entry.count}}}'

@@ -18,7 +18,7 @@ from orthobandit.errors import (
     UnknownExperimentError,
     VersionError,
 )
-from orthobandit.experiment.ledger.entries import Noted, encoded
+from orthobandit.experiment.ledger.entries import Noted, encode_entry
 from orthobandit.experiment.store import MemoryStore, SQLStore
 from orthobandit.experiment.store.sql.reader import ENTRIES_PER_BLOCK
 
@@ -247,7 +247,7 @@ def test_a_long_log_is_read_back_from_anywhere_and_its_table_is_that_of_the_stor
         each.create({})
         for start in range(0, len(entries), 97):
             append(each, entries[start : start + 97])
-    wanted = [encoded(entry) for entry in entries]
+    wanted = [encode_entry(entry) for entry in entries]
     for after in (0, 1, ENTRIES_PER_BLOCK - 1, ENTRIES_PER_BLOCK, ENTRIES_PER_BLOCK + 1, len(entries) - 1):
         assert texts(store, after) == wanted[after:]
     assert list(store.table()) == list(other.table())
