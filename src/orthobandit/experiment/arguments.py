@@ -42,6 +42,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     if policy is not None:
         _check_is_policy(policy)
+    _check_options(options)
     _check_deltas(policy, options)
     rewards = declared_range(options.rewards, policy)
     if policy is not None and options.expect is not None:
@@ -53,6 +54,11 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     if getattr(chosen, "is_personal", False):
         chosen.start(arms)  # rules that name no arm must be refused before anything is stored
         _check_personal(arms, options)
+    if rewards is not None and options.expect is not None and options.expect > rewards[1] - rewards[0]:
+        raise ParameterError(
+            f"expect={options.expect!r} is more than arms can differ by if rewards lie in"
+            f" [{rewards[0]:g}, {rewards[1]:g}]; give the gap in units of the reward, or leave it out"
+        )
     objective = Metric(options.objective, rewards, bool(options.add))
     if options.silence == "missing" and options.window is None and not options.metrics:
         raise ParameterError(
@@ -82,6 +88,24 @@ def _check_is_policy(policy: object) -> None:
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
             raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
+
+
+def check_clock(clock: object) -> None:
+    """Raise `ParameterError` for a time that stands where a function should."""
+    if not callable(clock):
+        raise ParameterError(f"clock={clock!r} must be a function that returns the time in seconds")
+
+
+def _check_options(options: Options) -> None:
+    """Refuse what would be taken for something else: text for yes or no, one thing for a list of them."""
+    for name in ("sticky", "add"):
+        value = getattr(options, name)
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{name}={value!r} must be True or False")
+    for name in ("metrics", "guardrails"):
+        given = getattr(options, name)
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ParameterError(f"{name}={given!r} must be a list, also of one: [{given!r}]")
 
 
 def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
@@ -141,6 +165,8 @@ def declared_range(
         low, high = map(float, rewards)
     except (TypeError, ValueError):
         raise ParameterError(f"rewards={rewards!r} is not a pair of numbers; {REWARDS_REMEDY}") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ParameterError(f"rewards={rewards!r} must be two finite numbers, the lowest reward first")
     if mode is not None and mode != Bounded(low, high):
         raise ParameterError(
             f"rewards={rewards!r} must be given to the policy: {type(policy).__name__}(rewards={rewards!r})"
@@ -289,6 +315,8 @@ def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -
     if given is None:
         return None
     many = [given] * count if isinstance(given, Mapping) else list(given)
+    if not all(isinstance(one, Mapping) for one in many):
+        raise ParameterError(f"covariates={reprlib.repr(given)} must be numbers by name: {{'age': 42.0}}")
     if len(many) != count:
         raise ParameterError(f"covariates are {len(many)} for {count} proposals; give one dict each")
     return many

@@ -16,7 +16,7 @@ from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.estimate.forecast.rounds import check_restartable
-from orthobandit.experiment.arguments import OfferedFeatures, settings_of, unit_of, units_of
+from orthobandit.experiment.arguments import OfferedFeatures, check_clock, settings_of, unit_of, units_of
 from orthobandit.experiment.certificate import certify_rules
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
@@ -159,6 +159,7 @@ class Experiment:
             guardrails=guardrails,
             key=key,
         )
+        check_clock(clock)
         chosen = settings_of(arms, policy, options)
         for metric in chosen.metrics:
             check_restartable(metric.baseline)
@@ -194,6 +195,7 @@ class Experiment:
         VersionError
             If a newer release wrote it in a format that this one does not know; the message names it.
         """
+        check_clock(clock)
         with _closed_on_error(_stored(where, name)) as store:
             return cls(store, Settings.from_json(store.settings(), policy), clock)
 
@@ -232,6 +234,7 @@ class Experiment:
             guardrails=guardrails,
             key=key,
         )
+        check_clock(clock)
         chosen = settings_of(arms, policy, options)
         store = MemoryStore()
         store.create({})

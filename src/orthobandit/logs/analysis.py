@@ -1,5 +1,6 @@
 """Analyse a log: effects with honest intervals, whatever the baseline did, from one GROUP BY."""
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower, follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
+from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.follow.rules import RuleCells
 from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose, units_found
 from orthobandit.logs.effects.effects import NOTHING
@@ -34,7 +36,7 @@ from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import compare as compared_with
-from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Summary, spell_out
+from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Ratio, Summary, spell_out
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.rule_groups import GatheredRules, rule_cells_of
@@ -380,6 +382,10 @@ def _question(asked: Mapping[str, Any]) -> Question:
         fields |= _metrics_and_quantiles(fields["metrics"])
     several = ("probabilities", "covariates", "context", "metrics", "quantiles", "guardrails", "ratios")
     fields |= {name: _tuple(fields[name]) for name in several if name in fields}
+    for name, kind in (("quantiles", Quantile), ("guardrails", Guardrail), ("ratios", Ratio)):
+        for one in fields.get(name, ()):
+            if not isinstance(one, kind):
+                raise ParameterError(f"{name}={reprlib.repr(asked[name])} must be a list of {kind.__name__}")
     return Question(**fields)
 
 

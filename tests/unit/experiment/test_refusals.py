@@ -149,6 +149,38 @@ WRONG = {
         lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, [1.0]),
         "must be one number for each proposal, not a list",
     ),
+    "yes or no as text": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), sticky="no"),
+        "sticky='no' must be True or False",
+    ),
+    "one metric that is not in a list": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), metrics=Metric("time")),
+        r"metrics=Metric\(.*\) must be a list, also of one",
+    ),
+    "a gap that no arms can have": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), expect=5.0),
+        r"expect=5.0 is more than arms can differ by if rewards lie in \[0, 1\]",
+    ),
+    "rewards the wrong way round": (
+        lambda arms: Experiment.memory(arms, rewards=(1, 0)),
+        r"rewards=\(1, 0\) must be two finite numbers, the lowest reward first",
+    ),
+    "a clock that stands still": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1), clock=5),
+        "clock=5 must be a function",
+    ),
+    "covariates without names": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).ask(covariates=[42.0]),
+        r"covariates=\[42.0\] must be numbers by name",
+    ),
+    "labels where arms should be": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).extend(["new"]),
+        r"arms=\['new'\] must be an ArmSet: the present arms in their order, then the new",
+    ),
+    "rewards without a metric": (
+        lambda arms: Experiment.memory(arms, rewards=(0, 1)).tell(1, {}),
+        "rewards={} name no metric; the metrics are reward",
+    ),
     "a delta that is meant as its complement": (
         lambda arms: Experiment.memory(arms, AnytimeElimination(rewards=(0, 1), delta=0.95)),
         "delta=0.95 lets claims be wrong with probability 0.95; .* give 0.05$",

@@ -238,6 +238,8 @@ def test_progress_is_told():
     [
         ({"rewards": "spent"}, "argument='rewards'"),
         ({"delta": 0.0}, "delta"),
+        ({"quantiles": {"bought": 0.95}}, r"quantiles={'bought': 0.95} must be a list of Quantile"),
+        ({"guardrails": "bought"}, "guardrails='bought' must be a list of Guardrail"),
         ({"delta": 0.95}, "delta=0.95 lets claims be wrong .* give 0.05"),
         ({"baseline": "best"}, "baseline='best'"),
         ({"reward": None}, "reward= must name the column"),

@@ -9,6 +9,7 @@ and form one entry of the log.
 """
 
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.errors import ConflictError, ParameterError, RewardError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import (
@@ -182,14 +183,13 @@ class Methods:
         features: Sequence[OfferedFeatures] | None = None,
     ) -> Asking:
         """Return the request that draws a proposal for each name."""
-        if covariates is not None and not self._warned_of_unused:
-            self._warned_of_unused = (
-                True  # once is enough: the next visitor's covariates are of the same kind
-            )
-            warn_of_unused(self._settings, covariates)
         given = with_context(context, covariates, is_personal=self._settings.is_personal)
+        rows = covariates_of(given, len(names))
+        if covariates is not None and not self._warned_of_unused:
+            self._warned_of_unused = True  # once is enough: those of the next visitor are of the same kind
+            warn_of_unused(self._settings, covariates)
         brought = brought_features(features, len(names), is_personal=self._settings.is_personal)
-        return Asking(self._ask, names, available, covariates_of(given, len(names)), brought)
+        return Asking(self._ask, names, available, rows, brought)
 
     def _ask(
         self,
@@ -215,6 +215,10 @@ class Methods:
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Telling:
         """Return the request that tells rewards of several proposals."""
         many = rewards if isinstance(rewards, Mapping) else {self._settings.names[0]: rewards}
+        if not many:
+            raise RewardError(
+                f"rewards={{}} name no metric; the metrics are {', '.join(self._settings.names)}"
+            )
         numbers = numbers_of(ids)
         values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
         return Telling(self._tell, numbers, values)
@@ -267,7 +271,12 @@ class Methods:
         """Return the request that adds arms."""
 
         def request(turn: Turn) -> None:
-            new = arms if isinstance(arms, ArmSet) else arms(turn.ledger.arms)
+            new = arms(turn.ledger.arms) if callable(arms) else arms
+            if not isinstance(new, ArmSet):
+                raise ParameterError(
+                    f"arms={reprlib.repr(new)} must be an ArmSet: the present arms in their order, then the"
+                    " new ones"
+                )
             turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
 
         return request
