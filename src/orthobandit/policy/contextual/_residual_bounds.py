@@ -199,11 +199,11 @@ def mean_part(inverse: Array, matrix: Array) -> float:
 
 @compiled
 def log_determinant(matrix: Array) -> float:
-    """Return log det of a positive definite matrix; −∞ if it is not."""
+    """Return log det of a positive definite matrix; +∞ if it is not, by rounding."""
     size = matrix.shape[0]
     lower = np.zeros((size, size))
     if not cholesky_into(matrix, size, lower, 0.0):
-        return -np.inf
+        return np.inf
     total = 0.0
     for a in range(size):
         total += 2.0 * np.log(lower[a, a])
@@ -269,13 +269,18 @@ def where_into(settings: Any, memory: Any, i: int, centre: Array, lower: Array) 
 
 
 @compiled
-def bound_into(settings: Any, memory: Any, i: int, lower: Array, bound: Array) -> None:
-    """Write W̄ ≽ W(θ) for every θ = about + Lv with ‖v‖ ≤ 1, W with the least of the priors."""
+def bound_into(settings: Any, memory: Any, i: int, lower: Array, bound: Array) -> bool:
+    """Write W̄ ≽ W(θ) for every θ = about + Lv with ‖v‖ ≤ 1, W with the least of the priors.
+
+    Returns False if rounding has left no digits of W.
+    """
     size = lower.shape[0]
     packed = memory.second[i].size
     unpack_into(memory.second[i], bound)
     for a in range(size):
         bound[a, a] += settings.prior
+    if log_determinant(bound) == np.inf:
+        return False
     inverse = np.empty((size, size))
     invert(bound, inverse)
     row = np.empty(packed)
@@ -349,6 +354,7 @@ def bound_into(settings: Any, memory: Any, i: int, lower: Array, bound: Array) -
         for a in range(size):
             for b in range(size):
                 bound[a, b] += half[a, b]
+    return True
 
 
 @compiled
@@ -369,7 +375,8 @@ def look_back(settings: Any, memory: Any, i: int) -> None:
             if not where_into(settings, memory, i, centre, lower):
                 return
             recentre(memory, i, centre)
-            bound_into(settings, memory, i, lower, bound)
+            if not bound_into(settings, memory, i, lower, bound):
+                break
         else:
             bound[:] = memory.scatter[i]
             for a in range(size):
