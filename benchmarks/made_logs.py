@@ -12,8 +12,10 @@ SPARE = 5e9  # bytes to leave free
 
 
 def uniform(place: int) -> str:
-    """Return SQL for a number in [0, 1) that depends on the row's number i alone."""
-    return f"(hash(i, {place}) / 18446744073709551616.0)"
+    """Return SQL for a number in [0, 1) that depends on the row's number i and on a place from 0 to 15."""
+    # Not hash(i, place): hashes of several arguments depend on each other, and arms would not be drawn with
+    # the probabilities beside them.
+    return f"(hash(i * 16 + {place}) / 18446744073709551616.0)"
 
 
 def when(rows: int) -> str:
@@ -45,7 +47,7 @@ def own_split(rows: int) -> str:
             time, CASE WHEN u < p_a THEN 'a' WHEN u < p_a + p_b THEN 'b' ELSE 'c' END AS arm,
             10 + 3 * sin(2 * pi() * date_part('epoch', time) / 86400) + 2 * {uniform(4)} AS reward,
             p_a, p_b, 1 - p_a - p_b AS p_c,
-            (hash(i, 5) % 2)::DOUBLE AS mobile, (hash(i, 6) % 24)::DOUBLE AS hour
+            (hash(i * 16 + 5) % 2)::DOUBLE AS mobile, (hash(i * 16 + 6) % 24)::DOUBLE AS hour
         FROM (
             SELECT i, u, time, a / (a + b + c) AS p_a, b / (a + b + c) AS p_b
             FROM (

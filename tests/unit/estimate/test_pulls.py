@@ -65,3 +65,18 @@ def test_features_shared_by_all_drawn_arms_tell_nothing():
         p[0, :4] = rng.dirichlet(np.ones(4))
         known = Pulls.of(arms.positions, contrasts(6), p).known[0]
         assert known.tolist() == [True, True, True, False, False]
+
+
+def test_the_closed_form_of_arms_that_share_nothing_is_the_same():
+    # One-hot arms, and features that are affinely independent without being so; some are never drawn.
+    p = RNG.dirichlet(np.ones(5), 300)
+    p[:100, 2] = 0.0
+    p[50:150, 0] = 0.0
+    p /= p.sum(axis=1, keepdims=True)
+    many = np.vstack([contrasts(5), [[0.5, 0.5, -0.25, -0.25, -0.5]], np.zeros((1, 5))])
+    for arms in (ArmSet.one_hot(5), ArmSet(RNG.standard_normal((5, 4)))):
+        slow = Pulls.of(arms.positions, many, p)
+        fast = Pulls.of_separate(many, p)
+        np.testing.assert_array_equal(fast.known, slow.known)
+        for name in ("pull", "variance", "reach"):
+            np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=1e-9, atol=1e-9)

@@ -29,11 +29,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate import Tally
 from orthobandit.estimate.confidence.evidence import Seen
 from orthobandit.estimate.confidence.modes import EVENTS
-from orthobandit.estimate.confidence.sequence import rowwise
 
 ROUNDING = 1e-9  # of the largest weight: arms that weigh less are on neither side
 
@@ -95,15 +95,15 @@ class Sides:
         lows = np.array(self.lows)
         highs = np.array(self.highs)
         least = ROUNDING * np.abs(weights).max(initial=0.0)
-        for side, part in enumerate((np.maximum(weights, 0.0), np.maximum(-weights, 0.0))):
-            squared = part**2
-            parts[0, side] = rowwise(squared, tally.squares).sum(axis=0)
-            parts[1, side] = rowwise(squared, counts).sum(axis=0)
-            parts[2, side] = rowwise(squared * part, counts).sum(axis=0)
-            parts[3, side] = rowwise(squared, values).sum(axis=0)
-            is_on_side = (part > least).any(axis=0)
-            lows[side] = np.minimum(lows[side], np.where(is_on_side, low, 0.0).min(axis=1))
-            highs[side] = np.maximum(highs[side], np.where(is_on_side, high, 0.0).max(axis=1))
+        on_side = np.zeros((2, len(lows[0]), arms), dtype=np.bool_)
+        # One layout, so that one compiled function serves all callers.
+        weighed, squares, rows, sums = (
+            np.ascontiguousarray(one, dtype=np.float64) for one in (weights, tally.squares, counts, values)
+        )
+        _add_sides(weighed, squares, rows, sums, least, parts, on_side)
+        for side in range(2):
+            lows[side] = np.minimum(lows[side], np.where(on_side[side], low, 0.0).min(axis=1))
+            highs[side] = np.maximum(highs[side], np.where(on_side[side], high, 0.0).max(axis=1))
         return replace(
             self,
             variances=self.variances + parts[0],
@@ -168,3 +168,28 @@ class Sides:
 
     def _skewed(self, z: Array, jump: Array) -> Array:
         return np.asarray(z * np.sqrt(self.variances + 2.0 / 3.0 * jump**2) + jump * (2.0 * z**2 + 1.0) / 6.0)
+
+
+@compiled
+def _add_sides(
+    weights: Array, squares: Array, counts: Array, values: Array, least: float, parts: Array, on_side: Mask
+) -> None:
+    """Add Σ w²·(squares), Σ w²·(counts), Σ |w|³·(counts) and Σ w²·(values) to `parts` (4, 2, m) by side.
+
+    `on_side` (2, m, K) is set where an arm has a weight above `least` to that side in any plan.
+    """
+    plans, rows, arms = weights.shape
+    for plan in range(plans):
+        for row in range(rows):
+            for arm in range(arms):
+                weight = weights[plan, row, arm]
+                if weight == 0.0:
+                    continue
+                side = 0 if weight > 0.0 else 1
+                squared = weight * weight
+                parts[0, side, row] += squared * squares[plan, arm]
+                parts[1, side, row] += squared * counts[plan, arm]
+                parts[2, side, row] += squared * abs(weight) * counts[plan, arm]
+                parts[3, side, row] += squared * values[plan, arm]
+                if abs(weight) > least:
+                    on_side[side, row, arm] = True

@@ -21,6 +21,7 @@ from orthobandit.estimate.forecast.buckets import Chooser, Levels
 PILOT = 20  # rows, or five an arm, that come before the first that counts: they give level and scatter
 ROWS = 4  # of a bucket, at least, for its scatter to tell anything; buckets with fewer are joined
 MOMENTS = 200  # at which the evidence is kept for the picture over time
+MANY_PLANS = 1_000  # from which on weights of arms that share nothing are computed by their closed form
 MOST_PULLS = 5_000_000  # numbers that the weights of all plans may take to be kept
 BESIDE = "mean"  # what others are compared with; it saves nothing itself, nor does the forecast 0
 
@@ -383,6 +384,8 @@ class Follower:
         self._times = cells.times
         self._used: dict[str, float] = {}
         self._pulls: Pulls | None = None
+        # Bits are those of few plans, whose weights are kept, where the difference in time is none.
+        self._is_separate = len(cells.plans) >= MANY_PLANS and cells.arms.dimension == len(cells.arms) - 1
 
     @property
     def baseline(self) -> str:
@@ -489,7 +492,7 @@ class Follower:
             )
             for aim, delta in zip(self._aims, deltas, strict=True)
         )
-        if len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
+        if not self._is_separate and len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
             self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
         return ArmValues(sequence, measure.reference)
 
@@ -510,6 +513,8 @@ class Follower:
 
     def _pulls_of(self, plans: Whole) -> Pulls:
         """Return the weights of some plans."""
+        if self._is_separate:
+            return Pulls.of_separate(self._begun.coefficients, self.cells.plans[plans])
         if self._pulls is not None:
             return self._pulls.of_plans(plans)
         return Pulls.of(self.cells.arms.positions, self._begun.coefficients, self.cells.plans[plans])

@@ -31,7 +31,7 @@ from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws,
 from orthobandit.estimate.confidence.modes import EVENTS
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Cells, Series, coefficients_of, totals_at
+from orthobandit.estimate.follow.cells import Cells, Series, coefficients_of, sorted_keys, totals_at
 
 MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an interval for one look says nothing
 # Square of a level over its variance, below which one look does not divide by it. Nine sales have that much;
@@ -131,7 +131,7 @@ class Joint:
         self.cells = cells
         self.series = tuple(series)
         self.offsets = np.array([cells.offset[one.column] for one in series])
-        some = cells.only(cells.counts > 0)
+        some = cells.with_counts()
         buckets, step = np.unique(some.bucket, return_inverse=True)
         if len(cells.times) == 1:
             step = np.zeros_like(step)
@@ -154,7 +154,7 @@ class Joint:
         most = np.minimum(np.maximum(np.abs(low - shift), np.abs(high - shift)), limit)
         # Nor may rounding leave the largest residual below the root mean square.
         self._largest = np.maximum(most, np.sqrt(diagonal / n[:, np.newaxis]))
-        keys, self._place = np.unique(step * len(cells.plans) + some.plan, return_inverse=True)
+        keys, self._place = sorted_keys(step * len(cells.plans) + some.plan)
         self.plans = keys % len(cells.plans)
         owner = keys // len(cells.plans) - begin
         self.first = np.searchsorted(owner, np.arange(len(self.buckets[: owner[-1] + 1])))

@@ -1,6 +1,7 @@
 """The one GROUP BY: a log in any engine becomes cells of counts, sums, products and ends."""
 
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,10 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         origin = read_draws(opened, question, groups, found.rows)
     found_in_rows = (
         repeating_unit(opened, question, groups, found.rows),
-        repeated_rows(opened, int(found.rows.sum())) if question.unit is None else None,
+        # Copies of a row are in one group with it: where no group has two rows there are none.
+        repeated_rows(opened, int(found.rows.sum()))
+        if question.unit is None and found.rows.max(initial=0) > 1
+        else None,
     )
     is_boolean = np.array(
         [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
@@ -321,7 +325,13 @@ def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments
     if clock.column is not None:
         buckets, bucket = np.unique(groups["bucket"].to_numpy().astype(np.int64), return_inverse=True)
     # Engines return groups in any order; what follows needs that of time, and the same in every run.
-    order = np.lexsort((segment, origin.arm, origin.plan, bucket))
+    sizes = (len(buckets), len(origin.plans), len(origin.arms), len(segments))
+    if prod(sizes) < 2**63:
+        # One number for all four: it is sorted several times as fast.
+        one = ((bucket * sizes[1] + origin.plan) * sizes[2] + origin.arm) * sizes[3] + segment
+        order = np.argsort(one, kind="stable")
+    else:
+        order = np.lexsort((segment, origin.arm, origin.plan, bucket))
     return Cells(
         arms=origin.arms,
         plans=origin.plans,

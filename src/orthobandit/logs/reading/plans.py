@@ -12,6 +12,7 @@ from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, LabelError, ProbabilityError
+from orthobandit.estimate.follow.cells import MOST_FEEDS
 from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.rows import key_of
 from orthobandit.logs.reading.source import Coded, Opened, encode_keys, first_row, how_many, text_of
@@ -22,6 +23,7 @@ MAX_ARMS = 10_000
 # More arms than this with fewer rows each are no arms but times, users or prices: nothing could be estimated.
 FEW_ARMS = 100
 FEW_ROWS = 5
+MIXER = np.uint64(0xBF58476D1CE4E5B9)  # of SplitMix64
 PREFIXES = ("p:", "p_", "")
 
 
@@ -131,11 +133,7 @@ def _columns(
 ) -> tuple[Array, Whole]:
     order = columns_of_arms(question.probabilities, arms.labels)
     vectors = np.stack([groups[f"p{place}"].to_numpy() for place in order], axis=1).astype(np.float64)
-    codes = np.zeros(len(vectors), dtype=np.int64)
-    for column in vectors.T:
-        _, own = np.unique(column, return_inverse=True)
-        _, codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)
-    _, first = np.unique(codes, return_index=True)
+    first, codes = _distinct_rows(vectors)
     plans = vectors[first]
     bad = ~_are_proper(plans)
     if np.any(bad):
@@ -153,6 +151,36 @@ def _columns(
             " sum to 1"
         )
     return plans, codes.astype(np.int64)
+
+
+def _distinct_rows(vectors: Array) -> tuple[Whole, Whole]:
+    """Return the places of distinct rows (P,) among vectors (G, K), and which of them each row is (G,).
+
+    Their order depends on the numbers alone, and not on that of the rows.
+    """
+    # Sorted by 64 bits that are mixed from all numbers of a row: rows that are alike come together. 0 is
+    # added since −0 and 0 are one number of different bits.
+    bits = np.ascontiguousarray(vectors + 0.0).view(np.uint64)
+    mixed = np.zeros(len(bits), dtype=np.uint64)
+    for column in bits.T:
+        mixed = (mixed ^ column) * MIXER
+        mixed ^= mixed >> np.uint64(29)
+    order = np.argsort(mixed)
+    is_new = np.diff(mixed[order], prepend=~mixed[order[:1]]) != 0
+    first = order[is_new]
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(is_new) - 1
+    if not np.array_equal(bits[first[codes]], bits):
+        # Two distributions met in the same 64 bits: by all of their numbers, then, which takes longer.
+        _, first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        codes = codes.ravel().astype(np.int64)
+    if len(first) > MOST_FEEDS:
+        return first, codes
+    # By the numbers themselves where certificates are made: they name plans in this order.
+    order = np.lexsort(vectors[first].T[::-1])
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return first[order], places[codes]
 
 
 def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple[Array, Whole]:

@@ -90,3 +90,28 @@ def test_who_waits():
     assert not values.wait(often, hidden, is_exact=False).any()
     assert numbers.wait(often, hidden, is_exact=False).all()
     assert not numbers.wait(often, known, is_exact=False).any()
+
+
+def test_sides_add_up_what_rows_weigh():
+    rng = np.random.default_rng(7)
+    weights = rng.normal(size=(40, 3, 4)) * (rng.random((40, 3, 4)) < 0.7)
+    counts = rng.integers(0, 5, size=(40, 4))
+    residuals = [[rng.normal(size=count) for count in row] for row in counts]
+    sums, squares, largest = (
+        np.array([[function(one) if len(one) else 0.0 for one in row] for row in residuals])
+        for function in (np.sum, lambda one: np.sum(one**2), lambda one: np.abs(one).max())
+    )
+    values = rng.normal(size=(40, 4))
+    found = Sides.start(3, is_two_valued=False).add(
+        weights, Tally(counts, sums, squares, largest), values, (-1.0, 2.0)
+    )
+    for side, part in enumerate((np.maximum(weights, 0.0), np.maximum(-weights, 0.0))):
+        wanted = {
+            "variances": np.einsum("gmk,gk->m", part**2, squares),
+            "squares": np.einsum("gmk,gk->m", part**2, counts),
+            "cubes": np.einsum("gmk,gk->m", part**3, counts),
+            "ones": np.einsum("gmk,gk->m", part**2, values),
+        }
+        for name, one in wanted.items():
+            assert getattr(found, name)[side] == pytest.approx(one, rel=1e-12)
+    assert found.lows.tolist() == [[-1.0] * 3] * 2

@@ -5,7 +5,10 @@ import pyarrow
 import pytest
 
 from logs_samples import LABELS, PLANS, by_key, gathered, made, same
+from orthobandit import analyse
 from orthobandit.errors import ProbabilityError
+from orthobandit.estimate.follow import buckets
+from orthobandit.logs.reading import plans
 
 P = tuple(f"p:{label}" for label in LABELS)
 LAWS = {
@@ -120,3 +123,48 @@ def test_probabilities_of_few_digits_are_divided_by_their_sum_and_it_is_said():
     found = gathered(rows, arm="arm", reward="reward", probabilities=("p:a", "p:b"))
     assert found.cells.plans.sum() == pytest.approx(1.0, abs=1e-15)
     assert any("were divided by their sums" in note for note in found.notes)
+
+
+def own_probabilities(rows=800):
+    """Return a log in which nearly every row has a distribution of its own, and some have the same."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), rows)
+    p[::7] = p[0]
+    p = np.maximum(p, 0.02)
+    p /= p.sum(axis=1, keepdims=True)
+    arm = (rng.random(rows)[:, np.newaxis] > np.cumsum(p, axis=1)).sum(axis=1)
+    columns = {f"p:{label}": p[:, place] for place, label in enumerate("abc")}
+    reward = rng.normal(size=rows) + 0.5 * arm + np.arange(rows) / 500
+    return pyarrow.table({"at": np.arange(rows), "arm": np.array(list("abc"))[arm], "y": reward, **columns})
+
+
+def test_many_distributions_are_analysed_as_few_are(monkeypatch):
+    asked = {"arm": "arm", "reward": "y", "time": "at", "probabilities": P, "bucket": 50}
+    log = own_probabilities()
+    monkeypatch.setattr(buckets, "MANY_PLANS", 10**9)
+    slow = analyse(log, **asked)
+    monkeypatch.setattr(buckets, "MANY_PLANS", 0)
+    monkeypatch.setattr(plans, "MOST_FEEDS", 0)  # distributions in another order
+    fast = analyse(log, **asked)
+    for one, other in zip(slow.metrics[0].effects, fast.metrics[0].effects, strict=True):
+        numbers = [
+            np.array(
+                [each.estimate, *each.interval, *each.fixed, *each.lift], dtype=np.float64
+            )  # None is NaN
+            for each in (one, other)
+        ]
+        assert numbers[1] == pytest.approx(numbers[0], rel=1e-9, abs=1e-9, nan_ok=True)
+        assert other.verdict == one.verdict
+    assert [one.status for one in fast.diagnostics] == [one.status for one in slow.diagnostics]
+
+
+@pytest.mark.parametrize("mixer", [plans.MIXER, np.uint64(0)], ids=["apart", "all the same 64 bits"])
+def test_distinct_rows_are_found_in_the_order_of_their_numbers(monkeypatch, mixer):
+    monkeypatch.setattr(plans, "MIXER", mixer)
+    rng = np.random.default_rng(5)
+    rows = rng.integers(0, 3, size=(200, 3)) / 4.0
+    rows[:50] *= -0.0
+    first, codes = plans._distinct_rows(rows)
+    wanted, wanted_codes = np.unique(rows, axis=0, return_inverse=True)
+    np.testing.assert_array_equal(rows[first], wanted)
+    np.testing.assert_array_equal(codes, wanted_codes.ravel())
