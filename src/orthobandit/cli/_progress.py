@@ -137,6 +137,7 @@ class _Log:
             thread.join()
 
     def show(self, done: float, total: float, name: str = "") -> None:
+        """Note the progress, and print a line if it is time."""
         with self.lock:
             self.what = name or self.what
             self.time_left.update(done, total)

@@ -160,6 +160,7 @@ def flag_words(message: str) -> str:
 
 
 def _flag_of(found: re.Match[str]) -> str:
+    """Return an argument of the library as the flag that gives it."""
     name = found[1]
     value = found[2] or ""
     if name == "cumulative" and value == "False":
@@ -456,6 +457,7 @@ def _check_output(options: argparse.Namespace) -> None:
 
 
 def _written(options: argparse.Namespace, analysis: Any) -> Iterator[Path]:
+    """Write the page, the table and the certificate; yield the paths as they are written."""
     if options.html is not None:
         # A URL may hold a password: its last part alone says which log it is.
         write_text(options.html, analysis.html(Path(str(options.source or options.cells)).name))

@@ -172,6 +172,7 @@ def _rounds(arms: ArmSet, options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def _print(design: Design, report: dict[str, Any], options: argparse.Namespace) -> None:
+    """Print the design and the rounds to plan for."""
     print(design.describe(options.top))
     rounds = report["rounds"]
     wanted = f"ε = {options.epsilon:g}, δ = {options.delta:g} and rewards of s.d. {options.sigma:g}"

@@ -246,6 +246,7 @@ def _time_in_words(hours: float) -> str:
 def _results(
     options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
 ) -> dict[str, RunResult]:
+    """Simulate all policies, in parts so that the bar moves; return results by policy."""
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), CURVE_POINTS + 1)[1:]
     # Policies that plan every round take a thousand times as long as others.

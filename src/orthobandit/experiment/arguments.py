@@ -208,6 +208,7 @@ def unit_of(unit: str | None) -> str | None:
 
 
 def _checked_unit(unit: str) -> str:
+    """Return a unit that is text of an allowed length; raise an error for any other."""
     if not isinstance(unit, str) or not unit:
         raise ParameterError(
             f"unit={unit!r} must be text, e.g. a user's name; turn a number into str(number)"

@@ -134,6 +134,7 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
 
 
 def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:
+    """Return the claim about the gains of rules; infinite ends as null."""
     comparison = feed.state.comparison
     possible = list(comparison.possible_best())
     return {
@@ -166,6 +167,7 @@ def head_of(feed: PolicyFeed) -> str:
 
 
 def _record_of(feed: PolicyFeed) -> Record:
+    """Return the record that a certificate is made from; raise an error that says why there is none."""
     if not isinstance(feed.policy, AnytimeElimination):
         raise ParameterError(f"{type(feed.policy).__name__} gives no certificates; AnytimeElimination does")
     if feed.differences.count and isinstance(feed.policy, AnytimeElimination):

@@ -470,6 +470,7 @@ def _reference(question: Question, cells: Cells) -> int:
 
 
 def _measure(asked: Asked, question: Question, gathered: Gathered, reference: int, count: int) -> Measure:
+    """Return how one metric is followed: its columns, mode, share of δ and baseline."""
     cells = gathered.cells
     covariates = tuple(cells.columns.index(name) for name in question.covariates)
     return Measure(

@@ -118,6 +118,7 @@ def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:
 
 
 def _drifted(cells: Cells, found: DriftFound) -> Diagnostic:
+    """Return the alarm of a gap that drifts."""
     drift = found.drift
     labels = cells.arms.labels
     split, seen = (float(cells.times[bucket]) + cells.width for bucket in (found.split, found.seen))
@@ -190,6 +191,7 @@ def _known(cells: Cells, reference: int) -> Mask:
 
 
 def _capped(cells: Cells, question: Question) -> list[Diagnostic]:
+    """Report how many values each cap has cut, by arm."""
     found = []
     for name, cap in (question.caps or {}).items():
         if name not in cells.columns:
@@ -334,6 +336,7 @@ def _missing(cells: Cells, drawn: Whole, silent: Whole) -> float:
 def _ratio_found(
     cells: Cells, tested: tuple[SampleRatio, float], tests: int, segment: str | None
 ) -> Diagnostic:
+    """Return the result of the sample-ratio test in words, naming the arm that is furthest off."""
     ratio = tested[0]
     p_value = min(1.0, tests * tested[1])
     alarm = p_value <= ALARM
@@ -366,6 +369,7 @@ def _ratio_found(
 
 
 def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:
+    """Return the result of the test for missing values of one column in words."""
     silent = cells.missing[:, column]
     drawn = _all_rows(cells)
     arms = len(cells.arms)
@@ -465,6 +469,7 @@ class _Whole:
 
     @classmethod
     def of(cls, snapshots: Sequence[Snapshot], gaps: int) -> "_Whole":
+        """Stack the evidence of all snapshots, for the first `gaps` pairs."""
         sequences = [one.sequence for one in snapshots]
         shape = sequences[0].evidence.totals.shape
         parts = {

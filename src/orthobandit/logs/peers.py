@@ -262,6 +262,7 @@ class Pair:
         return self._only(np.isfinite(self.plugs[0]))
 
     def _only(self, kept: Mask) -> "Pair":
+        """Return the pair with some of its strata."""
         return Pair(
             (self.arm[0][kept], self.arm[1][kept], self.arm[2][kept]),
             (self.over[0][kept], self.over[1][kept], self.over[2][kept]),

@@ -177,6 +177,7 @@ class Traffic:
             self._say(f"began the experiment {self._key!r} with {len(PAGES)} pages")
 
     def _step(self, step: int, now: float) -> None:
+        """Ask for the visitors of one step, and report the rewards that have become known."""
         try:
             self._ask(step, now)
         except ClosedError:
@@ -205,6 +206,7 @@ class Traffic:
             heapq.heappush(self._awaited, (at, number, reward))
 
     def _line(self, now: float, report: ReportData) -> str:
+        """Return a line of progress."""
         left = [arm["label"] for arm in report["arms"] if arm["is_active"]]
         late = f", {self.late} rewards too late" if self.late else ""
         return (
@@ -277,6 +279,7 @@ def _wait_until_ready(port: int, process: BaseProcess, say: Callable[[str], None
 
 
 def _is_ready(port: int) -> bool:
+    """Tell whether the server takes requests."""
     connection = http.client.HTTPConnection(HOST, port, timeout=PROGRESS_SECONDS)
     try:
         connection.request("GET", "/readyz")

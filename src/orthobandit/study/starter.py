@@ -123,6 +123,7 @@ def log_text() -> str:
 
 
 def _visits() -> Iterator[tuple[object, ...]]:
+    """Yield the rows of the log: hour by hour, visitor by visitor."""
     hours = np.arange(LOG_HOURS)
     # A falling level: pages shown more often later look worse than they are, which is the log's lesson.
     path = 0.45 - 0.33 * hours / LOG_HOURS + 0.05 * np.sin(2 * np.pi * hours / 24)

@@ -232,6 +232,7 @@ class SharedLedger(Forkable):
             self.queue.call(self._close)
 
     def _close(self) -> None:
+        """Wait for a snapshot in progress, store the last one, and close the store."""
         if self._is_closed:
             return
         try:

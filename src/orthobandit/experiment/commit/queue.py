@@ -98,6 +98,7 @@ class CommitQueue(Forkable):
         register_forkable(self)
 
     def _begin_anew(self) -> None:
+        """Start with an empty queue: at first, and in the child of a fork."""
         self._waiting = deque[Job]()
         self._bell = SimpleQueue[None]()  # wakes the thread
         self._thread_lives = Lock()  # held by the thread for as long as it lives
@@ -123,6 +124,7 @@ class CommitQueue(Forkable):
         return self._wait_for(Job(function, is_call=True))
 
     def _wait_for(self, job: Job) -> Any:
+        """Queue a job and wait until the thread has done it."""
         if get_ident() == self._worker:
             raise ConflictError(
                 "a clock, policy or function that an experiment calls cannot use the same experiment: it"
@@ -236,6 +238,7 @@ class CommitQueue(Forkable):
             self._has_rung(left)
 
     def _take(self) -> list[Job]:
+        """Take all waiting jobs out of the queue, without those whose callers were interrupted."""
         # The bell first: who rings after this has put in a job that may be taken here or be left for later.
         while not self._bell.empty():
             self._bell.get()
@@ -247,6 +250,7 @@ class CommitQueue(Forkable):
         return jobs
 
     def _do_jobs(self, jobs: list[Job]) -> None:
+        """Do the requests in one commit, then the calls one by one, then the housekeeping."""
         requests = [job for job in jobs if not job.is_call]
         try:
             if requests:
@@ -304,6 +308,7 @@ def _wake(jobs: list[Job]) -> None:
 
 
 def _resolve(jobs: list[Job]) -> None:
+    """Set the results of coroutines' futures; runs in their event loop."""
     for job in jobs:
         if job.future is None or job.future.done():  # its caller has gone away
             continue

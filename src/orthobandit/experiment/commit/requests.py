@@ -199,6 +199,7 @@ class Methods:
         covariates: Sequence[Covariates] | None,
         features: Sequence[OfferedFeatures] | None,
     ) -> list[Proposal]:
+        """Settle what is due, then draw a proposal for each name."""
         turn.ledger.settle(self._clock())
         arms = turn.ledger.arms
         shown = arms_of(arms, available)
@@ -349,6 +350,7 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
     """
 
     def done(turn: Turn) -> Any:
+        """Return the stored answer if the key is known; otherwise do the request and store its answer."""
         found = _before(turn, store, key)
         if found is not None:
             if found[0] != words:

@@ -170,7 +170,7 @@ def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a state that may differ by rounding; hashes of the record are left out."""
+    """Return a state without the hashes of its record, which rounding alone would change."""
     feed = {name: value for name, value in state["book"].items() if name != "record"}
     return {**_without_origin(state), "book": feed}
 

@@ -275,6 +275,7 @@ def _plan(turn: Turn, store: Store, wanted: int) -> tuple[int, Plan]:
         return feed.current, feed.plans[feed.current]
 
     def number_of(distribution: int) -> int:
+        """Return the number of the plan that a distribution belongs to."""
         found = feed.plans.get(distribution)
         if found is not None:
             return int(found.number)

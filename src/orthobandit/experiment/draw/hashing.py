@@ -81,6 +81,7 @@ def _salted(salt: str) -> blake2b:
 
 
 def _numbers(start: blake2b, names: Iterable[str]) -> Array:
+    """Return a number in [0, 1) for each name: the first 53 bits of its keyed hash."""
     digests = []
     for name in names:
         one = start.copy()

@@ -83,6 +83,7 @@ class Accounts:
         return self.settings.reference if self.settings.guardrails and not self.is_personal else None
 
     def _new_intervals(self, place: int) -> GapIntervals:
+        """Return empty intervals of one metric's gaps."""
         # One accounting of δ: a policy that says so leaves a part of its own to the objective's intervals.
         delta = getattr(self.settings.policy, "interval_delta", None) if place == 0 else None
         metric = self.settings.metrics[place]
@@ -156,6 +157,7 @@ class Accounts:
             self._close_bucket()
 
     def _count(self, number: int, run: Settled) -> None:
+        """Count settled proposals and silent ones by arm, for the report and the health checks."""
         silent = run.silent
         if len(run) == 1:  # most requests of a website are of one visitor
             arm = run.arms.item()
@@ -192,6 +194,7 @@ class Accounts:
         return plan.values if place == 0 else np.zeros(plan.count)
 
     def _feed(self, number: int, residuals: Array, arms: Whole, ready: Settled) -> None:
+        """Feed residuals to the policy, and let it plan again whenever a batch is full."""
         while len(arms):
             count = self.feed.add(number, arms, residuals)
             arms = arms[count:]

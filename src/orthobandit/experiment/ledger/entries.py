@@ -260,6 +260,7 @@ def check_asked(units: Sequence[str | None], covariates: Sequence[Mapping[str, f
 
 
 def _units(units: tuple[str | None, ...], count: int) -> tuple[str | None, ...]:
+    """Check units: one for each arm or none; all-None becomes empty."""
     if len(units) not in (0, count):
         raise ParameterError(f"there are {len(units)} units for {count} arms; give one each or none")
     for unit in units:
@@ -275,6 +276,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _covariates(rows: tuple[Mapping[str, float], ...], count: int) -> tuple[Mapping[str, float], ...]:
+    """Check covariates: finite numbers by name, for all arms or none."""
     if len(rows) not in (0, count):
         raise ParameterError(f"there are covariates for {len(rows)} of {count} arms; give all or none")
     for row in rows:

@@ -79,7 +79,7 @@ class Watch:
         return self._count >= max(MIN_BUCKET, BUCKET_SHARE * self._total)
 
     def close(self, plans: Mapping[int, Plan], taken: Sequence[tuple[Plan, Tally]]) -> None:
-        """Close the bucket.
+        """Feed the counts of the bucket to the tests, and start an empty bucket.
 
         Parameters
         ----------

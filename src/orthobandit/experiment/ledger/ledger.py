@@ -225,6 +225,7 @@ class Ledger(Accounts):
         self._settle(at)
 
     def _settle(self, at: float) -> None:
+        """Move the clock on and take in what is settled; does nothing if nothing has changed since."""
         if at <= self.at and not self._is_stirred:
             return
         self.at = max(self.at, at)
@@ -258,6 +259,7 @@ class Ledger(Accounts):
         return np.array([level.ahead(first, count, covariates or None) for level in self.level_forecasts])
 
     def _register(self, entry: Asked) -> None:
+        """Let proposals wait for their rewards until the end of the window."""
         deadline = entry.at + self.settings.window
         self._is_stirred = True
         self.waiting.add(
@@ -269,6 +271,7 @@ class Ledger(Accounts):
             self.feed.meet(entry.distribution, entry.first, arm, forecast, is_held=is_held)
 
     def _tell(self, entry: Told) -> None:
+        """Set or add up the rewards of open proposals, then settle."""
         place = self.metric(entry.metric)
         self._is_stirred = True
         if self.settings.metrics[place].add:
@@ -281,6 +284,7 @@ class Ledger(Accounts):
         self._settle(entry.at)
 
     def _note(self, entry: Noted) -> None:
+        """Apply a note of the log, by its kind."""
         check_format(f"a {entry.kind!r} of the log", entry.data)
         if entry.kind == "begin":
             self.feed.commit(entry.data.get("commitment"))
@@ -350,6 +354,7 @@ class Ledger(Accounts):
             )
 
     def _check_open_proposals(self, numbers: Whole) -> None:
+        """Raise an error for proposals that were never drawn or are settled."""
         least, most = _ends(numbers)
         if least >= self.waiting.first and most < self.waiting.next:
             return
@@ -366,6 +371,7 @@ class Ledger(Accounts):
             )
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
+        """Raise :class:`RewardError` for a value outside the declared range."""
         declared = self.mode(place).reward_range
         low, high = max(declared[0], -MAX_REWARD_MAGNITUDE), min(declared[1], MAX_REWARD_MAGNITUDE)
         least, most = _ends(values)

@@ -120,6 +120,7 @@ class PersonalFeed(PolicyFeed):
         return self._note_distribution(offer, plan, has_features=False)
 
     def _note_distribution(self, offer: Offer, plan: Plan, has_features: bool) -> int:
+        """Keep a visitor's distribution under a new number, and note it for the log."""
         self._numbers += 1
         self.plans[self._numbers] = plan
         self._met[self._numbers] = _Met(offer)
@@ -132,6 +133,7 @@ class PersonalFeed(PolicyFeed):
         return self._numbers
 
     def _offer_data(self, offer: Offer, *, has_features: bool) -> dict[str, Any]:
+        """Return an offer as plain values, for the log."""
         out = {
             "available": [self.arms.index(label) for label in offer.labels],
             "context": dict(offer.context),
@@ -195,6 +197,7 @@ class PersonalFeed(PolicyFeed):
         return version
 
     def _version_note(self, version: Version) -> dict[str, Any]:
+        """Return a plan that was handed out as plain values, for the log."""
         shares = np.zeros(len(self.arms))
         shares[list(version.plan.arms)] = 1.0 / len(version.plan.arms)
         return {

@@ -334,6 +334,7 @@ class PolicyFeed:
             self._drop_drafts()
 
     def _drop_drafts(self, *, to_first: bool = False) -> None:
+        """Return to the plan before the first draft, which the log shows to be still current."""
         if not self._drafts:
             return
         first = self._drafts[0]
@@ -484,6 +485,7 @@ class PolicyFeed:
         self.plans = {number: plan for number, plan in self.plans.items() if number in kept}
 
     def _feed(self) -> None:
+        """Feed the pending rounds to the policy, the current plan's last, and record them."""
         for number in self._order():
             tally = self._pending[number].tally
             if self.record is not None:
@@ -507,6 +509,7 @@ class PolicyFeed:
         return self.policy.late(state, plan, tally)  # type: ignore[attr-defined]
 
     def _replan(self) -> None:
+        """Take over the policy's next plan, or the new length of the current one."""
         own = self.policy.plan(self.state)
         if int(own.number) + self._offset != int(self.plan.number):
             self._begin(own)

@@ -173,6 +173,7 @@ class Waiting:
         return np.asarray(over | ~np.isnan(self._values[:needed, rows]).any(axis=0))
 
     def _make_room(self, count: int) -> None:
+        """Make the columns long enough for more proposals, and drop the settled ones at their front."""
         size = len(self._arms)
         if self._end + count <= size:
             return

@@ -74,6 +74,7 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     arms = ArmSet(ledger.arms.features[possible])
 
     def expected(means: Array) -> float:
+        """Return the expected rounds until a declaration, for arms with these means."""
         # In units of the nearest gap: the limit depends on nothing else.
         apart = float(means.max() - np.sort(means)[-2])
         if not apart > 0:

@@ -91,6 +91,7 @@ def _labels(settings: Settings, store: Store) -> tuple[str, ...]:
 
 
 def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]:
+    """Yield every proposal as a row: what was drawn, its probabilities, forecasts and rewards."""
     labels = _labels(settings, store)
     laws: dict[int, list[float]] = {}
     for _, entry in store.entries():
@@ -116,6 +117,7 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
 
 
 def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> None:
+    """Write rows to a Parquet file, some thousands at a time."""
     arrow, parquet = pyarrow()
     whole = ("proposal", "plan", "distribution")
     text = ("at", "unit", "arm")

@@ -77,6 +77,7 @@ def _provisional(ledger: Ledger) -> tuple[tuple[int, float | None], ...]:
 
 
 def _checks(ledger: Ledger) -> tuple[Check, ...]:
+    """Return the health checks in words: sample ratio, silence, constancy of gaps."""
     watch = ledger.watch
     settled = int(ledger.drawn.sum())
     out = [
@@ -101,6 +102,7 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
 
 
 def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
+    """Return each guardrail in words, with the arms it has retired or the rules it rules out."""
     out = []
     for one in ledger.judged_rules():
         rail = one.rail

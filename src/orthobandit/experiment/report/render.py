@@ -319,6 +319,7 @@ def _details(report: Report) -> PageTable:
 
 
 def _other_metric(report: Report, metric: MetricReport) -> dict[str, Any]:
+    """Return what the page shows of a metric other than the objective."""
     certainty = certainty_percent(metric.certainty)
     bars = bars_of(report, metric)
     head: tuple[Column, ...] = ()

@@ -377,6 +377,7 @@ def _joint(ledger: Ledger, decision: Decision) -> float:
 
 
 def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certainty: float) -> MetricReport:
+    """Return the report of one metric: gaps, rates and lifts."""
     metric = ledger.settings.metrics[place]
     intervals = ledger.gap_intervals[place]
     reward_range = intervals.confidence.range
@@ -412,6 +413,7 @@ def _named(name: str, values: Triple) -> dict[str, float | None]:
 
 
 def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
+    """Return name, count and mean of each metric in the holdout; nothing without a holdout."""
     if not ledger.settings.holdout:
         return ()
     out = []

@@ -54,6 +54,7 @@ class _KeptAsked(NamedTuple):
         return Asked(self.at, *numbers, arms, forecasts, self.units, held, self.covariates)
 
     def rows(self) -> list[Row]:
+        """Return the proposals of the entry, one row each."""
         arms = np.frombuffer(self.arms, np.int64).tolist()
         held = np.frombuffer(self.held, np.bool_).tolist()
         forecasts = np.frombuffer(self.forecasts).reshape(-1, len(arms)).T.tolist()
@@ -93,6 +94,7 @@ _Kept = _KeptAsked | _KeptTold | _KeptNoted
 
 
 def _kept(entry: Entry) -> _Kept:
+    """Return an entry in its compact form."""
     if isinstance(entry, Asked):
         numbers = (entry.at, entry.first, entry.plan, entry.distribution)
         arms = entry.arms.tobytes()
@@ -240,6 +242,7 @@ class MemoryStore(LockedForkable):
         return self._settings
 
     def _outcome(self, row: Row) -> Outcome:
+        """Return a proposal with its rewards."""
         outcome = Outcome(row, {}, {})
         for metric, rewards in self._rewards.items():
             at = rewards.times[row.number - 1] if row.number <= len(rewards.times) else math.nan
@@ -249,6 +252,7 @@ class MemoryStore(LockedForkable):
         return outcome
 
     def _commit(self, writer: "_MemoryWriter") -> None:
+        """Make everything that a writer has added part of the store."""
         for entry in writer.added:
             kept = _kept(entry)
             self._entries.append(kept)
@@ -275,6 +279,7 @@ class _Rewards:
         self.times = array("d")
 
     def add(self, told: Told) -> None:
+        """Add the rewards of an entry."""
         numbers = told.proposals.tolist()
         missing = max(numbers) - len(self.sums)
         if missing > 0:

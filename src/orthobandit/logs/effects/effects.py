@@ -310,6 +310,7 @@ def _width(sequence: ContrastSequence, place: int, alpha: float) -> Callable[[Ar
     e = sequence.evidence
 
     def width(times: Array) -> Array:
+        """Return the width of the interval when the evidence is so many times as large."""
         tuning = Tuning(
             alpha=np.full(times.shape, alpha),
             rho=np.full(times.shape, sequence.tuning.rho[place]),
@@ -374,6 +375,7 @@ def lifts_of(follower: Follower, *, once: bool) -> list[Interval]:
 
 
 def _unlimited_lifts(follower: Follower, *, once: bool) -> list[Interval]:
+    """Return the lifts of all other arms over the reference arm, before any limit is applied."""
     cells = follower.cells
     measure = follower.measure
     others = [arm for arm in range(len(cells.arms)) if arm != measure.reference]
@@ -389,6 +391,7 @@ def _unlimited_lifts(follower: Follower, *, once: bool) -> list[Interval]:
 
 
 def _lift(joint: Joint, arm: int, reference: int, delta: float, *, once: bool) -> Interval:
+    """Return the lift of one arm from its joint sums with the reference arm."""
     path = joint.pair(arm, reference)
     if not float(path.weights[-1]) > 0:
         return NOTHING

@@ -256,6 +256,7 @@ def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
 
 
 def _history(follower: Follower) -> tuple[Moment, ...]:
+    """Return what was known of the gaps at the end of each bucket."""
     cells = follower.cells
     reference = follower.measure.reference
     count = len(cells.arms)
@@ -306,6 +307,7 @@ def judge_noninferiority(
 def _claims(
     results: Sequence[MetricResult], margins: Mapping[str, float], in_points: Sequence[str]
 ) -> Iterator[NonInferiority]:
+    """Yield the claim about each arm by each metric that has a margin."""
     for metric in results:
         margin = metric.margin if metric.margin is not None else margins.get(metric.name)
         if margin is None:
@@ -334,6 +336,7 @@ def _claim(name: str, effect: Effect, margin: float, *, is_share: bool) -> NonIn
 
 
 def _detail(status: str, least: float | None, most: float | None, is_share: bool) -> str:
+    """Return, in brackets, by how much an arm is or may be worse."""
     if status == "refuted" and least is not None:
         return f" (it is worse by at least {_size(least, is_share)})"
     if most is None:

@@ -87,6 +87,7 @@ def personal_of(gathered: GatheredRules, scores: RuleScores | None, *, once: boo
 
 
 def _rules(gathered: GatheredRules, scores: RuleScores | None, *, once: bool) -> tuple[RuleResult, ...]:
+    """Return the gain of every rule over the first, and whether it may be the best."""
     if scores is None:
         return tuple(
             RuleResult(name, text, 0.0, (0.0, 0.0), (0.0, 0.0), 0, True)

@@ -103,6 +103,7 @@ def _roles(question: Question) -> list[tuple[str, str]]:
 
 
 def _check_settings(question: Question) -> None:
+    """Refuse options with values out of range, or for columns that are no metrics."""
     check_choice("missing", question.missing, MISSING)
     check_choice("baseline", question.baseline, BASELINES)
     check_delta(question.delta)
@@ -177,6 +178,7 @@ def _check_stated(question: Question) -> None:
 
 
 def _check_combinations(question: Question) -> None:
+    """Refuse a window without units, and a window or a bucket without time."""
     if question.window is not None:
         window = check_positive("window", question.window)
         if question.unit is None:
@@ -188,6 +190,7 @@ def _check_combinations(question: Question) -> None:
 
 
 def _check_context(question: Question) -> None:
+    """Refuse rules without context, too much context, and options that do not go with it."""
     if question.rules and not question.context:
         raise ParameterError(
             f"rules={dict(question.rules)!r} look at columns of the log; name them with context="
@@ -297,6 +300,7 @@ def refuse_missing(opened: Opened, question: Question) -> None:
 
 
 def _shares(groups: Any, missing: Any) -> str:
+    """Return the share of missing values by arm, in words."""
     keys = encode_keys(groups["arm"])
     rows = groups["n"].to_numpy()
     shown = [
@@ -308,6 +312,7 @@ def _shares(groups: Any, missing: Any) -> str:
 
 
 def _refuse_column(opened: Opened, question: Question, name: str, where: str, shares: str) -> None:
+    """Raise the error for a column with missing values, with the remedy for its role."""
     is_covariate = name not in question.measured
     what = "metric"
     if is_covariate:

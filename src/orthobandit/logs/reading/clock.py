@@ -174,6 +174,7 @@ def clock_of_periods(question: Question, seconds: Array, *, is_clock: bool) -> C
 
 
 def _given_width(bucket: str | float, *, is_clock: bool) -> float:
+    """Return the width of a bucket that was asked for by name or as a number."""
     if isinstance(bucket, str):
         if not is_clock:
             raise ParameterError(f"bucket={bucket!r} is for times; the time column holds numbers: give one")

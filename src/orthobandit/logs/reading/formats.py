@@ -274,6 +274,7 @@ def _entry(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _decision(path: Path, number: int, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return one logged decision of Vowpal Wabbit: arm, reward, time and probabilities."""
     actions = entry.get("a") or []
     p = entry.get("p") or []
     try:
@@ -324,6 +325,7 @@ def read_as(source: Any, format: str, asked: dict[str, Any]) -> tuple[Any, dict[
 
 
 def _arrays(path: Any) -> dict[str, Any]:
+    """Return the arrays of an .npz file."""
     try:
         with np.load(Path(path), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}

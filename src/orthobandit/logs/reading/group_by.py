@@ -198,6 +198,7 @@ def _assemble(
     offset: Array,
     guessed: Array | None,
 ) -> Gathered:
+    """Return the log from the result of its GROUP BY."""
     _check_size(question, found)
     cells = replace(_arrange_cells(question, clock, groups, found, origin), offset=offset, slopes=guessed)
     units = _unit_counts(question, groups, found)
@@ -293,6 +294,7 @@ def check_units(question: Question, groups: Any) -> None:
 
 
 def _refuse_times(opened: Opened, name: str) -> None:
+    """Raise the error for rows whose time is missing or cannot be read."""
     when, is_clock = when_of(opened, name)
     bad = opened.table.filter(when.isnull())
     total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
@@ -318,6 +320,7 @@ def _check_size(question: Question, found: Moments) -> None:
 
 
 def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments, origin: Drawn) -> Cells:
+    """Return the groups as cells, sorted by bucket, plan, arm and segment."""
     size = len(groups)
     segments, segment = _segments(question, groups)
     buckets = np.zeros(1, dtype=np.int64)
@@ -360,6 +363,7 @@ def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments
 
 
 def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:
+    """Return the segments, and the number of each group's segment (G,)."""
     if question.segment is None:
         return ("",), np.zeros(len(groups), dtype=np.int64)
     keys = encode_keys(groups["segment"])
@@ -483,6 +487,7 @@ def _totals(opened: Opened, unit: str, values: Array) -> Array:
 
 
 def _offset(values: Array) -> float:
+    """Return the offset of a column from its first values."""
     # 0 and 1 stay as they are, so that sums are counts and can be seen to be.
     if not values.size or np.all((values == 0) | (values == 1)):
         return 0.0
@@ -596,6 +601,7 @@ def read_moments(groups: Any, question: Question, *, is_masked: bool) -> Moments
         return np.asarray(groups[name].to_numpy().astype(np.int64))
 
     def each(letter: str, absent: float) -> Array:
+        """Return the aggregates of all columns under one letter (G, q), `absent` where there are none."""
         names = [f"{letter}{place}" for place in range(q)]
         found = [
             groups[name].cast("float64").to_numpy()

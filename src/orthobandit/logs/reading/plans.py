@@ -131,6 +131,7 @@ def _are_proper(p: Array) -> Mask:
 def _columns(
     opened: Opened, question: Question, arms: ArmSet, groups: Any, counts: Whole
 ) -> tuple[Array, Whole]:
+    """Return the distinct distributions (P, K) of one column per arm, and the plan of each group (G,)."""
     order = columns_of_arms(question.probabilities, arms.labels)
     vectors = np.stack([groups[f"p{place}"].to_numpy() for place in order], axis=1).astype(np.float64)
     first, codes = _distinct_rows(vectors)

@@ -249,6 +249,7 @@ def _candidates(opened: Opened, question: Question) -> list[str]:
 
 
 def _may_name(opened: Opened, name: str) -> bool:
+    """Tell whether a column may hold names of units: text, whole numbers or UUIDs."""
     kind = opened.schema[name]
     if not kind.is_floating():
         return bool(kind.is_string() or kind.is_integer() or kind.is_uuid())

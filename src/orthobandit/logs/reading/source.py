@@ -274,6 +274,7 @@ def _duckdb() -> tuple[Any, list[Callable[[], object]]]:
 
 
 def _from_files(path: str) -> Opened:
+    """Open a file, a folder or a pattern of files."""
     files = find_files(path)
     is_text = check_files(files)
     backend, closers = _duckdb()
@@ -284,6 +285,7 @@ def _from_files(path: str) -> Opened:
 
 
 def _from_frame(source: Any) -> Opened:
+    """Open a data frame of any library that narwhals knows."""
     narwhals = optional_package("narwhals", "logs", "Analysing a frame")
     name = f"the {type(source).__module__.partition('.')[0]} frame"
     try:
@@ -314,6 +316,7 @@ def _from_ibis(source: Any) -> Opened:
 
 
 def _from_spark(source: Any) -> Opened:
+    """Open a Spark frame, and restore the time zone of its session at the end."""
     package = ibis()
     session = source.sparkSession
     zone = "spark.sql.session.timeZone"
@@ -331,6 +334,7 @@ def _from_spark(source: Any) -> Opened:
 
 
 def _from_url(url: str, table: str | None) -> Opened:
+    """Open a table of a database by its URL."""
     package = ibis()
     shown = _without_password(url)
     with engine(shown):
@@ -370,6 +374,7 @@ def _is_live(source: Any) -> TypeGuard[LiveExperiment]:
 
 
 def _from_experiment(experiment: LiveExperiment) -> Opened:
+    """Open the draws of a live experiment, exported to a temporary file."""
     if iscoroutinefunction(experiment.export):
         raise InputError(
             f"an {type(experiment).__name__} writes its draws when it is awaited; say `await"
@@ -419,6 +424,7 @@ def keep_settled_draws(opened: Opened) -> Opened:
 
 
 def _only_settled(opened: Opened) -> Opened:
+    """Filter an export to settled draws outside the holdout, and set its columns as fields."""
     names = list(opened.schema)
     rewards = [name for name in names if f"forecast:{name}" in names]
     if not rewards or not {"at", "arm", "holdout"} <= set(names):

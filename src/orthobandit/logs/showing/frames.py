@@ -72,6 +72,7 @@ def _effect(one: Effect) -> dict[str, Any]:
 
 
 def _moments(analysis: Analysis) -> Iterable[dict[str, Any]]:
+    """Yield a row per metric, moment and arm."""
     for metric in analysis.metrics:
         for moment in metric.history:
             # As many as there were arms in the log.

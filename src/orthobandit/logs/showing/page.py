@@ -120,6 +120,7 @@ def effect_bar(effect: Effect, label: str = "", verdict: str = "") -> Bar:
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> dict[str, Any]:
+    """Return what the page shows of one metric."""
     has_best = is_held_against_best(analysis, metric)
     return {
         "name": metric.name,
@@ -173,6 +174,7 @@ def _summary(analysis: Analysis, metric: MetricResult) -> Forest:
 
 
 def _arms(metric: MetricResult) -> PageTable:
+    """Return the table of shares, ordinary intervals and rows to go by arm."""
     arms = {one.arm: one for one in metric.summaries}
     counts = ("share", "planned", "capped", "missing")
     head = ("arm", *counts, "one look", "more rows (80 %)")

@@ -78,6 +78,7 @@ def _diagnostics(analysis: Analysis) -> str:
 
 
 def _metric(analysis: Analysis, metric: MetricResult) -> str:
+    """Return the tables of one metric, with what its intervals assume."""
     first = analysis.metrics[0]
     effects, counts = _effects(metric, has_counts=metric is first or _counts(metric) != _counts(first))
     title = f"{title_words(metric)}: {size_words(analysis)}"
@@ -141,6 +142,7 @@ def _table(effects: Sequence[Effect], columns: Sequence[Column]) -> str:
 
 
 def _against_best(analysis: Analysis, metric: MetricResult) -> list[str]:
+    """Return the gaps over the best arm, and which arms can be dropped."""
     best = next((effect.over for effect in metric.against_best), "")
     columns: list[Column] = [
         ("arm", lambda effect: visible(effect.arm)),
@@ -176,6 +178,7 @@ def _personal(analysis: Analysis) -> list[str]:
 
 
 def _segments(analysis: Analysis) -> str:
+    """Return the effects by segment, and whether segments differ."""
     if not analysis.segments:
         return ""
     rows = [
@@ -217,6 +220,7 @@ def _rivals(analysis: Analysis) -> str:
 
 
 def _value(analysis: Analysis) -> str:
+    """Return the value of other probabilities in a sentence; nothing if it was not asked for."""
     value = analysis.value
     if value is None or not is_known(value.estimate):
         return ""

@@ -235,6 +235,7 @@ def personal_tables(analysis: Analysis) -> list[Table]:
 
 
 def _recommend(reward: MetricResult) -> str:
+    """Return the recommendation from the reward: the best arm, or what is left and how long it may take."""
     compared = [one for one in reward.effects if one.verdict != "reference"]
     left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
     # Only bounds that were declared make it so at every sample size.

@@ -77,6 +77,7 @@ def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
 
 
 def _copy_pages(database: Database, path: Path) -> dict[str, int]:
+    """Copy a SQLite database to another file by SQLite's online backup; return the rows of each table."""
     with (
         whole_file(path) as unfinished,
         closing(sqlite3.connect(str(database.file))) as source,
@@ -100,6 +101,7 @@ def _connect_private(path: Path) -> sqlite3.Connection:
 
 
 def _write_lines(database: Database, path: Path) -> dict[str, int]:
+    """Write all tables as compressed lines of JSON with a hash at the end; return rows by table."""
     digest = sha256()
     rows = dict[str, int]()
     with gzip.open(path, "wb", compresslevel=6) as file, connect_snapshot(database.engine) as connection:
@@ -176,6 +178,7 @@ class Kept:
             return file.read(len(SQLITE)) == SQLITE
 
     def _pages(self) -> Iterator[Row]:
+        """Yield the rows of a backup that is a SQLite file."""
         with open_database(self.path) as database:
             if find_version(database) != NEWEST:
                 raise VersionError(
@@ -207,6 +210,7 @@ class Kept:
             )
 
     def _check_version(self, line: bytes) -> None:
+        """Raise an error if the first line is not that of a backup this release can restore."""
         try:
             about = json.loads(line)
             kind, form, version, release = (
@@ -226,6 +230,7 @@ class Kept:
             )
 
     def _lines(self) -> Iterator[bytes]:
+        """Yield the lines of a compressed backup."""
         try:
             with gzip.open(self.path, "rb") as file:
                 yield from file
@@ -276,6 +281,7 @@ def restore(path: str | Path, where: str | Path) -> dict[str, int]:
 
 
 def _fill(database: Database, kept: Kept) -> dict[str, int]:
+    """Insert all rows of a backup in one transaction; return rows by table."""
     is_ready(database.engine, database.name, make=True)
     counts = {table.name: 0 for table in TABLES}
     with connect_to_write(database.engine) as connection, connection.begin():

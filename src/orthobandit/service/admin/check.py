@@ -57,6 +57,7 @@ def _pages(database: Database) -> Iterator[str]:
 
 
 def _plans(database: Database) -> Iterator[Finding]:
+    """Yield a finding for every distribution that is in the log more than once."""
     # A plan that two servers wrote both would leave it open what visitors were drawn from.
     plan = PLANS.c
     twice = (
@@ -78,6 +79,7 @@ class Checked(NamedTuple):
 
 
 def _check_experiment(where: str | Path, name: str) -> Checked:
+    """Recompute all draws and the state of one experiment."""
     try:
         with Experiment.open(where, name=name) as experiment:
             audit = experiment.audit()

@@ -136,6 +136,7 @@ class Readiness:
         return trouble
 
     def _try(self, loop: asyncio.AbstractEventLoop, trial: "asyncio.Future[str]") -> None:
+        """Try to write, and report the trouble to the event loop; runs in its own thread."""
         trouble = ""
         try:
             self._write()

@@ -63,6 +63,7 @@ class KeeperLock:
         return True
 
     def _is_held_in_postgresql(self, engine: Engine) -> bool:
+        """Take PostgreSQL's advisory lock, or check that it is still held."""
         try:
             if self._connection is not None:
                 self._connection.execute(sa.text("SELECT 1"))  # broken, if the lock is lost
@@ -79,6 +80,7 @@ class KeeperLock:
         return False
 
     def _is_locked_beside(self, path: str) -> bool:
+        """Take SQLite's lock on the file beside the database."""
         # Taken by the keeper's thread, and released by another once that has ended.
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -192,6 +194,7 @@ class Keeper:
         return self._courier.wait(seconds)
 
     def _run(self) -> None:
+        """Do a round of work every few seconds until the server stops."""
         while not self._is_over.wait(ROUND_SECONDS):
             jump = self._drift.find_jump()
             if jump:

@@ -87,6 +87,7 @@ class Looks:
         return look.seq != newest.seq or may_settle
 
     def _look_at(self, newest: Newest) -> Look | None:
+        """Make the report of an experiment; None, with a warning once, if this server cannot read it."""
         try:
             return Look(newest.seq, newest.at, self._registry.get(newest.key).report())
         except (ConflictError, DamagedStoreError, VersionError) as error:
@@ -97,6 +98,7 @@ class Looks:
             return None
 
     def _newest(self) -> list[Newest]:
+        """Return the newest entry that is no tick, of the newest experiments."""
         event = EVENTS.c
         other = EVENTS.alias().c
         # One step into the index for each experiment, and not a walk through its log.

@@ -269,6 +269,7 @@ class Courier:
         self.wait(PARTING_SECONDS)
 
     def _send_all(self, webhook: str, group: list[Due]) -> None:
+        """Send the due deliveries of one webhook, until one fails."""
         try:
             for due in group:
                 # A receiver that fails is not asked again before the next round.
@@ -284,6 +285,7 @@ class Courier:
                 self._changed.notify_all()
 
     def _send_one(self, due: Due) -> bool:
+        """Send one delivery and record the result; return whether it was accepted."""
         answer = send_signed(due.url, due.secret, due.news, due.body, anywhere=self._outbox.anywhere)
         if self._is_over.is_set() and not answer.is_good:
             return False
@@ -350,6 +352,7 @@ def post(url: str, headers: dict[str, str], body: bytes, *, anywhere: bool = Fal
 
 
 def _connect(parts: SplitResult, until: float, *, anywhere: bool) -> HTTPConnection:
+    """Return a connection to an allowed address, with TLS if the URL asks for it."""
     host = str(parts.hostname)
     is_secure = parts.scheme == "https"
     port = parts.port or (443 if is_secure else 80)

@@ -56,6 +56,7 @@ def find_news(key: str, look: Look, now: float) -> Iterator[News]:
     report = look.report
 
     def news(kind: str, fact: str, **data: Any) -> News:
+        """Return an event with an id made from what happened, and its message."""
         name = blake2b(f"{key}\n{kind}\n{fact}".encode(), digest_size=16).hexdigest()
         known = {"advice": report.advice, "proposals": report.proposals, "settled": report.settled}
         # Whoever receives it can hold a later certificate against it, and must know what speaks against it.

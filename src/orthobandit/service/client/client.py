@@ -356,6 +356,7 @@ class Client(_Base):
         self.close()
 
     def _send(self, call: Call) -> dict[str, Any]:
+        """Send a request, again after lost connections and while the server is busy; return its answer."""
         for attempt in range(self._retries + 1):
             try:
                 response = self._http.request(**_arguments(call))
@@ -550,6 +551,7 @@ class AsyncClient(_Base):
         await self.close()
 
     async def _send(self, call: Call) -> dict[str, Any]:
+        """Send a request, again after lost connections and while the server is busy; return its answer."""
         for attempt in range(self._retries + 1):
             try:
                 response = await self._http.request(**_arguments(call))

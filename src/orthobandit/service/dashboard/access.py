@@ -201,6 +201,7 @@ def _check_site(request: Request) -> None:
 
 
 async def _text(name: str, value: UploadFile | str) -> str:
+    """Return the text of a field, or of an uploaded file."""
     if isinstance(value, str):
         return value.replace("\r\n", "\n")
     try:

@@ -192,6 +192,7 @@ def steps(registry: Registry, key: str, labels: Sequence[str], actions: Sequence
 
 
 def _notes(registry: Registry, key: str) -> list[tuple[float, str, dict[str, Any]]]:
+    """Return time, kind and data of all changes in the log of an experiment."""
     query = (
         sa.select(EVENTS.c.at, EVENTS.c.kind, EVENTS.c.data)
         .join(EXPERIMENTS, EXPERIMENTS.c.id == EVENTS.c.experiment)
@@ -203,6 +204,7 @@ def _notes(registry: Registry, key: str) -> list[tuple[float, str, dict[str, Any
 
 
 def _words(kind: str, data: dict[str, Any], arm: str) -> str:
+    """Return a change in words, for the audit trail."""
     if kind == "begin":
         return "begun"
     if kind == "stop":

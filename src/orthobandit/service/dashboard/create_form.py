@@ -409,6 +409,7 @@ def preview(body: CreateBody, fields: dict[str, str]) -> dict[str, Any]:
 
 
 def _rounds(arms: ArmSet, body: CreateBody, sigma: float, daily: float) -> Rounds:
+    """Simulate how many visitors the experiment may need: median, least and most, and days."""
     from orthobandit.simulation import rounds_to_plan  # a server need not wait for it to begin
 
     with _ONE:

@@ -134,6 +134,7 @@ class Live:
                 news.set()
 
     async def _run(self) -> None:
+        """Look at all watched experiments every second, and notify pages of changes."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:

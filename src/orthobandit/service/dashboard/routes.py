@@ -165,6 +165,7 @@ def listed(
 
 
 def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
+    """Return the line of an experiment in the list."""
     if isinstance(sight, OrthobanditError):
         return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
     report = sight.glance.report
@@ -204,6 +205,7 @@ def show_experiment(
 
 
 def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
+    """Return the values of the template of an experiment's page."""
     settings = experiment_of(request, key).settings
     dashboard = request.app.state.dashboard
     report = sight.glance.report
@@ -363,6 +365,7 @@ def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
 
 
 def _show_form(request: Request, viewer: Viewer, fields: dict[str, str], **more: Any) -> Response:
+    """Show the form with its values, errors by field, notes and a preview."""
     labels = {name: FIELDS[name][1] if name in FIELDS else label_of(name) for name in fields}
     given: dict[str, str] = more.pop("wrong", {})
     wrong = {name: given[name] for name in [*fields, ""] if name in given}  # in the order of the form

@@ -99,6 +99,7 @@ class History:
         return found
 
     def _intervals(self, key: str, report: Report) -> dict[str, Any]:
+        """Return the stored intervals of the arms over time, and the present ones."""
         query = sa.select(HISTORY.c.at, HISTORY.c.settled, HISTORY.c.gaps)
         with self._registry.reading() as connection:
             rows = connection.execute(query.where(HISTORY.c.experiment == key).order_by(HISTORY.c.at)).all()
@@ -116,6 +117,7 @@ class History:
         }
 
     def _allocation(self, key: str, report: Report) -> dict[str, Any]:
+        """Return the shares of the arms under each plan."""
         query = (
             sa.select(EVENTS.c.at, EVENTS.c.data)
             .select_from(EXPERIMENTS)

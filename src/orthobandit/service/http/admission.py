@@ -126,6 +126,7 @@ class Admission:
     async def _find_refusal_of_stranger(
         self, scope: Scope, address: str, *, has_token: bool
     ) -> JSONResponse | None:
+        """Return the answer to a request without a valid token that is refused."""
         path = scope["path"]
         # A balancer's questions do not wait behind strangers that come through it.
         refusal = self._wait_for(self._strangers, f"health of {address}" if path in HEALTH else address)

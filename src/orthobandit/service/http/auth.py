@@ -207,6 +207,7 @@ class Tokens:
         return token if is_good else None
 
     def _look_up(self, number: str) -> tuple[float, Token | None, bytes]:
+        """Read a token from the database and remember it for a few seconds."""
         query = sa.select(*COLUMNS, TOKENS.c.hash).where(TOKENS.c.id == number)
         with self._registry.reading() as connection:
             row = connection.execute(query).first()

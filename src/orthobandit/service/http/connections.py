@@ -70,7 +70,7 @@ class Guard:
         return GuardedProtocol(self, **options)
 
     def watch(self, loop: asyncio.AbstractEventLoop, connections: Iterable[Any]) -> None:
-        """Look at the deadlines of these connections from now on, unless that is being done."""
+        """Start to check the deadlines of these connections, unless they are checked already."""
         if loop is not self._loop:
             self._loop = loop
             self._connections = connections

@@ -291,6 +291,7 @@ class SQLStore(LockedForkable):
         return self._reader
 
     def _found(self) -> Reader:
+        """Return the reader of the experiment; raise an error if there is no such experiment."""
         found = []
         if self._has_tables(make=False):
             with self._cursor() as cursor:
