@@ -6,7 +6,15 @@ from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).parent
-KINDS = ("added", "changed", "fixed", "removed")
+# In the order of the changelog: who upgrades reads first what breaks.
+KINDS = {
+    "breaking": "What breaks, and how to move",
+    "removed": "Removed",
+    "added": "Added",
+    "changed": "Changed",
+    "fixed": "Fixed",
+}
+SENTENCE = re.compile(r"\.[)\"”]*$")
 NAME = re.compile(r"(\d{3})(?:-[\w-]+)?\.(\w+)\.md")
 MARK = "<!-- releases, newest first -->\n"
 
@@ -22,13 +30,16 @@ def fragments(folder: Path) -> dict[str, list[str]]:
                 f" {', '.join(KINDS)}"
             )
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        for line in lines:
+            if not SENTENCE.search(line):
+                raise SystemExit(f"{path.name}: a line is an entry and ends with a full stop: {line[-40:]!r}")
         entries[match[2]] += [f"- {line} (#{int(match[1])})" for line in lines]
     return entries
 
 
 def section(version: str, day: str, entries: dict[str, list[str]]) -> str:
     """Return the section of one release."""
-    blocks = [f"### {kind.capitalize()}\n\n" + "\n".join(lines) for kind, lines in entries.items() if lines]
+    blocks = [f"### {KINDS[kind]}\n\n" + "\n".join(lines) for kind, lines in entries.items() if lines]
     return "\n\n".join([f"## {version} ({day})", *blocks]) + "\n"
 
 
