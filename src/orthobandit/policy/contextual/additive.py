@@ -33,6 +33,9 @@ from orthobandit.policy.contextual._residual_bounds import (
 
 CAUTIOUS = 10  # first rounds, which only tell the scale of residuals: twice the largest one
 MEMORY = 500.0  # rounds that the scale of residuals looks back on
+# How much of what θ̂ may be off counts against a round whose bound will be looked at again. With nothing of it
+# weights would grow without end as residuals become small, while θ is not yet known well enough to claim it.
+DOUBT = 0.3
 # The ridge of θ̂, and the least λ over d², both for a θ of length 1. Any values are valid: the ridge is no
 # part of the ellipsoid, and regret hardly depends on λ.
 RIDGE = 10.0
@@ -183,8 +186,8 @@ def observe_additive(
             if a == arm:
                 drawn = np.sqrt(max(off, 0.0))
     is_summed = memory.about.shape[1] > 0
-    # A bound that will be looked at again need not be tight now.
-    weight = 1.0 / recent if is_summed else 1.0 / (np.sqrt(recent) + np.sqrt(planned)) ** 2
+    share = DOUBT if is_summed else 1.0
+    weight = 1.0 / (np.sqrt(recent) + share * np.sqrt(planned)) ** 2
     above = reward - forecast - dot(mean, theta)
     for k in range(size):
         centred[k] = features[arm, k] - mean[k]

@@ -544,8 +544,8 @@ def test_the_sums_of_additive_noise_are_those_of_the_definition(dimension):
         off = np.minimum(np.einsum("ad,de,ae->a", x, norm, x), most)
         error = reward - 0.1 - p @ offer.features @ theta
         if t >= 10:
-            # With many features rounds count for less while their bound is loose.
-            weight = 1 / (np.sqrt(recent) + (np.sqrt(p @ off) if dimension > 24 else 0.0)) ** 2
+            # Rounds count for less while their bound is loose, above all if that is not looked at again.
+            weight = 1 / (np.sqrt(recent) + (1.0 if dimension > 24 else 0.3) * np.sqrt(p @ off)) ** 2
             shape = (np.outer(x[arm], x[arm]) + 2 * (x.T * p) @ x) / 3
             gram += weight * np.outer(x[arm], x[arm])
             moment += weight * x[arm] * error
