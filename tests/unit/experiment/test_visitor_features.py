@@ -65,6 +65,9 @@ def test_a_table_has_a_row_for_every_arm(shop):
         (None, r"features are missing; every visitor brings 2 numbers \(price, near\)"),
         ({"A": [1.0]}, r"features of 'A' have shape \(1,\); 2 numbers"),
         ({"A": [1.0, float("nan")]}, "feature 'near' of 'A' must be a finite number"),
+        # One such visitor would leave sums infinite, and no plan for anybody after.
+        ({"A": [1.0, 1e308]}, r"feature 'near' of 'A' must be a finite number of magnitude at most 1e\+50"),
+        ({"A": ["near", 1.0]}, r"features of 'A' are \['near', 1.0\]; 2 numbers"),
         ({"D": [1.0, 2.0]}, "features of 'D': arms are A, B, C"),
         ({}, "no arm is available to this visitor"),
         (np.zeros((2, 2)), r"features have shape \(2, 2\); give a row for each of the 3 arms"),
@@ -76,7 +79,9 @@ def test_features_that_do_not_fit_are_named_and_nothing_is_drawn(shop, features,
         shop.ask("ann", features=features, context={"mobile": 1.0})
     if features is not None:
         good = {"A": [1.0, 2.0], "B": [0.0, 0.0]}
-        with pytest.raises(ParameterError, match=words):
+        # Arrays are one for all visitors; rows by label are one a visitor, and the visitor is named.
+        place = r"visitor 2 of 2 \('ann'\): " if isinstance(features, dict) else ""
+        with pytest.raises(ParameterError, match=place + words):
             shop.ask_many(units=["bob", "ann"], features=[good, features], context={"mobile": 1.0})
     assert shop.report().proposals == 0
     assert shop.replay().is_equal

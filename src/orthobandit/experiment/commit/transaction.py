@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import ConflictError
+from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.estimate import Plan
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.ledger.entries import Asked, Entry, Told
@@ -167,9 +167,14 @@ def _draw_each(
     brought: Sequence[Features | None] = features or [None] * len(units)
     visitors = [Visitor(*one) for one in zip(given, brought, strict=True)]
     ledger.check_open()
-    for unit, one in zip(units, visitors, strict=True):
+    for place, (unit, one) in enumerate(zip(units, visitors, strict=True), start=1):
         # All or none: whoever comes last must not find the others drawn.
-        ledger.check_visitor(unit, available, one)
+        try:
+            ledger.check_visitor(unit, available, one)
+        except ParameterError as error:
+            if len(units) > 1:
+                raise ParameterError(f"visitor {place} of {len(units)} ({unit!r}): {error}") from None
+            raise
     out = []
     for unit, one in zip(units, visitors, strict=True):
         row = None if one.context is None else [one.context]

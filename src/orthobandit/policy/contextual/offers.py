@@ -11,6 +11,9 @@ from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 
+# Products of two features and two rewards, which are summed, must stay finite.
+MAX_FEATURE_MAGNITUDE = 1e50
+NUMBER = f"a finite number of magnitude at most {MAX_FEATURE_MAGNITUDE:g}"
 NOBODY: Mapping[str, float] = MappingProxyType({})
 
 
@@ -44,7 +47,10 @@ class Offer:
         labels: Sequence[str] | None = None,
         context: Mapping[str, float] | None = None,
     ) -> None:
-        rows = np.array(features, dtype=np.float64)
+        try:
+            rows = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"features of an offer are not a table of numbers: {error}") from None
         if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
             raise ParameterError(
                 f"features of an offer have shape {rows.shape}; one row an available arm is needed, and at"
@@ -55,11 +61,12 @@ class Offer:
             raise ParameterError(f"an offer has {len(names)} labels for {len(rows)} arms; give one an arm")
         if len(set(names)) < len(names):
             raise ParameterError(f"labels={names} of an offer must all be different")
-        if not np.all(np.isfinite(rows)):
-            row, column = (int(place) for place in np.argwhere(~np.isfinite(rows))[0])
+        bad = ~(np.abs(rows) <= MAX_FEATURE_MAGNITUDE)
+        if bad.any():
+            row, column = (int(place) for place in np.argwhere(bad)[0])
             raise ParameterError(
                 f"features row {row} ({names[row]!r}) of an offer has {rows[row, column]} in column {column};"
-                " every feature must be a finite number"
+                f" every feature must be {NUMBER}"
             )
         rows.flags.writeable = False
         object.__setattr__(self, "features", rows)
@@ -197,7 +204,10 @@ class Interactions:
             raise ParameterError(
                 f"context has no {name!r}, which effects depend on; it has {', '.join(given) or 'nothing'}"
             )
-        value = float(given[name])
-        if not np.isfinite(value):
-            raise ParameterError(f"context {name!r} is {value}; it must be a finite number")
+        try:
+            value = float(given[name])
+        except (TypeError, ValueError):
+            raise ParameterError(f"context {name!r} is {given[name]!r}; it must be a number") from None
+        if not abs(value) <= MAX_FEATURE_MAGNITUDE:
+            raise ParameterError(f"context {name!r} is {value}; it must be {NUMBER}")
         return value

@@ -21,7 +21,7 @@ from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.contextual.base import ContextualState
 from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.policy.contextual.information_directed import InformationDirected
-from orthobandit.policy.contextual.offers import Interactions, Offer
+from orthobandit.policy.contextual.offers import MAX_FEATURE_MAGNITUDE, NUMBER, Interactions, Offer
 from orthobandit.policy.contextual.rule_text import parse_rule
 from orthobandit.policy.contextual.rules import Rule, RuleComparison, RuleGain, spread_plan
 
@@ -259,12 +259,16 @@ class Personalised:
         for label, row in features.items():
             if label not in arms.labels:
                 raise ParameterError(f"features of {label!r}: arms are {', '.join(arms.labels)}")
-            numbers = np.asarray(row, dtype=np.float64)
+            try:
+                numbers = np.asarray(row, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ParameterError(f"features of {label!r} are {row!r}; {words} are needed") from None
             if numbers.shape != (width,):
                 raise ParameterError(f"features of {label!r} have shape {numbers.shape}; {words} are needed")
-            if not np.all(np.isfinite(numbers)):
-                name = self.features[int(np.argmin(np.isfinite(numbers)))]
-                raise ParameterError(f"feature {name!r} of {label!r} must be a finite number")
+            good = np.abs(numbers) <= MAX_FEATURE_MAGNITUDE
+            if not good.all():
+                name = self.features[int(np.argmin(good))]
+                raise ParameterError(f"feature {name!r} of {label!r} must be {NUMBER}")
             out[label] = numbers.tolist()
         return out
 

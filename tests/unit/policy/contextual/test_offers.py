@@ -50,3 +50,22 @@ def test_only_available_arms_are_offered():
 def test_what_cannot_be_offered_is_refused_by_name(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("yes", "context 'mobile' is 'yes'; it must be a number"),
+        (1e60, r"context 'mobile' is 1e\+60; it must be a finite number of magnitude at most 1e\+50"),
+    ],
+)
+def test_a_context_that_is_no_usable_number_is_named(value, words):
+    with pytest.raises(ParameterError, match=words):
+        Interactions(["A", "B"], context=["mobile"]).offer({"mobile": value})
+
+
+def test_features_that_are_no_usable_numbers_are_named():
+    with pytest.raises(ParameterError, match="features of an offer are not a table of numbers"):
+        Offer([["near", "far"], [0.0, 1.0]])
+    with pytest.raises(ParameterError, match=r"features row 1 \('1'\) of an offer has -1e\+60 in column 0"):
+        Offer([[0.0, 1.0], [-1e60, 1.0]])
