@@ -224,6 +224,7 @@ def _design() -> str | None:
 
 
 def _interval() -> str | None:
+    """Recompute an interval of each mode on made-up rewards; return what is wrong, or None."""
     rounds = np.arange(200)
     arms = rounds % 2
     rewards = (rounds * 7 % 10 < 3 + 4 * (rounds % 2)).astype(np.float64)

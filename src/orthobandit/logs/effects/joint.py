@@ -367,11 +367,11 @@ class JointSums:
         )
 
     def with_faded_pool(self, directions: Array) -> Self:
-        """Return the sums with less of what all arms scatter by, for arms that have shown their own scatter.
+        """Return the sums with the pooled scatter of all arms faded out for arms that have shown their own.
 
         An arm whose few rows were alike has no variance of its own: 20 visits without a failure do not show
-        that there are none. So one look takes what residuals of all arms scatter by for what it has not
-        shown: in full up to `EVENTS` events of its own, and by less and less after that.
+        that there are none. So for one look such an arm is given the scatter of all arms: in full up to
+        `EVENTS` events of its own, and less and less after that.
 
         Parameters
         ----------

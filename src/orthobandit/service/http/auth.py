@@ -171,7 +171,7 @@ class Tokens:
         Raises
         ------
         ConflictError
-            If it is the last admin's: of all tokens that may do everything, and never expire.
+            If it is the last token that may do everything and never expires.
         """
         with self._registry.writing() as connection:
             # Of two admins who revoke each other at once, the second finds itself alone.

@@ -15,7 +15,7 @@ from orthobandit.policy import SBE
     [
         ({"arms": ["a", "b"]}, "must be an ArmSet"),
         ({"holdout": "half"}, "holdout=half must be a share"),
-        ({"metrics": "revenue"}, "must be a Metric"),
+        ({"metrics": "revenue"}, "must be a list, also of one"),
         ({"guardrails": ["revenue"]}, "must be a Guardrail"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

@@ -68,7 +68,7 @@ SQLITE_ERRORS = (
 
 
 def address(where: str | Path) -> URL:
-    """Return the URL of a path or a URL.
+    """Return the URL of a database; a path is that of a SQLite file.
 
     Raises
     ------
