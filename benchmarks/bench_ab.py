@@ -1,6 +1,6 @@
 """Plain A/B tests: rounds to the declaration beside the fixed sample size that a z-test would need.
 
-`make bench NAMES=ab` takes about half an hour on one core; ``python -m benchmarks.bench_ab --quick`` has a
+`make bench NAMES=ab` takes some minutes on one core; ``python -m benchmarks.bench_ab --quick`` has a
 fifth of the runs. Every row is a set of arms, a goal and a mode, with nothing tuned. The fixed size is that
 of a two-sided z-test of the best against the second at level δ/(K − 1) with 95 % power and equal shares, told
 the gap and the variance. Targets: mean ≤ fixed size, 95 % quantile ≤ twice that, no run ten times as long.
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
             if isinstance(test.noise, Bernoulli):
                 report(test, goal, {"rewards": (0, 1)}, "exact", runs)
             if isinstance(test.noise, StudentT):
-                clip = 5.0 * test.variance**0.5  # five standard deviations, as its docstring advises
+                clip = 2.0 * test.variance**0.5  # two standard deviations, as its docstring advises
                 report(test, goal, {"confidence": SameShape(clip)}, "same shape", runs)
 
 

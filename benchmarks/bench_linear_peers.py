@@ -1,20 +1,27 @@
 """Peers for the best arm with linear rewards: rounds to the declaration and errors, with ν¹ and without.
 
-``python -m benchmarks.bench_linear_peers`` prints the tables of docs/peers.md; ``--quick`` has a fifth of the
-runs. Every policy plays the same instances with the same seeds. A run that has not declared an arm after
-the cap of its instance counts with the cap, and is listed as open.
+``python -m benchmarks.bench_linear_peers`` prints the tables of docs/peers.md, in some hours; parts can be
+named, as in ``bench_linear_peers many-arms trend``, and ``--quick`` has a fifth of the runs. With
+``--keep FILE`` cells that are finished are kept there, and taken from there next time unless their code has
+changed since: an interrupted run goes on where it was. Every policy plays the same instances with the same
+seeds. A run that has not declared an arm after the cap of its instance counts with the cap, and is listed as
+open.
 """
 
+import argparse
+import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
+from orthobandit._foundation.fingerprint import fingerprint
 from orthobandit.policy import (
     LUCB,
     RAGE,
@@ -63,14 +70,15 @@ def many_arms(count: int) -> tuple[ArmSet, NDArray[np.float64]]:
     return ArmSet(np.vstack([[1.0, 0.0], [-0.707, 0.707], arc])), np.array([1.0, 0.0])
 
 
-def cases() -> list[Case]:
-    """Return the instances."""
+def cases() -> dict[str, Case]:
+    """Return the instances, by the name of their part."""
     small = near_degenerate()
-    return [
-        Case("LinGapE's setting, d = 5, angle .1, δ = .05", *near_parallel(5, 0.1), 0.05, 1_000_000, 50),
-        Case("many arms, K = 100, d = 2, δ = .05", *many_arms(100), 0.05, 10_000, 50),
-        Case("small gap, d = 10, angle .2, δ = .1", small.arms, small.theta, 0.1, 300_000, 20),
-    ]
+    setting = "LinGapE's setting, d = 5, angle .1, δ = .05"
+    return {
+        "angle": Case(setting, *near_parallel(5, 0.1), 0.05, 1_000_000, 50),
+        "many-arms": Case("many arms, K = 100, d = 2, δ = .05", *many_arms(100), 0.05, 10_000, 50),
+        "small-gap": Case("small gap, d = 10, angle .2, δ = .1", small.arms, small.theta, 0.1, 300_000, 20),
+    }
 
 
 PEERS: dict[str, Callable[[float], Policy[Any]]] = {
@@ -98,18 +106,36 @@ PEERS: dict[str, Callable[[float], Policy[Any]]] = {
 }
 # They would play tens of millions of slow rounds, or solve games with a hundred answers every round.
 LONG = {
-    "angle .1": (
+    "angle": (
         "LUCB, no features",
         "action elimination, no features",
         "lazy track-and-stop, drawn, σ² = 2.5",
     ),
-    "many arms": ("Frank–Wolfe sampling, heuristic",),
-    "small gap": ("lazy track-and-stop, drawn, σ² = 2.5",),
+    "many-arms": ("Frank–Wolfe sampling, heuristic",),
+    "small-gap": ("lazy track-and-stop, drawn, σ² = 2.5",),
 }
 
 
-def cell(policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int = SEED) -> str:
-    """Return mean rounds ± standard error, wrong and open runs, as the cells of a table."""
+@dataclass(frozen=True)
+class Cells:
+    """Cells of the tables, computed or taken from a file of finished ones."""
+
+    file: Path | None = None
+
+    def cell(
+        self, policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int = SEED
+    ) -> str:
+        """Return mean rounds ± standard error, wrong and open runs, as the cells of a table."""
+        key = fingerprint((policy, environment, runs, cap, seed), "orthobandit.simulation.runner")
+        kept = json.loads(self.file.read_text()) if self.file is not None and self.file.exists() else {}
+        if key not in kept:
+            kept[key] = _play(policy, environment, runs, cap, seed)
+            if self.file is not None:
+                self.file.write_text(json.dumps(kept, ensure_ascii=False, indent=1))
+        return str(kept[key])
+
+
+def _play(policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int) -> str:
     result = simulate(
         policy, environment, horizon=cap, replications=runs, seed=seed, stop_when_declared=True, batch=runs
     )
@@ -121,8 +147,10 @@ def cell(policy: Policy[Any], environment: Environment, runs: int, cap: int, see
     return f"{np.mean(times):,.0f} ± {error:,.0f}{note} | {wrong / runs:.0%}"
 
 
-def print_case(case: Case, runs: int) -> None:
+def print_case(part: str, share: int, found: Cells) -> None:
     """Print the table of one instance."""
+    case = cases()[part]
+    runs = case.runs // share
     shifted = Environment(case.arms, case.theta, Sine())
     still = Environment(case.arms, case.theta, Constant(0.0))
     limit = identification_limit(case.arms, shifted.means, case.delta)
@@ -130,15 +158,16 @@ def print_case(case: Case, runs: int) -> None:
     print(f"least mean rounds of any method that is right under all shifts: {limit:,.0f}\n", flush=True)
     print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|", flush=True)
     for name, make in PEERS.items():
-        if any(part in case.name and name in names for part, names in LONG.items()):
+        if name in LONG[part]:
             continue
         policy = make(case.delta)
-        cells = [cell(policy, environment, runs, case.cap) for environment in (still, shifted)]
+        cells = [found.cell(policy, environment, runs, case.cap) for environment in (still, shifted)]
         print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 
-def print_smallest_angle(runs: int) -> None:
+def print_smallest_angle(share: int, found: Cells) -> None:
     """Print LinGapE's own experiment: angle .01 and ε = the gap."""
+    runs = 10 // share
     arms, theta = near_parallel(5, 0.01)
     gap = 2 * (1 - np.cos(0.01))
     still = Environment(arms, theta, Constant(0.0))
@@ -147,12 +176,13 @@ def print_smallest_angle(runs: int) -> None:
     print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|")
     for name in ("released", "paper"):
         policy = LinGapE(0.05, constants=name, epsilon=gap)
-        cells = [cell(policy, environment, runs, 2_000_000) for environment in (still, shifted)]
+        cells = [found.cell(policy, environment, runs, 2_000_000) for environment in (still, shifted)]
         print(f"| LinGapE, {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 
-def print_trend(runs: int) -> None:
+def print_trend(share: int, found: Cells) -> None:
     """Print policies without features beside ours, on a level that stands still and one that rises."""
+    runs = 200 // share
     print(f"\nfour arms with means .3, .2, .1 and 0, σ = ½, δ = .1, {runs} runs of at most 20,000 rounds\n")
     print("| policy | rounds, ν = 0 | wrong | rounds, +.3 in 1,000 | wrong |\n|---|---:|---:|---:|---:|")
     peers: dict[str, Policy[Any]] = {
@@ -166,21 +196,39 @@ def print_trend(runs: int) -> None:
         cells = []
         for shift in (Constant(0.0), Trend(0.3 / 1000)):
             environment = one_hot([0.3, 0.2, 0.1, 0.0], shift=shift, noise=Gaussian(0.5))
-            cells.append(cell(policy, environment, runs, 20_000, seed=5))
+            cells.append(found.cell(policy, environment, runs, 20_000, seed=5))
         print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 
-def main() -> None:
-    """Print all tables."""
+def print_instance(part: str) -> Callable[[int, Cells], None]:
+    """Return what prints the table of one instance."""
+    return lambda share, found: print_case(part, share, found)
+
+
+PARTS: dict[str, Callable[[int, Cells], None]] = {
+    "angle": print_instance("angle"),
+    "smallest-angle": print_smallest_angle,
+    "many-arms": print_instance("many-arms"),
+    "small-gap": print_instance("small-gap"),
+    "trend": print_trend,
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the tables that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the runs")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="JSON file of finished cells")
+    options = parser.parse_args(arguments or [])
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     start = time.process_time()
-    share = 5 if "--quick" in sys.argv else 1
-    for case in cases():
-        print_case(case, case.runs // share)
-    print_smallest_angle(10 // share)
-    print_trend(200 // share)
-    spent = time.process_time() - start
-    print(f"\nseed {SEED}; {spent:.0f} s of CPU")
+    for part in options.parts or PARTS:
+        PARTS[part](5 if options.quick else 1, Cells(options.keep))
+    print(f"\nseed {SEED}; {time.process_time() - start:.0f} s of CPU")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

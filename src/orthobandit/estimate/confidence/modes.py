@@ -162,7 +162,9 @@ class SameShape(Asymptotic):
     Parameters
     ----------
     clip : float
-        Residuals are clipped at ± this, in units of the reward: about five standard deviations.
+        Residuals are clipped at ± this, in units of the reward: about two standard deviations of rewards
+        around the level. A smaller one suits heavier tails; what forecasts of the level miss by more than
+        this tells nothing.
     """
 
     clip: float
