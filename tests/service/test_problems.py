@@ -30,6 +30,22 @@ def pointers(answer):
 
 
 @pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("/v1/experiments", {**TWO, "key": "Not a slug"}, "#/key: use 1 to 100 small letters, digits"),
+        ("/v1/experiments", {**TWO, "key": "q", "arms": "ab"}, "#/arms: Input should be a valid list"),
+        (
+            f"{PAGE}/tell",
+            {"id": 1, "reward": "1"},
+            "#/reward: Input should be a valid number, or Input should be a valid dictionary",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_words_of_the_api(http, path, body, detail):
+    assert http.post(path, json=body).json()["detail"].startswith(detail)
+
+
+@pytest.mark.parametrize(
     ("path", "body", "pointer"),
     [
         ("/v1/experiments", {}, "#/key"),

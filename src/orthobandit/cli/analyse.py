@@ -40,6 +40,7 @@ MEANT = {
     "covariates": "covariate",
     "guardrails": "guardrail",
     "ratios": "ratio",
+    "quantiles": "quantile",
     "caps": "cap",
     "rules": "rule",
 }
@@ -448,7 +449,7 @@ def _check_output(options: argparse.Namespace) -> None:
         ("save", "certificate.json"),
     ):
         path = getattr(options, flag)
-        if path is not None and (not path or Path(path).is_dir()):
+        if path is not None and (path in ("", "-") or Path(path).is_dir()):
             raise ParameterError(f"--{flag} {path!r} is not a file; name one, as in --{flag} {example}")
         if path is not None:
             check_folder(f"--{flag}", Path(path).parent)

@@ -54,9 +54,10 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     if getattr(chosen, "is_personal", False):
         chosen.start(arms)  # rules that name no arm must be refused before anything is stored
         _check_personal(arms, options)
-    if rewards is not None and options.expect is not None and options.expect > rewards[1] - rewards[0]:
+    expect = options.expect if policy is None else getattr(policy, "expect", None)
+    if rewards is not None and expect is not None and expect > rewards[1] - rewards[0]:
         raise ParameterError(
-            f"expect={options.expect!r} is more than arms can differ by if rewards lie in"
+            f"expect={expect!r} is more than arms can differ by if rewards lie in"
             f" [{rewards[0]:g}, {rewards[1]:g}]; give the gap in units of the reward, or leave it out"
         )
     objective = Metric(options.objective, rewards, bool(options.add))

@@ -85,7 +85,7 @@ def test_a_form_becomes_the_request_that_the_api_takes():
         (row(1, SECONDS, name=" "), "metric-1-name", "a name is needed"),
         (row(1, SECONDS, name="reward"), "metric-1-name", "'reward' is the name of another metric"),
         (row(1, SECONDS) | row(2, SECONDS), "metric-2-name", "'seconds' is the name of another metric"),
-        (row(1, SECONDS, name="a\tb"), "metric-1-name", "String should match pattern"),
+        (row(1, SECONDS, name="a\tb"), "metric-1-name", "use no tabs, line ends or"),
         (row(1, SECONDS, low="5"), "metric-1-low", "the lowest is 5 and the highest 4"),
         (row(1, SECONDS, high=""), "metric-1-high", "a number is needed"),
         (row(1, SECONDS, margin="-1"), "metric-1-margin", "margin=-1"),

@@ -184,16 +184,16 @@ def _check_combinations(question: Question) -> None:
         if question.unit is None:
             raise ParameterError(f"window={window!r} is how long the rows of a unit add up; name the unit")
         if question.time is None:
-            raise ParameterError(f"window={window!r} needs a time column; name it with time")
+            raise ParameterError(f"window={window!r} needs a time column; name it with time=")
     if question.bucket is not None and question.time is None:
-        raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time")
+        raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time=")
 
 
 def _check_context(question: Question) -> None:
     """Refuse rules without context, too much context, and options that do not go with it."""
     if question.rules and not question.context:
         raise ParameterError(
-            f"rules={dict(question.rules)!r} look at columns of the log; name them with context="
+            f"rules ({', '.join(question.rules)}) look at columns of the log; name them with context="
         )
     if len(question.context) > MAX_CONTEXT_COLUMNS:
         raise ParameterError(

@@ -78,6 +78,13 @@ def read_arms(
         where = first_row(opened, own.isnull())
         rows = how_many(question, int(counts[keys.codes < 0].sum()))
         raise InputError(f"arm={question.arm!r} is empty in {rows}{where}; leave these out or name their arm")
+    # Before arms are made of them: one-hot features of thousands take seconds and a gigabyte.
+    rows_in_all = int(counts.sum())
+    if len(keys.texts) > FEW_ARMS and rows_in_all < FEW_ROWS * len(keys.texts):
+        raise InputError(
+            f"arm={question.arm!r} holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
+            f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?"
+        )
     arms, notes = arms_of(question, keys, laws)
     arm = arm_numbers(opened, question, arms, keys, counts)
     return arms, arm, notes + _look_alike(keys, counts)
@@ -300,12 +307,6 @@ def _one_hot(labels: Iterable[str]) -> ArmSet:
 
 def arm_numbers(opened: Opened, question: Question, arms: ArmSet, keys: Coded, counts: Whole) -> Whole:
     """Return the arm number of each group (G,); refuse unknown arms by name."""
-    rows_in_all = int(counts.sum())
-    if len(keys.texts) > FEW_ARMS and rows_in_all < FEW_ROWS * len(keys.texts):
-        raise InputError(
-            f"arm={question.arm!r} holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
-            f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?"
-        )
     places = {label: place for place, label in enumerate(arms.labels)}
     numbers = np.array([places.get(text, -1) for text in keys.texts], dtype=np.int64)
     unknown = [text for text, number in zip(keys.texts, numbers, strict=True) if number < 0]

@@ -55,11 +55,12 @@ from orthobandit.service.api.shared import (
 from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS
+from orthobandit.service.http.problems import SLUG
 from orthobandit.service.registry import Registry
 
 Slug = Annotated[
     str,
-    StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$"),
+    StringConstraints(pattern=SLUG),
     Field(description="Small letters, digits, `-`, `_` and `.`", examples=["signup-page"]),
 ]
 Range = Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]

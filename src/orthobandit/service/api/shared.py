@@ -14,6 +14,7 @@ from orthobandit.experiment import Experiment
 from orthobandit.service.http.auth import TOKEN, Token
 from orthobandit.service.http.limits import MAX_FEATURES, MAX_ID, MAX_NAME_CHARACTERS
 from orthobandit.service.http.problem_kinds import KINDS, PROBLEM_JSON
+from orthobandit.service.http.problems import ONE_LINE
 from orthobandit.service.registry import Registry
 
 Key = Annotated[
@@ -21,10 +22,9 @@ Key = Annotated[
 ]
 # Responses may be kept by whoever asked, by nobody on the way, and are checked again each time.
 CACHING = "private, no-cache"
-# No control characters: databases differ in what they make of them.
 Name = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$"),
+    StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=ONE_LINE),
     Field(examples=["a"]),
 ]
 Number = Annotated[int, Field(ge=1, le=MAX_ID, description="The `id` of a proposal")]

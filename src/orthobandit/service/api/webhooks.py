@@ -12,7 +12,7 @@ from orthobandit.service.api.shared import Body, EmptyBody, document_problems
 from orthobandit.service.background.webhook_delivery import Outbox, send_signed
 from orthobandit.service.background.webhook_events import KINDS, write_message
 from orthobandit.service.http.auth import needs
-from orthobandit.service.http.problems import Problem
+from orthobandit.service.http.problems import WEB_ADDRESS, Problem
 
 router = APIRouter(
     prefix="/v1/webhooks",
@@ -26,7 +26,7 @@ Name = Annotated[str, Path(max_length=200)]
 class WebhookBody(Body):
     """A webhook to make: an address, and the events it wants."""
 
-    url: Annotated[str, Field(max_length=2000, pattern=r"^https?://", examples=["https://example.org/hook"])]
+    url: Annotated[str, Field(max_length=2000, pattern=WEB_ADDRESS, examples=["https://example.org/hook"])]
     kinds: list[str] | None = Field(None, max_length=20, description=f"Of {', '.join(KINDS)}; null for all")
 
 

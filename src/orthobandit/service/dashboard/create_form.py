@@ -26,6 +26,7 @@ from orthobandit.experiment.arguments import settings_of
 from orthobandit.experiment.settings import UNKNOWN, Options
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.api.experiments import CreateBody, arms_of, options_of, policy_of, range_of
+from orthobandit.service.http.problems import complaint_of
 
 # Parts of a row: what a blank one holds, and what the field is called.
 PARTS = {
@@ -326,7 +327,7 @@ def _words(error: Any) -> str:
         return f"{given}: use small letters, digits, -, _ and ., such as signup-page"
     if error["loc"][:1] == ("arms",) and error["type"] == "too_short":
         return "at least 2 arms are needed, one label per line"
-    return str(error["msg"])
+    return complaint_of(error)
 
 
 def arms_in(text: str) -> tuple[list[Any], list[str]]:

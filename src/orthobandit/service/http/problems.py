@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,6 +24,19 @@ SILENT = {
     # A database that goes away during a commit may have done it.
     "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
     " wrong.",
+}
+MAX_ERRORS = 20  # that an answer names
+# Fields that may have one of several forms, and how those are called in the place of an error.
+SEVERAL_FORMS = ("arms", "reward", "rewards")
+FORM = re.compile(r"(list|dict)\[.*\]|float")
+# Patterns that text in requests must match, and what they ask for in words.
+SLUG = r"^[a-z0-9][a-z0-9_.-]{0,99}$"
+ONE_LINE = r"^[^\x00-\x1f\x7f]+$"  # no control characters: databases differ in what they make of them
+WEB_ADDRESS = r"^https?://"
+PATTERNS = {
+    SLUG: "use 1 to 100 small letters, digits, '-', '_' and '.', a letter or a digit first",
+    ONE_LINE: "use no tabs, line ends or other control characters",
+    WEB_ADDRESS: "begin with http:// or https://",
 }
 BY_STATUS = {400: "malformed", 404: "not-found", 405: "method", 413: "too-large", 415: "not-json"}
 
@@ -102,15 +115,34 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if any(one["type"] == "json_invalid" for one in found):
         return problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}")
     # What was given is not repeated: it may be long, and is known to whoever sent it.
-    errors = [{"pointer": _pointer(one["loc"]), "detail": one["msg"]} for one in found[:20]]
+    said: dict[str, list[str]] = {}
+    for one in found[:MAX_ERRORS]:
+        said.setdefault(_pointer(one["loc"]), []).append(complaint_of(one))
+    # Where one of several forms would do, each has its own complaint.
+    errors = [
+        {"pointer": pointer, "detail": ", or ".join(dict.fromkeys(words))} for pointer, words in said.items()
+    ]
     return problem("invalid", "; ".join(f"{one['pointer']}: {one['detail']}" for one in errors), errors)
+
+
+def complaint_of(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, by an error of Pydantic; patterns are put in words."""
+    pattern = error.get("ctx", {}).get("pattern") if error["type"] == "string_pattern_mismatch" else None
+    return PATTERNS.get(str(pattern), str(error["msg"]))
 
 
 def _pointer(place: Sequence[str | int]) -> str:
     """Return where a value is: a JSON pointer into the body, or the name of a parameter."""
-    where, *rest = place
+    where, *rest = [
+        part for before, part in zip(("", *place), place, strict=False) if not _is_form(before, part)
+    ]
     path = "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in rest)
     return (f"#/{path}" if path else "#") if where == "body" else f"{where} {path}"
+
+
+def _is_form(before: str | int, part: str | int) -> bool:
+    """Tell whether a part of a place names no field but one of the forms that a field may have."""
+    return before in SEVERAL_FORMS and isinstance(part, str) and FORM.fullmatch(part) is not None
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:
