@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array
 from orthobandit.errors import FeatureError, FileFormatError, InputWarning
 

@@ -1,4 +1,4 @@
-"""Write files whole or not at all, notice damaged ones, and import optional packages."""
+"""Write files whole or not at all, and notice damaged ones."""
 
 import json
 import os
@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
+from orthobandit.errors import FileFormatError, OutputError, ParameterError
 
 UNFINISHED_SUFFIX = ".unfinished"  # how the names of files end that are not yet whole
 ABANDONED_SECONDS = 600.0  # without a change, after which nobody works on an unfinished file
@@ -102,33 +101,3 @@ def read_sealed(path: Path) -> dict[str, Any]:
 def _seal(data: dict[str, Any]) -> str:
     text = json.dumps(data, sort_keys=True, allow_nan=False)
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def optional_package(name: str, extra: str, what: str) -> Any:
-    """Import a package that comes with an extra; :class:`MissingExtraError` says how to install it.
-
-    Parameters
-    ----------
-    name : str
-        The module, e.g. ``"pyarrow.parquet"``.
-    extra : str
-        The extra of this package that brings it.
-    what : str
-        What needs it, to begin the message.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        top = name.partition(".")[0]
-        is_missing = isinstance(error, ModuleNotFoundError) and error.name == top
-        cause = "" if is_missing else f", which cannot be imported ({error})"
-        raise MissingExtraError(
-            f"{what} needs {top}{cause}; install it with `pip install '.[{extra}]'` in orthobandit's folder"
-        ) from None
-
-
-def pyarrow() -> tuple[Any, Any]:
-    """Return pyarrow and its Parquet module."""
-    return optional_package("pyarrow", "parquet", "Parquet"), optional_package(
-        "pyarrow.parquet", "parquet", "Parquet"
-    )

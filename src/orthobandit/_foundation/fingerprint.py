@@ -47,7 +47,7 @@ IGNORED = tuple(
         "showing",
         "errors",
         "study.cells",
-        *(f"_foundation.{name}" for name in ("release", "files", "fingerprint", "pool", "compile")),
+        *(f"_foundation.{name}" for name in ("release", "extras", "files", "fingerprint", "pool", "compile")),
     )
 )
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

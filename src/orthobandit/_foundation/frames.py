@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit._foundation.files import optional_package, pyarrow, whole_file
+from orthobandit._foundation.extras import optional_package, pyarrow
+from orthobandit._foundation.files import whole_file
 
 if TYPE_CHECKING:
     import pandas

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.cli._output import whole
 from orthobandit.errors import ParameterError
 from orthobandit.service.settings import BY_NAME, CONFIG, SETTINGS, read_settings

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from orthobandit._foundation.files import pyarrow, write_text
+from orthobandit._foundation.extras import pyarrow
+from orthobandit._foundation.files import write_text
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.reproduction.paper import SECTIONS

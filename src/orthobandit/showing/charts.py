@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orthobandit._foundation.files import optional_package, whole_file
+from orthobandit._foundation.extras import optional_package
+from orthobandit._foundation.files import whole_file
 from orthobandit.showing.numbers import FINEST, LARGE, Interval, is_known, number
 from orthobandit.showing.text import printable
 

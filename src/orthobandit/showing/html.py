@@ -14,7 +14,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.showing.numbers import number, share_words
 from orthobandit.showing.text import MEANINGS, as_sentence, printable
 

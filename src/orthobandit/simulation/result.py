@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit._foundation.files import pyarrow, whole_file
+from orthobandit._foundation.extras import pyarrow
+from orthobandit._foundation.files import whole_file
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.types import Array, Mask, Whole

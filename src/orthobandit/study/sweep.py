@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_whole
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Progress

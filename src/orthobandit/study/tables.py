@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.frames import write_columns
 from orthobandit._foundation.types import Array
 from orthobandit.showing.text import text_table

@@ -10,13 +10,12 @@ import pytest
 from orthobandit._foundation.files import (
     _remove_leftovers,
     check_folder,
-    optional_package,
     read_sealed,
     whole_file,
     write_sealed,
     write_text,
 )
-from orthobandit.errors import FileFormatError, MissingExtraError, OutputError, ParameterError
+from orthobandit.errors import FileFormatError, OutputError, ParameterError
 
 
 def names(folder):
@@ -111,19 +110,3 @@ def test_a_seal_notices_one_character(tmp_path):
         read_sealed(path)
     with pytest.raises(FileNotFoundError):
         read_sealed(tmp_path / "y.json")
-
-
-def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        MissingExtraError,
-        match=r"Parquet needs pyarrow; install it with `pip install '\.\[parquet\]'`",
-    ):
-        optional_package("pyarrow", "parquet", "Parquet")
-
-
-def test_a_broken_package_says_what_breaks_it(monkeypatch, tmp_path):
-    (tmp_path / "broken_engine.py").write_text("import a_module_that_nobody_has\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(MissingExtraError, match=r"cannot be imported .*a_module_that_nobody_has"):
-        optional_package("broken_engine", "ray", "backend='ray'")

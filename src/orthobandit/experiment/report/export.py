@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from orthobandit._foundation.files import pyarrow, whole_file
+from orthobandit._foundation.extras import pyarrow
+from orthobandit._foundation.files import whole_file
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.ledger.entries import NUMBERED, Noted
 from orthobandit.experiment.settings import Settings

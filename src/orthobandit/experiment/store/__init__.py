@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.experiment.store.contract import Outcome, Row, Store, Writer
 from orthobandit.experiment.store.memory import MemoryStore
 

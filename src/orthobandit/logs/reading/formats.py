@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import check_choice, nearest
-from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
 from orthobandit.logs.question import FORMATS

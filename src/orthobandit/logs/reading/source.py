@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from orthobandit._foundation.checks import nearest
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FileFormatError, InputError, OrthobanditError, ParameterError, SourceError

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from orthobandit._foundation.files import pyarrow
+from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.follow.cells import time_words

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.logs.results import Analysis, MetricResult
 from orthobandit.logs.showing.page import PANEL_POINTS, effect_bar, thinned, value_scale
 from orthobandit.showing.charts import COLOURS, draw_intervals, intervals_height

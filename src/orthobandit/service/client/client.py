@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ServiceError
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment import Proposal

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.http.limits import HEADERS
 from orthobandit.service.http.problems import REQUEST_ID, SILENT, problem

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from orthobandit._foundation.files import optional_package
+from orthobandit._foundation.extras import optional_package
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
