@@ -127,10 +127,29 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
     chain = None if feed.record is None else feed.record.chain
     if not isinstance(chain, Chain):
         raise ParameterError(NOT_COMMITTED)
+    _check_guardrails(ledger, feed)
     try:
         return Certificate.make(chain, _rules_claim(feed))
     except CertificateError as error:
         raise ParameterError(f"{error}; the log was written by another release") from None
+
+
+def _check_guardrails(ledger: Ledger, feed: PersonalFeed) -> None:
+    """Refuse to certify a rule as the best that guardrails rule out or have not cleared."""
+    comparison = feed.state.comparison
+    possible = comparison.possible_best()
+    if len(possible) != 1 or possible[0] == comparison.reference:
+        return
+    place = 1 + comparison.compared.index(possible[0])
+    against = [
+        one.rail.metric for one in ledger.judged_rules() if one.harmed[place] or not one.cleared[place]
+    ]
+    if against:
+        raise ParameterError(
+            f"{possible[0]!r} earns most, but the guardrail on {against[0]!r} rules it out or has not cleared"
+            " it: a certificate is of the objective alone, and would call it the best; `report()` says what"
+            " is known"
+        )
 
 
 def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:

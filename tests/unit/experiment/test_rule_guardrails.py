@@ -7,6 +7,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment, Guardrail, Metric, Personalised
 from orthobandit.errors import ParameterError
+from orthobandit.verify import verify
 
 RULES = {"B on telephones": "B if mobile >= 0.5 else A", "B on desktops": "B if mobile < 0.5 else A"}
 POLICY = Personalised(["mobile"], RULES, rewards=(0, 1), explore=0.99)
@@ -75,3 +76,29 @@ def test_the_side_that_is_worse_counts():
 def test_a_guardrail_on_a_metric_that_is_not_there_is_refused():
     with pytest.raises(ParameterError, match="guardrail on 'crashes': metrics are reward, crash"):
         play(Guardrail("crashes"))
+
+
+def test_no_certificate_calls_a_rule_the_best_that_is_not_cleared():
+    policy = Personalised(["mobile"], rewards=(0, 1), explore=0.99)
+    for harm, is_certified in ((0.9, True), (0.001, False)):
+        live = Experiment.memory(
+            ArmSet.one_hot(2, labels=["A", "B"]),
+            policy,
+            key="5" * 64,
+            metrics=[CRASH],
+            guardrails=[Guardrail("crash", harm=harm)],
+        )
+        shown = live.ask_many(
+            units=[f"user {place}" for place in range(120)],
+            context=[{"mobile": float(place % 3 > 0)} for place in range(120)],
+        )
+        crashed = np.random.default_rng(1).random(120) < 0.1
+        earned = [float(one.label == "B") for one in shown]
+        live.tell_many([one.id for one in shown], {"reward": earned, "crash": crashed.astype(float)})
+        assert [rule.name for rule in live.report().personal.rules if rule.is_possible] == ["B for all"]
+        if is_certified:
+            assert verify(live.certificate().document).valid
+            assert live.report().personal.best == "B for all"
+        else:
+            with pytest.raises(ParameterError, match="guardrail on 'crash' rules it out or has not cleared"):
+                live.certificate()
