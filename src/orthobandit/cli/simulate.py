@@ -5,7 +5,6 @@ import json
 import math
 import re
 import sys
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -19,6 +18,7 @@ from orthobandit._foundation.files import check_folder, write_text
 from orthobandit._foundation.frames import write_columns
 from orthobandit._foundation.registry import maker_of, parse_named, settings_of
 from orthobandit.arms import ArmSet
+from orthobandit.cli._durations import LONGEST_HOURS, MANY_ROUNDS, expected_seconds, time_in_words
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import bar
 from orthobandit.errors import InputError, InputWarning, ParameterError
@@ -59,13 +59,6 @@ FLAGS = (
 # Arguments of the library and the flags that give them.
 MEANT = {"count": "arms", "limit": "bound", "seed": "instance_seed"}
 CURVE_POINTS = 200
-MANY_ROUNDS = 10**9  # rounds of all runs together beyond which the time they take is estimated first
-LONGEST_HOURS = 24.0  # estimated hours beyond which the command asks for confirmation
-# Trial runs tell how time grows with the horizon: the first has so many rounds, each further one ten times as
-# many, and the last takes long enough to be measured.
-FIRST_TRIAL = 20_000
-TRIAL_GROWTH = 10
-TRIAL_SECONDS = 0.3
 RUN_PARTS = 20  # parts of a run: the bar moves so often, and an interruption loses at most one of them
 
 
@@ -202,45 +195,13 @@ def _refuse_to_take_for_ever(
     options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
 ) -> None:
     for name, policy in policies.items():
-        seconds = _expected_seconds(policy, environment, options.horizon)
+        seconds = expected_seconds(policy, environment, options.horizon)
         hours = seconds * options.replications / max(options.jobs, 1) / 3600
         if hours > LONGEST_HOURS:
             raise ParameterError(
                 f"--horizon {options.horizon:,} with {options.replications:,} replications would take {name}"
-                f" about {_time_in_words(hours)}; lower one of them, or add --yes"
+                f" about {time_in_words(hours)}; lower one of them, or add --yes"
             )
-
-
-def _expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
-    """Return the expected seconds of one replication, extrapolated from short runs.
-
-    Policies that plan in phases hardly take longer for more rounds; the time of others grows with the rounds,
-    of some only once these outweigh the fixed cost of a run.
-    """
-    rounds = min(FIRST_TRIAL, horizon)
-    _seconds_of(policy, environment, rounds)  # compiles
-    before = _seconds_of(policy, environment, rounds)
-    while True:
-        longer = min(TRIAL_GROWTH * rounds, horizon)
-        taken = _seconds_of(policy, environment, longer)
-        if longer == horizon:
-            return taken
-        if taken >= TRIAL_SECONDS:
-            power = math.log(max(taken / before, 1.0)) / math.log(longer / rounds)
-            return taken * math.pow(horizon / longer, min(power, 1.0))
-        rounds = longer
-        before = taken
-
-
-def _seconds_of(policy: Policy[Any], environment: Environment, horizon: int) -> float:
-    begin = time.perf_counter()
-    simulate(policy, environment, horizon=horizon, replications=1, seed=0)
-    return time.perf_counter() - begin
-
-
-def _time_in_words(hours: float) -> str:
-    years = hours / (24 * 365.25)
-    return f"{years:,.0f} years" if years >= 2 else f"{hours / 24:,.0f} days"
 
 
 def _results(

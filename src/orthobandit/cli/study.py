@@ -2,18 +2,24 @@
 
 import argparse
 import json
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from orthobandit._foundation.checks import MAX_DELTA, advise_on_delta
 from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.files import write_text
+from orthobandit.cli._durations import LONGEST_HOURS, MANY_ROUNDS, expected_seconds, time_in_words
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import add_run_options, resumable
+from orthobandit.errors import InputWarning, ParameterError
+from orthobandit.policy import POLICIES
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
 from orthobandit.reproduction.sections import Scope
+from orthobandit.study.spec import Sweep, environment_of, make_part
 from orthobandit.study.starter import next_commands, write_starter
 from orthobandit.study.sweep import SweepResult
 from orthobandit.study.sweep import run_sweep as run_study
@@ -75,6 +81,9 @@ def configure_sweep(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("spec", metavar="SPEC", help="the study, a .toml file")
     add_run_options(parser, out="sweep")
+    parser.add_argument(
+        "--yes", action="store_true", help=f"run even if it takes more than {LONGEST_HOURS:g} hours"
+    )
     parser.add_argument("--latex", metavar="FILE", help="also write the table for a paper (booktabs)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
@@ -84,6 +93,9 @@ def run_sweep(options: argparse.Namespace) -> None:
     from_here()
     study = read_spec(options.spec)
     pyarrow()
+    _warn_of_deltas(study)
+    if not options.yes:
+        _refuse_to_take_for_ever(study, options.jobs)
     folder = Path(options.out)
     with resumable(options.out) as progress:
         found = run_study(study, folder, jobs=options.jobs, backend=options.backend, progress=progress)
@@ -99,6 +111,34 @@ def run_sweep(options: argparse.Namespace) -> None:
             print("\nwrote " + "\n      ".join(files))
     if failure is not None:
         raise failure
+
+
+def _refuse_to_take_for_ever(study: Sweep, jobs: int) -> None:
+    """Raise `ParameterError` if a study would take days, by trials on its first instance and shift."""
+    alike = len(study.instances) * len(study.shifts) * len(study.seeds) * study.replications
+    if study.horizon * alike <= MANY_ROUNDS:
+        return
+    hours = 0.0
+    first: dict[str, dict[str, Any]] = {}
+    for cell in study.cells():
+        first.setdefault(str(cell.labels["policy"]), dict(cell.settings))
+    for settings in first.values():
+        policy = make_part("policy", settings["policy"])
+        seconds = expected_seconds(policy, environment_of(settings), study.horizon)
+        hours += seconds * alike / max(jobs, 1) / 3600
+    if hours > LONGEST_HOURS:
+        raise ParameterError(
+            f"the study would take about {time_in_words(hours)} with --jobs {jobs}: policies"
+            f" {', '.join(first)}, each {alike:,} runs of {study.horizon:,} rounds; lower one of them, or add"
+            " --yes"
+        )
+
+
+def _warn_of_deltas(study: Sweep) -> None:
+    for name, part in study.policies.items():
+        delta = part.settings.get("delta")
+        if part.kind in POLICIES and isinstance(delta, float) and delta > MAX_DELTA:
+            warnings.warn(f"delta {delta:g} of {name} {advise_on_delta(delta)}", InputWarning, stacklevel=1)
 
 
 def _written(found: SweepResult, folder: Path, latex: str | None) -> Iterator[Path]:

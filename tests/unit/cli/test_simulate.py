@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.cli.simulate import _expected_seconds
+from orthobandit.cli._durations import expected_seconds
 from orthobandit.simulation import RunResult
 
 FAST = ["--dimension", "2", "--arms", "4", "--horizon", "400", "--replications", "6"]
@@ -245,8 +245,39 @@ def test_what_would_take_for_ever_is_refused_with_the_time_it_would_take(capsys)
     ids=["cheap rounds", "costly rounds", "phases"],
 )
 def test_the_time_of_a_long_run_is_foreseen_from_short_ones(taken, expected, monkeypatch):
-    monkeypatch.setattr("orthobandit.cli.simulate._seconds_of", lambda _policy, _place, rounds: taken(rounds))
-    assert _expected_seconds(None, None, 10**12) == pytest.approx(expected, rel=0.25)
+    monkeypatch.setattr(
+        "orthobandit.cli._durations.seconds_of", lambda _policy, _place, rounds: taken(rounds)
+    )
+    assert expected_seconds(None, None, 10**12) == pytest.approx(expected, rel=0.25)
+
+
+LONG_STUDY = """
+horizon = 1_000_000_000_000
+shifts = ["none"]
+[policies.a]
+kind = "linucb"
+delta = 0.95
+[instances.two]
+kind = "one-hot"
+means = [0.0, 1.0]
+"""
+
+
+def test_a_study_that_would_take_for_ever_is_refused_unless_that_is_wanted(capsys, monkeypatch, tmp_path):
+    spec = tmp_path / "study.toml"
+    spec.write_text(LONG_STUDY)
+    trial = "orthobandit.cli._durations.seconds_of"
+    monkeypatch.setattr(trial, lambda _policy, _environment, rounds: 1e-6 * rounds)
+    command = ["sweep", str(spec), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    assert main(command) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "the study would take about 231 days with --jobs 1: policies a, each 20 runs of 1,000,000,000" in said
+    )
+    assert "delta 0.95 of a lets claims be wrong with probability 0.95" in said
+    monkeypatch.setattr("orthobandit.cli.study.run_study", lambda *_, **__: pytest.fail("it runs"))
+    with pytest.raises(pytest.fail.Exception, match="it runs"):
+        main([*command, "--yes"])
 
 
 def test_a_delta_that_is_meant_as_its_complement_is_warned_of(capsys):
