@@ -47,7 +47,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     rewards = declared_range(options.rewards, policy)
     if policy is not None and options.expect is not None:
         raise ParameterError(
-            f"expect={options.expect!r} must be said to the policy: {type(policy).__name__}"
+            f"expect={options.expect!r} must be given to the policy: {type(policy).__name__}"
             f"(expect={options.expect!r}) if it takes one; leave it out here"
         )
     chosen = AnytimeElimination(rewards=rewards, expect=options.expect) if policy is None else policy

@@ -186,5 +186,5 @@ def test_a_gap_that_is_expected_reaches_the_policy_and_its_certificate():
 
 
 def test_a_policy_that_is_given_has_its_own_hint():
-    with pytest.raises(ParameterError, match=r"expect=0.05 must be said to the policy: AnytimeElimination"):
+    with pytest.raises(ParameterError, match=r"expect=0.05 must be given to the policy: AnytimeElimination"):
         Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)), expect=0.05)

@@ -1,4 +1,4 @@
-"""Certificates: the document that a claim rests on, for decisions and logs alike.
+"""Certificates: the document from which a claim can be recomputed, for decisions and logs alike.
 
 ``chain`` keeps the entries of a log with their hashes, ``document`` makes, writes and reads a certificate.
 :mod:`orthobandit.experiment` and :mod:`orthobandit.logs` decide what goes into the entries, and

@@ -10,8 +10,8 @@ from orthobandit.verify import FORMAT, canonical, link
 class Chain:
     """Settings, and the entries that followed, with a hash over all of them.
 
-    Entries are kept as texts: they are many, and texts take a tenth of the room of their arrays. Nothing is
-    hashed before somebody asks for the :attr:`head`, and each entry is hashed once.
+    Entries are kept as texts, which take a tenth of the memory of their arrays. Nothing is hashed until the
+    :attr:`head` is asked for, and each entry is hashed once.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Chain:
 
 
 class ChainHead:
-    """The head of a chain whose entries are not kept; they follow from elsewhere.
+    """The head of a chain whose entries are not kept, because they can be rebuilt from elsewhere.
 
     Parameters
     ----------

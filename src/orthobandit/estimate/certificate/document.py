@@ -60,14 +60,14 @@ class Certificate:
 
     @property
     def verdict(self) -> Verdict:
-        """What :func:`orthobandit.verify.verify` says of it."""
+        """The verdict of :func:`orthobandit.verify.verify`."""
         return verify(self.document)
 
     def __repr__(self) -> str:
         return f"Certificate({self._claim})"
 
     def __str__(self) -> str:
-        """Return what it claims, and its head; whether it is valid, :attr:`verdict` says."""
+        """Return the claim and the head; :attr:`verdict` says whether it is valid."""
         return f"{self._claim}\nhead {self.document.get('head', '')}"
 
     def _repr_html_(self) -> str:
@@ -89,7 +89,7 @@ class Certificate:
 
     @classmethod
     def read(cls, path: str | Path) -> "Certificate":
-        """Read what :meth:`write` wrote; whether it is valid, :attr:`verdict` says."""
+        """Read a file that :meth:`write` wrote; :attr:`verdict` says whether it is valid."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -102,7 +102,7 @@ class Certificate:
 
 
 def describe_mode(confidence: Confidence) -> dict[str, Any]:
-    """Return what a mode declares, as settings of a certificate name it."""
+    """Return a mode of confidence and its numbers, as a certificate's settings name them."""
     if isinstance(confidence, SameShape):
         return {"name": confidence.name, "clip": float(confidence.clip)}
     if not confidence.is_exact:

@@ -5,7 +5,7 @@ came before. After it the residual, reward less forecast less value, is tallied 
 are evidence on gaps between arms. A forecast that was made before its draw can be bad but not wrong: whatever
 the baseline does, estimates are unbiased and intervals hold at all times at once.
 
-It is spoken in two dialects.
+There are two dialects.
 
 - ``rounds``: live, one proposal after the other, as rewards settle in the order of draws. Forecasts come from
   :mod:`orthobandit.estimate.forecast.rounds`; ``guardrails`` judge what the intervals show.

@@ -83,8 +83,8 @@ class Aim:
 class Score:
     """A confidence sequence for the plain average over rounds of an aim.
 
-    Pulls may grow as they like. In exact modes there is an interval for each of the scales 1, 4, 16, … times
-    the pilot's largest pull that holds while pulls stay below it; all of them share δ.
+    Pulls may grow without limit. In exact modes there is an interval for each of the scales 1, 4, 16, … times
+    the pilot's largest pull, which holds while pulls stay below that scale; all of them share δ.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Score:
         ----------
         counted : Counted
         seen : Seen
-            What residuals were like (S,), with those of each bucket.
+            Sizes of the residuals seen (S,), up to and with each bucket.
         """
         aim = self._aim
         plans = counted.plans

@@ -27,11 +27,10 @@ BESIDE = "mean"  # what others are compared with; it saves nothing itself, nor d
 
 
 class ArmValues:
-    """What each arm is worth over the reference arm, from all steps before.
+    """The estimated value of each arm over the reference arm, from all earlier steps.
 
-    Residuals of a step are taken from these values, and the values of the next step rest on its residuals:
-    this must go step by step, so it keeps what it needs of the evidence on the gaps to the reference arm, and
-    no more.
+    Residuals of a step are taken from these values, and its residuals determine the values of the next step.
+    This must go step by step, so only the evidence on the gaps to the reference arm is kept.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ class Walk:
         return self._lines[0].chooser.used
 
     def pilot(self, count: int) -> Pilot:
-        """Go through the first steps, which do not count, until they tell what level and scatter are.
+        """Go through the first steps, which do not count, until level and scatter are known.
 
         Parameters
         ----------
@@ -277,7 +276,7 @@ class Walk:
 
 
 class Savings:
-    """How much of the variance each baseline saves, compared with a running mean on the same rows."""
+    """The share of the variance that each baseline saves, compared with a running mean on the same rows."""
 
     def __init__(self) -> None:
         self._left: dict[str, float] = {}
@@ -343,8 +342,8 @@ class Follower:
 
     For every bucket the coefficients of the series (metric less covariates, or less a ratio times another),
     the forecast of its level and the values of the arms come from earlier buckets: residuals are centred by
-    what was known before any of its arms was drawn. The first buckets, the pilot, are not counted: they say
-    what level and scatter are. The boundaries are fixed by the plans that the pilot had.
+    what was known before any of its arms was drawn. The first buckets, the pilot, do not count: they give the
+    level and the scatter, and the boundaries are fixed from the pilot's plans.
 
     Attributes
     ----------
@@ -399,7 +398,7 @@ class Follower:
         ----------
         share : float
         once : bool
-            Whether for one look, and not for all times.
+            Whether they are for one look rather than for all times.
         """
         if not self.scores:
             return (-np.inf, np.inf)
@@ -436,11 +435,11 @@ class Follower:
         return self
 
     def run_once(self) -> "Follower":
-        """Look at the log as a whole: what would come from earlier buckets comes from all rows.
+        """Look at the log as a whole: forecasts and values come from all rows instead of earlier buckets.
 
-        Forecast and values are then not known before the draws. They are wrong by about 1/√n, and weights
-        g(a) have mean 0 whatever they are, so the estimates are off by about 1/n: no matter for an ordinary
-        interval, which holds for one look at many rows.
+        Forecast and values are then not known before the draws. They are off by about 1/√n, and the weights
+        g(a) have mean 0 in any case, so estimates are off by about 1/n, which does not matter for an ordinary
+        interval at one look.
         """
         if not self.cells.rows:
             return self

@@ -30,9 +30,9 @@ ROUNDING = 1e-12  # part of a sum of squares
 class Cells:
     """A log as a GROUP BY: one cell per (bucket, plan, arm, segment) that has rows; sorted by bucket.
 
-    All that is asked of a log follows from these few numbers (docs/logs.md), so a
-    billion rows are read once, by the engine that holds them. Values are counted from `offset`: a sum of
-    squares keeps its digits whatever the level of a column.
+    The whole analysis follows from these few numbers (docs/logs_derivations.md), so a billion rows are read
+    once, by the engine that holds them. Values are counted from `offset`: a sum of squares keeps its digits
+    whatever the level of a column.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Cells:
     columns : tuple of str
         The q columns whose moments are kept: metrics first, then covariates.
     offset : (q,) array
-        What was taken from each column before it was added up.
+        What was subtracted from each column before it was added up.
     bucket, plan, arm, segment : (G,) arrays of int
         Which bucket, plan, arm and segment a cell is.
     counts : (G,) array of int
@@ -70,10 +70,10 @@ class Cells:
     capped : (G, q) array of int
         Rows whose value was cut to the cap.
     slopes : (q, q) array or None
-        Guesses of how metrics (rows) go along with covariates, from a few rows.
+        Guessed slopes of metrics (rows) on covariates, from a few rows.
     rest_low, rest_high : (G, q) arrays or None
-        Smallest and largest of what each metric has left of it, v − slopes·v: with covariates a residual may
-        be far smaller than either.
+        Smallest and largest v − slopes·v of each metric: with covariates a residual may be far smaller than
+        the metric.
     below : (G, J) array of int or None
         Rows whose value is at most each threshold of each quantile that is asked for.
     """
@@ -215,7 +215,7 @@ def totals_at(index: Whole, values: Array | Whole, length: int) -> Array:
 
 @dataclass(frozen=True)
 class Measure:
-    """Which metric is followed, and how.
+    """How one metric is followed.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Measure:
     reference : int
     ratio : float
     is_recorded : bool
-        Whether to keep what was counted, for a certificate.
+        Whether to keep the tallies for a certificate.
     is_two_valued : bool
         Whether all values of the log are 0 or 1, for intervals at one look.
     is_sequential : bool
@@ -266,7 +266,7 @@ class Series:
     metric : int
         The column that the others are taken from.
     means : (S, q) array
-        What the columns were on average before.
+        Average of the columns before each step.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""Is the experiment what the inference takes it for: sample ratio, missing rewards, constant gaps."""
+"""Health checks of the assumptions behind the inference: sample ratio, missing rewards, constant gaps."""

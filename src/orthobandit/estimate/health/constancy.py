@@ -1,4 +1,4 @@
-"""Do the gaps between arms themselves drift? Then the model is violated, and it must be said."""
+"""The test of constant gaps: if a gap between arms drifts, the model is violated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -101,12 +101,12 @@ class Split:
 class Constancy:
     """Gaps of all arms to a reference arm, before and after split points that lie ever further apart.
 
-    Everything rests on gaps that do not change; the level may move as it likes. After 64 rounds, and each
-    time that their number has doubled, at the end of a feed, the intervals so far are kept, and a second
-    sequence begins with the next round. For the j-th such split both have α/(j(j+1)(K−1)), in four one-sided
-    parts. Under constant gaps all of them hold at all times at once with probability 1 − α, and then the
-    interval after a split overlaps the one before it. Evidence after a split is a difference of sums, so that
-    a split costs a few vectors: memory grows as K·log(rounds).
+    All inference assumes that gaps do not change; the level may move freely. After 64 rounds, and each time
+    that their number has doubled, at the end of a feed, the intervals so far are kept, and a second sequence
+    begins with the next round. For the j-th such split both have α/(j(j+1)(K−1)), in four one-sided parts.
+    Under constant gaps all of them hold at all times at once with probability 1 − α, and then the interval
+    after a split overlaps the one before it. Evidence after a split is a difference of sums, so that a split
+    costs a few vectors: memory grows as K·log(rounds).
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Constancy:
     reference : int
         The arm that others are compared with.
     alpha : float
-        Chance of ever giving an alarm although all gaps are constant.
+        Probability of ever raising an alarm although all gaps are constant.
     splits : tuple of Split
     found : Drift or None
         The first drift that was found; it stays.
@@ -205,7 +205,7 @@ class Constancy:
         return ends_of(self.sequence, since, level_of(self.alpha, number, len(now.totals)), split.rho)
 
     def _drift(self) -> Drift | None:
-        """Return the change that sticks out most, if any."""
+        """Return the largest change, if there is any."""
         worst = 0.0
         found = None
         others = [arm for arm in range(len(self.sequence.arms)) if arm != self.reference]
@@ -260,7 +260,7 @@ class Constancy:
 
 
 def _parts(sequence: ContrastSequence, data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the sums at a split; where nobody saw how large rounds were, as large as they may have been."""
+    """Return the sums at a split; where the sizes of rounds were not recorded, the largest possible ones."""
     parts = {name: numbers_of(part) for name, part in given.items()}
     if sequence.confidence.is_exact and "bets" not in data:
         parts["pooled"] = sequence.tuning.scale[: len(parts["pooled"])] * parts["variances"]

@@ -1,4 +1,4 @@
-"""Do rewards stay silent for some arms more than for others? From counts alone.
+"""The test of missing rewards: whether they are missing more often for some arms, from counts alone.
 
 After every bucket, look at :class:`Missing`; :func:`missing_p_value` is the ordinary test for one look.
 """
@@ -17,10 +17,10 @@ from orthobandit.estimate.health.sample_ratio import SampleRatio, check_counts, 
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """Do rewards stay silent for some arms more than for others? The same test, given what was drawn.
+    """Tests whether rewards are missing more often for some arms than for others, given the draws.
 
-    If silence has nothing to do with the arm, then, given how many rounds of a bucket were silent, these are
-    a sample without replacement of its rounds. With p(a) = (draws of a)/(draws), the wealth of
+    If silence does not depend on the arm, then, given how many rounds of a bucket were silent, these are a
+    sample without replacement of its rounds. With p(a) = (draws of a)/(draws), the wealth of
     :class:`SampleRatio` would be a martingale if they were drawn with replacement; without, its mean is no
     larger, since exp is convex (Hoeffding 1963, Theorem 4). So it is a supermartingale, and its p-value
     holds. How much is silent may change from bucket to bucket in any way.
@@ -28,7 +28,7 @@ class Missing:
     Attributes
     ----------
     drawn : (K,) array of int
-        Rounds of each arm whose waiting time is over.
+        Rounds of each arm whose window has passed.
     ratio : SampleRatio
         Its `observed` are the silent rounds, its `expected` those that fit the draws.
 
@@ -102,7 +102,7 @@ class Missing:
 
     @property
     def p_value(self) -> float:
-        """Chance, did silence not depend on the arm, of ever seeing what was seen or worse."""
+        """Probability of ever seeing such counts or worse if silence did not depend on the arm."""
         return self.ratio.p_value
 
     @property

@@ -1,4 +1,4 @@
-"""Do arms come up as often as the plans say (sample ratio mismatch)? From counts alone.
+"""The test of sample ratio mismatch: whether arms come up as often as the plans say, from counts alone.
 
 After every draw, look at :class:`SampleRatio`; :func:`ratio_p_value` is the ordinary test for one look.
 """
@@ -82,7 +82,8 @@ class SampleRatio:
     def and_all(self, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> "SampleRatio":
         """Return the test with a bucket of rounds from several distributions, drawn in any order.
 
-        None of them bets on what the others saw: which distribution a round has may depend on them.
+        No bet on one of them uses what the others saw, because which distribution a round has may depend on
+        that.
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class SampleRatio:
 
     @property
     def p_value(self) -> float:
-        """Chance, were all as planned, of ever seeing what was seen or worse."""
+        """Probability of ever seeing such counts or worse if arms were drawn as planned."""
         return float(np.exp(-self.largest))
 
     @property
@@ -174,11 +175,11 @@ class SampleRatio:
 
 
 def totals_p_value(observed: Array, expected: Array, scatter: Array) -> float:
-    """Return the chance of ever seeing arms come up as unlike their plans as they did, from totals alone.
+    """Return a p-value at all times for how far arms are from their plans, from totals alone.
 
-    For rows with probabilities of their own, of which only sums are known. With X = 1{a is drawn} − p_a,
-    exp(±λX − p_a(1 − p_a)(e^λ − 1 − λ)) has mean 1 at most (Bennett 1962), so that the mean of its products
-    over arms, signs and a few λ is a supermartingale: by Ville's inequality it ever reaches 1/α with
+    For rows that each have their own probabilities, of which only the sums are known. With X = 1{a is drawn}
+    − p_a, exp(±λX − p_a(1 − p_a)(e^λ − 1 − λ)) has mean 1 at most (Bennett 1962), so that the mean of its
+    products over arms, signs and a few λ is a supermartingale: by Ville's inequality it ever reaches 1/α with
     probability at most α.
 
     Parameters

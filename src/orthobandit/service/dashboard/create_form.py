@@ -277,7 +277,7 @@ def body_of(fields: dict[str, str]) -> tuple[CreateBody, list[str]]:
 
 
 def _rewards_in(fields: dict[str, str], wrong: dict[str, str]) -> list[float] | str:
-    """Return the range of rewards, or that it is unknown; one of the two has to be said."""
+    """Return the range of rewards, or 'unknown'; the form must have one of the two."""
     if fields["rewards"] == UNKNOWN:
         return UNKNOWN
     if fields["low"].strip() or fields["high"].strip():
