@@ -201,7 +201,7 @@ def family_level(count: int) -> float:
     Examples
     --------
     >>> round(family_level(100), 3)
-    0.04
+    0.033
     """
     return min(1.0, count * LEVEL)
 

@@ -48,7 +48,7 @@ class Measured:
     Examples
     --------
     >>> Measured.share(0, 100)
-    Measured(value=0.0, error=None, low=0.0, high=0.075...)
+    Measured(value=0.0, error=None, low=0.0, high=0.0769...)
     """
 
     value: float
