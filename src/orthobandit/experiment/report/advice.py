@@ -259,6 +259,9 @@ def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) ->
         open_arms = np.flatnonzero(in_play & ~one.cleared & ~ledger.feed.cleared).tolist()
         waiting = ", ".join(_may_be_worse(ledger, one, arm) for arm in open_arms)
         state = f"not cleared yet: {waiting}" if waiting else "every arm in play is cleared"
+        if waiting and np.isfinite(one.limit):
+            limit = f"{one.limit:.3g}, margin and harm together,"
+            state += f"; an arm is cleared once more than {limit} is ruled out"
         out.append(f"Guardrail on {one.rail.metric!r}: {rail_words(one.rail)}; {state}.")
     if judged:
         # Two guardrails on one metric share its intervals, and so its δ.
@@ -276,7 +279,7 @@ def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
     most = float(one.most[arm])
     if not np.isfinite(most):
         return f"{label!r} (nothing is known of it)"
-    return f"{label!r} (may be worse by {most:.3g}, cleared below {one.limit:.3g})"
+    return f"{label!r} (may be worse by {most:.3g})"
 
 
 def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Experiment, Metric
+from orthobandit import ArmSet, Experiment, Guardrail, Metric
 
 LUCK = ", so which arm looks best is luck."
 
@@ -119,3 +119,13 @@ def test_an_outlook_says_what_it_supposes():
     # Without the condition it would contradict the sentence before it.
     assert report.advice.endswith("looks best so far, but no arm can be dropped yet.")
     assert report.outlook == "If the arms are as far apart as they look, it may end at any time now."
+
+
+def test_a_guardrail_says_when_an_arm_is_cleared():
+    rail = Guardrail("seconds", margin=0.5, harm=0.25)
+    experiment = two_pages(metrics=[Metric("seconds", rewards=(0, 4))], guardrails=[rail])
+    words = experiment.report().guardrails[0]
+    assert "not cleared yet: 'new' (may be worse by 4)" in words
+    assert words.endswith("an arm is cleared once more than 0.75, margin and harm together, is ruled out.")
+    unbounded = two_pages(metrics=[Metric("seconds")], guardrails=[rail])
+    assert "'new' (nothing is known of it)" in unbounded.report().guardrails[0]
