@@ -221,7 +221,8 @@ def _coverage(data: Data) -> Texts:
     for mode, its in shares.items():
         worst = Measured.largest(its)
         runs = len(where(data["misses"], mode=mode)["first_miss"]) // len(its)
-        found[mode] = (f"{mode} {worst.value:.1%} (at most {worst.high:.1%})", mode, runs)
+        said = f"{mode} {worst.value:.1%} (at most {worst.high:.1%})".replace("%", " %")
+        found[mode] = (said, mode, runs)
         counts = ", ".join(f"{one.value * runs:.0f}" for one in its)
         found[f"{mode}/{FAILED}"] = (counts, mode, runs)
     return found
@@ -420,18 +421,16 @@ def summary(store: Mapping[str, Number]) -> str:
 
 def full_table(store: Mapping[str, Number]) -> str:
     """Return the table of docs/measured.md with the sentences below it."""
-    more = (
-        f"{OURS.capitalize()} is in its asymptotic mode; the report of that command also has the exact one"
-        f" ({EXACT}), and {', '.join(RAGES)} under the shift."
-    )
+    more = f"The report of that command also has {EXACT}, and {', '.join(RAGES)} under the shift."
     return "\n".join((table(store), "", f"{_closing(store)} {more}"))
 
 
 def _closing(store: Mapping[str, Number]) -> str:
     report = store[REPORT]
     return (
-        f"`{report.command}` ({since(store, [REPORT])}): {report.text}. {_less(store)} Arithmetic means are"
-        " what others publish; a few hard instances carry them, so geometric means stand beside them."
+        f"*Here* is {OURS} in its asymptotic mode, untuned. `{report.command}` ({since(store, [REPORT])}):"
+        f" {report.text}. {_less(store)} Arithmetic means are what others publish; a few hard instances carry"
+        " them, so geometric means stand beside them."
     )
 
 
