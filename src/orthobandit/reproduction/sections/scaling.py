@@ -26,7 +26,7 @@ PLAN_HORIZONS = ((10, 12, 14, 16, 18, 20), (10, 12, 14, 16, 18, 20, 22, 24))
 PLAN_ARMS = 13
 RUNS = (8, 32)
 EXPLORED = (2_000_000, 20_000_000)
-EXPLORERS = 40  # runs whose error is followed
+EXPLORERS = (40, 120)  # runs whose error is followed
 ERROR_SIZE = (10, 20)
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})  # ν¹/2, which keeps to |ν| ≤ 1
 # Fixed before these seeds were run for the first time; pilots had used others.
@@ -82,7 +82,7 @@ class ScalingChecks:
             np.geomspace(scope.pick(*EXPLORED) / 64, scope.pick(*EXPLORED), 7).round().astype(int)
         ).tolist()
         cells += [
-            Exploration("sine", *ERROR_SIZE, design).cell(marks, EXPLORERS, scope.seed)
+            Exploration("sine", *ERROR_SIZE, design).cell(marks, scope.pick(*EXPLORERS), scope.seed)
             for design in ("anchor", "centred")
         ]
         return cells
