@@ -23,7 +23,8 @@ MAX_WAIT_SECONDS = 60.0  # for another process that compiles the same function
 POLL_SECONDS = 0.05
 
 PACKAGE = __name__.partition(".")[0]
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# `_nrt` is spelled out, since a function first met while its caller is compiled would take over the caller's.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": True}
 IN_PLACE: dict[str, Any] = {"_nrt": False}  # without numba's run time, which allocates and counts references
 
 
@@ -47,7 +48,7 @@ def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _cached(function: Any, **options: Any) -> Any:
-    made: Any = numba.njit(**OPTIONS, **options)(function)
+    made: Any = numba.njit(**{**OPTIONS, **options})(function)
     if not hasattr(made, "compile"):
         return made  # NUMBA_DISABLE_JIT=1, for debuggers and profilers: there is nothing to keep
     kept = Kept(function)

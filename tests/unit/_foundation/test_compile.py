@@ -1,5 +1,6 @@
 """Machine code that is kept on disk is used as long as nothing it was made of has changed."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -178,3 +179,27 @@ def test_functions_that_are_passed_keep_what_their_caller_was_compiled_with():
     made(out, square)
     assert out.tolist() == [0.0, 1.0, 4.0]
     assert made.targetoptions["_nrt"] is False
+
+
+ALLOCATES = """
+import numpy as np
+from orthobandit._foundation.compile import compiled, compiled_in_place
+
+@compiled
+def total(row):
+    return np.sort(row.copy()).sum()
+
+@compiled_in_place
+def totals(rows, out):
+    for place in range(rows.shape[0]):
+        out[place] = total(rows[place])
+"""
+
+
+def test_a_function_in_place_may_call_one_that_allocates_and_is_not_compiled_yet(tmp_path, monkeypatch):
+    (tmp_path / "allocates.py").write_text(ALLOCATES)
+    monkeypatch.syspath_prepend(tmp_path)
+    totals = importlib.import_module("allocates").totals
+    out = np.zeros(2)
+    totals(np.ones((2, 3)), out)
+    assert out.tolist() == [3.0, 3.0]
