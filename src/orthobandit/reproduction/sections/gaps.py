@@ -29,7 +29,7 @@ WIDE = 1 / 2  # the gap at which T varies
 ABOVE = 0.1  # the schedule's exponent of K
 # Horizons T of runs with δ = 1/T: 2 to these powers. At the gap ½ an arm is declared long before.
 HORIZONS = (18, 21, 24, 27, 30)
-MORE = 4  # times as many runs for each of these, which are short
+MORE = 4  # times as many runs where K (in the full form) or T varies
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})  # ν¹/2
 FAMILIES = {"linear": f"linear arms, d = {DIMENSION}", "one-hot": f"one-hot arms, K = {DIMENSION + 1}"}
 RIVALS = {
@@ -64,10 +64,9 @@ class GapChecks:
             f"SBE as in the theorem (C₂ = 1, δ = {DELTA}) under ν¹/2 until it declares an arm; Δ from ½ to"
             f" 2^−{powers[-1]}; random unit arms (d, K) = ({DIMENSION}, {2 * DIMENSION}) in"
             f" {scope.pick(*SETS)} sets, and one-hot arms of which the last is better by Δ;"
-            f" {scope.pick(*RUNS)} runs a point. K varies at Δ = 1/16; T varies from 2^{HORIZONS[0]} to"
-            f" 2^{HORIZONS[-1]} with δ = 1/T on {DIMENSION + 1} one-hot arms, Δ = ½,"
-            f" {MORE * scope.pick(*RUNS)} runs a point. The rivals play"
-            f" {EVERY_ROUND:,} rounds."
+            f" {scope.pick(*RUNS)} runs a point. K varies at Δ = 1/16, with {scope.pick(1, MORE)} times as"
+            f" many runs; T varies from 2^{HORIZONS[0]} to 2^{HORIZONS[-1]} with δ = 1/T on {DIMENSION + 1}"
+            f" one-hot arms, Δ = ½, with {MORE} times as many. The rivals play {EVERY_ROUND:,} rounds."
         )
 
     def cells(self, scope: Scope) -> list[Cell]:
@@ -78,7 +77,8 @@ class GapChecks:
             cells += _sbe("one-hot", gap, {"the instance": _one_hot(DIMENSION + 1, gap)}, scope)
             cells += _sbe("linear", gap, _linear(gap, scope), scope)
         for count in COUNTS[0] if scope.is_quick else COUNTS[1]:
-            cells += _sbe("arms", FIXED, {f"{count}": _one_hot(count, FIXED)}, scope, count=count)
+            instance = {f"{count}": _one_hot(count, FIXED)}
+            cells += _sbe("arms", FIXED, instance, scope, count=count, times=scope.pick(1, MORE))
         for power in HORIZONS:
             instance = {"the instance": _one_hot(DIMENSION + 1, WIDE)}
             cells += _sbe("horizon", WIDE, instance, scope, delta=2.0**-power, horizon=2**power, times=MORE)
