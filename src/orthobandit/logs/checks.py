@@ -369,7 +369,11 @@ def _ratio_found(
 
 
 def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:
-    """Return the result of the test for missing values of one column in words."""
+    """Test whether values of one column are missing more often with some arms, and say so in words.
+
+    The p-value allows for `tests` such tests. If the log is `sparse`, with few rows per arm and stratum, all
+    strata are tested together.
+    """
     silent = cells.missing[:, column]
     drawn = _all_rows(cells)
     arms = len(cells.arms)

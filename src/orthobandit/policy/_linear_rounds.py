@@ -156,7 +156,8 @@ def add_linear_round(settings: LinearSettings, memory: LinearMemory, i: int, arm
 def add_centred_round(
     settings: LinearSettings, memory: LinearMemory, i: int, probabilities: Array, arm: int, reward: float
 ) -> None:
-    """Add one round with the features centred at the plan's mean, x_a − Σ p_b x_b."""
+    """Add one round of run `i` with the features centred at the plan's mean, x_a − Σ p_b x_b."""
+    # images: V⁻¹x of every arm, and scores: xᵀθ̂; both are linear in x, so centring them is centring x.
     vector = settings.features[arm].copy()
     pull = memory.images[i, arm].copy()
     expected = memory.scores[i, arm]

@@ -3,6 +3,8 @@
 A boundary holds at every time, but it is tightest near one variance V, and wider before and after. Nothing
 here changes a guarantee; it changes when a decision falls. The mixtures that make a wrong guess cheap are
 ``NEAR``, ``WIDE`` and ``EXPECTED`` in :mod:`orthobandit.estimate.confidence.boundaries`.
+
+:mod:`orthobandit.verify`, which imports nothing of the package, has the same numbers: change both.
 """
 
 # Intervals of logs, and those that a live experiment shows beside its decision: the number of rounds at which

@@ -9,7 +9,7 @@ from orthobandit.errors import FileFormatError
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks
-# Separators by which a file may look separated without being so in all its lines.
+# DuckDB finds out the separator of a file. These only say, in an error, what it seems to be.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 

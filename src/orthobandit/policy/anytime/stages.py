@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
 
 # Rounds per dimension of the warm-up, and again of the pilot; where they cost regret, fewer.
+# `verify.py` has the same numbers.
 PILOT = {"identify": 10, "earn": 5}
 INFORMED = (
     8.0  # events (see Sizes) that end the pilot, however many rounds they take: where rewards are rare, many

@@ -39,6 +39,7 @@ class LinearMemory(NamedTuple):
 
 @compiled
 def _feature(features: Array, arm: int, out: Array) -> None:
+    """Write an arm's features to `out`; one more place there is for an intercept, and gets 1."""
     size = features.shape[1]
     for k in range(size):
         out[k] = features[arm, k]

@@ -100,7 +100,7 @@ class Limits:
         self._room = max(room, body_limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or hand on."""
+        """Refuse a request that breaks a limit, or hand it on to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
