@@ -37,6 +37,10 @@ SHARES = np.array([0.003, 0.03, 0.1, 0.3, 0.6, 0.9])
 # Values of λ, each 8 times the one before. The mixture holds for all of them at once, at a price of 2·log 3.
 PRIORS = 3
 PRIOR_STEP = 8.0
+# A reward 10⁸ times as large as residuals leaves no digits of W in other directions, and none of an inverse
+# that is updated. Any larger W is valid: its diagonal is raised by this part, well above what rounding loses.
+ROUNDING = 1e-10
+JUMP = np.log(1e6)  # of log det W or log det A in one round, at which inverses are computed afresh
 
 
 def looks_back(dimension: int) -> bool:
@@ -211,6 +215,25 @@ def log_determinant(matrix: Array) -> float:
 
 
 @compiled
+def raise_diagonal(matrix: Array) -> None:
+    """Make a matrix that is positive semi-definite up to rounding positive definite, in any units."""
+    for a in range(matrix.shape[0]):
+        matrix[a, a] *= 1.0 + ROUNDING
+
+
+@compiled
+def restate(memory: Any, i: int) -> None:
+    """Compute inverses and log det(W/λ) afresh from A and W, after a round that dwarfs all before it."""
+    size = memory.theta.shape[1]
+    raise_diagonal(memory.scatter[i])
+    refresh_inverses(
+        memory.gram[i], memory.scatter[i], memory.inverse[i], memory.scatter_inverse[i], memory.spread[i]
+    )
+    logs = log_determinant(memory.scatter[i])
+    memory.growth[i] = logs - size * np.log(memory.prior[i]) + 2.0 * np.log(PRIORS)
+
+
+@compiled
 def where_into(settings: Any, memory: Any, i: int, centre: Array, lower: Array) -> bool:
     """Write centre and L, so that θ = centre + Lv with ‖v‖ ≤ 1; return False if there is no such θ.
 
@@ -279,6 +302,7 @@ def bound_into(settings: Any, memory: Any, i: int, lower: Array, bound: Array) -
     unpack_into(memory.second[i], bound)
     for a in range(size):
         bound[a, a] += settings.prior
+    raise_diagonal(bound)
     if log_determinant(bound) == np.inf:
         return False
     inverse = np.empty((size, size))

@@ -23,12 +23,14 @@ from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sum
 from orthobandit.policy.contextual._guaranteed_plan import guaranteed_into
 from orthobandit.policy.contextual._regression import dot, mean_into, scores_into, times
 from orthobandit.policy.contextual._residual_bounds import (
+    JUMP,
     LOOK_AFTER,
     LOOK_AFTER_PER_FEATURE,
     PRIORS,
     add_residual,
     begin_residuals,
     look_back,
+    restate,
 )
 
 CAUTIOUS = 10  # first rounds, which only tell the scale of residuals: twice the largest one
@@ -195,8 +197,13 @@ def observe_additive(
     if is_summed:
         add_residual(memory, i, features, mean, probabilities, arm, above, weight)
     # W gains g²ε²(x̃x̃ᵀ + 2Σ_t)/3.
-    memory.drift[i] += add_exact_round(
+    before = memory.growth[i]
+    grown = add_exact_round(
         memory, i, features, mean, probabilities, arm, error, weight, 2.0 * bound / 3.0, bound / 3.0
     )
+    # Rounding may have left anything in what was updated, also a logarithm that is no number.
+    if not (memory.growth[i] - before < JUMP and grown < JUMP):
+        restate(memory, i)
+    memory.drift[i] += grown
     if memory.drift[i] >= min(LOOK_AFTER, LOOK_AFTER_PER_FEATURE * size):
         look_back(settings, memory, i)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit.policy.contextual import AdditiveNoise, InformationDirected
+from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Offer
 from orthobandit.policy.contextual._residual_bounds import (
     add_residual,
     bound_into,
@@ -117,3 +117,27 @@ def test_a_look_that_finds_no_theta_changes_nothing():
     memory.drift[0] = 1.0
     look_back(settings, memory, 0)
     assert all(np.array_equal(new, old) for new, old in zip(memory, before, strict=True))
+
+
+@pytest.mark.parametrize("burst", [1e6, 1e9, 1e12])
+def test_rewards_that_dwarf_all_others_leave_intervals_that_hold(burst):
+    """From 10⁹ on, W was not positive definite by rounding, and log det W was wrong or no number."""
+    theta = np.array([0.3, -0.4])
+    policy = InformationDirected(confidence=AdditiveNoise(), size=0.5, delta=0.1, play="guaranteed")
+    rng = np.random.default_rng(0)
+    state = policy.start(2)
+    for t in range(200):
+        offer = Offer(rng.normal(size=(2, 2)))
+        plan = policy.plan(state, offer)
+        arm = int(rng.random() >= plan.probabilities[0])
+        reward = float(offer.features[arm] @ theta + 0.1 * rng.normal() + burst * (t in (100, 101, 102)))
+        state = policy.observe(state, offer, plan, arm, reward)
+        memory = state.memory
+        unit = np.sqrt(np.diag(memory.scatter))
+        scaled = memory.scatter / np.outer(unit, unit)
+        assert np.linalg.eigvalsh(scaled)[0] > 0
+        growth = np.linalg.slogdet(scaled)[1] + 2 * np.log(unit).sum() - 2 * np.log(memory.prior)
+        assert np.isclose(memory.growth, growth + 2 * np.log(3), atol=1e-3)
+    low, high = policy.intervals(state, np.eye(2))
+    assert np.all(low <= theta)
+    assert np.all(theta <= high)
