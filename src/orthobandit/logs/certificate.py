@@ -37,6 +37,11 @@ def certify(analysis: Analysis, record: Record | None) -> Certificate:
     record : Record or None
         None for an analysis that did not come from a log.
     """
+    if analysis.personal is not None:
+        raise CertificateError(
+            "an analysis of rules has no certificate: what rules earn is certified in live experiments only;"
+            " leave out context to certify the gaps between arms"
+        )
     if record is None:
         raise CertificateError("the analysis has no log to rest on; save what `analyse` returned, unchanged")
     if record.feeds is None:

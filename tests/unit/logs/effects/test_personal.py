@@ -133,5 +133,5 @@ def test_what_rules_do_not_offer_is_refused(log):
     for name, value in {"compare": True, "value": {"A": 1.0}, "cells": True}.items():
         with pytest.raises(ParameterError, match=f"context= and {name}="):
             analyse(log, **ASKED, **{name: value})
-    with pytest.raises(CertificateError):
+    with pytest.raises(CertificateError, match="certified in live experiments only"):
         analyse(log, **ASKED).save("certificate.json")
