@@ -56,6 +56,7 @@ SLOW_TO_COMPILE = (
     CentredThompson(draws=16),
     DebiasedThompson(),
     InformationDirected(trusts_level=True),
+    InformationDirected(confidence=AdditiveNoise(), size=1.0, play="guaranteed"),
 )
 
 
