@@ -1,11 +1,18 @@
-"""Clients of the service: `Client`, and `AsyncClient` for coroutines."""
+"""Clients of the service: `Client`, and `AsyncClient` for coroutines.
+
+Every request is described once, by a method of :class:`Client` that returns a :class:`Call`. Its decorator
+:func:`_sent` turns it into a method that sends the call and returns the answer; :func:`_awaited` makes the
+coroutine of the same name, arguments and answer.
+"""
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import update_wrapper
+from inspect import signature, unwrap
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, get_args
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -35,26 +42,35 @@ Rewards = float | Mapping[str, float]
 ManyRewards = Sequence[float] | Mapping[str, Sequence[float]]
 # Errors that can be made from their message alone.
 PLAIN = {kind: error for error, kind in ERRORS if error not in (DesignError, MissingExtraError)}
+Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
 
 
 @dataclass(frozen=True)
-class Call:
-    """One request; a write has an idempotency key, by which the server recognises a repeat."""
+class Call(Generic[Answer]):
+    """One request, and how its answer is read.
+
+    A write has an idempotency key, by which the server recognises a repeat.
+    """
 
     method: str
     path: str
     json: Any = None
     headers: dict[str, str] = field(default_factory=dict)
+    read: Callable[[Any], Answer] = lambda data: data
 
 
-def read_call(path: str) -> Call:
+def read_call(path: str, read: Callable[[Any], Answer] = lambda data: data) -> Call[Answer]:
     """Return a request that changes nothing."""
-    return Call("GET", path, headers={"Accept": "application/json"})
+    return Call("GET", path, None, {"Accept": "application/json"}, read)
 
 
-def write_call(path: str, json: Any = None, key: str | None = None) -> Call:
+def write_call(
+    path: str, json: Any = None, key: str | None = None, read: Callable[[Any], Answer] = lambda data: data
+) -> Call[Answer]:
     """Return a request that changes something, with this idempotency key or a new one."""
-    return Call("POST", path, {} if json is None else json, {"Idempotency-Key": key or uuid4().hex})
+    headers = {"Idempotency-Key": key or uuid4().hex}
+    return Call("POST", path, {} if json is None else json, headers, read)
 
 
 def path_of(key: str, *parts: str) -> str:
@@ -97,6 +113,20 @@ def proposal_of(data: Mapping[str, Any]) -> Proposal:
         baseline=data["baseline"],
         held=data["held"],
     )
+
+
+def proposals_of(data: Mapping[str, Any]) -> list[Proposal]:
+    """Return proposals as `Experiment.ask_many` would."""
+    return [proposal_of(one) for one in data["proposals"]]
+
+
+def nothing(_: object) -> None:
+    """Read the answer to a request that is only acknowledged."""
+
+
+def pages_call(after: str) -> Call[dict[str, Any]]:
+    """Return the request for the keys of experiments beyond `after`."""
+    return Call("GET", "/v1/experiments", {"after": after})
 
 
 def error_of(status: int, data: Any, text: str) -> OrthobanditError:
@@ -145,6 +175,36 @@ class _Base:
         )
 
 
+def _sent(
+    describe: Callable[Concatenate[Any, Arguments], Call[Answer]],
+) -> Callable[Concatenate["Client", Arguments], Answer]:
+    """Return a method that sends the call which `describe` returns, and reads its answer."""
+
+    def send(self: "Client", /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return self._send(describe(self, *args, **kwargs))
+
+    shown = signature(describe)
+    [answer] = get_args(shown.return_annotation)
+    update_wrapper(send, describe)
+    # Help and the reference show what the method returns, not the call behind it.
+    send.__signature__ = shown.replace(return_annotation=answer)  # type: ignore[attr-defined]
+    return send
+
+
+def _awaited(
+    method: Callable[Concatenate["Client", Arguments], Answer],
+) -> Callable[Concatenate["AsyncClient", Arguments], Coroutine[Any, Any, Answer]]:
+    """Return the coroutine of a method of :class:`Client` that :func:`_sent` made."""
+    describe: Callable[..., Call[Answer]] = unwrap(method)
+
+    async def send(self: "AsyncClient", /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return await self._send(describe(self, *args, **kwargs))
+
+    update_wrapper(send, method)
+    send.__qualname__ = send.__qualname__.replace("Client.", "AsyncClient.")
+    return send
+
+
 class Client(_Base):
     """Experiments on a server, with the methods of :class:`~orthobandit.Experiment`.
 
@@ -169,6 +229,7 @@ class Client(_Base):
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.Client(**self._options)
 
+    @_sent
     def create(
         self,
         key: str,
@@ -193,7 +254,7 @@ class Client(_Base):
         add: bool | None = None,
         metrics: Sequence[MetricSettings] | None = None,
         guardrails: Sequence[GuardrailData] | None = None,
-    ) -> ExperimentData:
+    ) -> Call[ExperimentData]:
         """Begin an experiment.
 
         Settings that are left out get the defaults of :meth:`Experiment.create` and
@@ -242,22 +303,24 @@ class Client(_Base):
             metrics=metrics,
             guardrails=guardrails,
         )
-        return cast(ExperimentData, self._send(write_call("/v1/experiments", body)))
+        return write_call("/v1/experiments", body)
 
     def experiments(self) -> list[str]:
         """Return the keys of all experiments."""
         keys: list[str] = []
         after: str | None = ""
         while after is not None:
-            page = self._send(Call("GET", "/v1/experiments", {"after": after}))
+            page = self._send(pages_call(after))
             keys += page["keys"]
             after = page["next"]
         return keys
 
-    def experiment(self, key: str) -> ExperimentData:
+    @_sent
+    def experiment(self, key: str) -> Call[ExperimentData]:
         """Return the settings and progress of an experiment."""
-        return cast(ExperimentData, self._send(read_call(path_of(key))))
+        return read_call(path_of(key))
 
+    @_sent
     def ask(
         self,
         key: str,
@@ -267,13 +330,14 @@ class Client(_Base):
         covariates: Covariates | None = None,
         context: Covariates | None = None,
         features: Mapping[str, Sequence[float]] | None = None,
-    ) -> Proposal:
+    ) -> Call[Proposal]:
         """Return an arm to show."""
         body = drop_missing(
             unit=unit, available=available, covariates=covariates, context=context, features=features
         )
-        return proposal_of(self._send(write_call(path_of(key, "ask"), body)))
+        return write_call(path_of(key, "ask"), body, read=proposal_of)
 
+    @_sent
     def ask_many(
         self,
         key: str,
@@ -284,7 +348,7 @@ class Client(_Base):
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
         features: Sequence[Mapping[str, Sequence[float]]] | None = None,
-    ) -> list[Proposal]:
+    ) -> Call[list[Proposal]]:
         """Return arms to show, for a count or for units."""
         body = drop_missing(
             count=count,
@@ -294,54 +358,63 @@ class Client(_Base):
             context=context,
             features=features,
         )
-        answer = self._send(write_call(path_of(key, "ask-many"), body))
-        return [proposal_of(one) for one in answer["proposals"]]
+        return write_call(path_of(key, "ask-many"), body, read=proposals_of)
 
-    def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
+    @_sent
+    def tell(self, key: str, id: int, reward: Rewards) -> Call[None]:  # noqa: A002
         """Tell the reward of a proposal, or several metrics of it by name."""
-        self._send(write_call(path_of(key, "tell"), {"id": id, "reward": reward}))
+        return write_call(path_of(key, "tell"), {"id": id, "reward": reward}, read=nothing)
 
-    def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
+    @_sent
+    def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> Call[None]:
         """Tell the rewards of several proposals, or several metrics by name; all or none."""
-        self._send(
-            write_call(path_of(key, "tell-many"), {"ids": list(ids), "rewards": plain_rewards(rewards)})
-        )
+        body = {"ids": list(ids), "rewards": plain_rewards(rewards)}
+        return write_call(path_of(key, "tell-many"), body, read=nothing)
 
-    def edge_plan(self, key: str) -> EdgePlan:
+    @_sent
+    def edge_plan(self, key: str) -> Call[EdgePlan]:
         """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
-        return EdgePlan.from_json(self._send(read_call(path_of(key, "plan"))))
+        return read_call(path_of(key, "plan"), EdgePlan.from_json)
 
-    def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
+    @_sent
+    def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> Call[ExposedData]:
         """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
-        return cast(ExposedData, self._send(write_call(path_of(key, "exposures"), dict(body), once)))
+        return write_call(path_of(key, "exposures"), dict(body), once)
 
-    def report(self, key: str) -> ReportData:
+    @_sent
+    def report(self, key: str) -> Call[ReportData]:
         """Return the report: what is known now, and what to do."""
-        return cast(ReportData, self._send(read_call(path_of(key, "report"))))
+        return read_call(path_of(key, "report"))
 
-    def certificate(self, key: str) -> dict[str, object]:
+    @_sent
+    def certificate(self, key: str) -> Call[dict[str, object]]:
         """Return the certificate of the decision, for :func:`orthobandit.verify.verify`."""
-        return self._send(read_call(path_of(key, "certificate")))
+        return read_call(path_of(key, "certificate"))
 
-    def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
+    @_sent
+    def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> Call[ExperimentData]:
         """Add arms, described as those so far."""
-        return cast(ExperimentData, self._send(write_call(path_of(key, "arms"), {"arms": list(arms)})))
+        return write_call(path_of(key, "arms"), {"arms": list(arms)})
 
-    def retire(self, key: str, label: str) -> ExperimentData:
+    @_sent
+    def retire(self, key: str, label: str) -> Call[ExperimentData]:
         """Take an arm out."""
-        return cast(ExperimentData, self._send(write_call(path_of(key, "arms", label, "retire"))))
+        return write_call(path_of(key, "arms", label, "retire"))
 
-    def pause(self, key: str) -> ExperimentData:
+    @_sent
+    def pause(self, key: str) -> Call[ExperimentData]:
         """Let the experiment take no questions until it is resumed."""
-        return cast(ExperimentData, self._send(write_call(path_of(key, "pause"))))
+        return write_call(path_of(key, "pause"))
 
-    def resume(self, key: str) -> ExperimentData:
+    @_sent
+    def resume(self, key: str) -> Call[ExperimentData]:
         """Go on after a pause."""
-        return cast(ExperimentData, self._send(write_call(path_of(key, "resume"))))
+        return write_call(path_of(key, "resume"))
 
-    def stop(self, key: str, reason: str = "") -> ExperimentData:
+    @_sent
+    def stop(self, key: str, reason: str = "") -> Call[ExperimentData]:
         """End an experiment by hand."""
-        return cast(ExperimentData, self._send(write_call(path_of(key, "stop"), {"reason": reason})))
+        return write_call(path_of(key, "stop"), {"reason": reason})
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -355,7 +428,7 @@ class Client(_Base):
     ) -> None:
         self.close()
 
-    def _send(self, call: Call) -> dict[str, Any]:
+    def _send(self, call: Call[Answer]) -> Answer:
         """Send a request, again after lost connections and while the server is busy; return its answer."""
         for attempt in range(self._retries + 1):
             try:
@@ -368,7 +441,7 @@ class Client(_Base):
                 if failure is not None:
                     raise failure
                 if response.is_success:
-                    return dict(response.json())
+                    return call.read(response.json())
             time.sleep(self._pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
@@ -388,155 +461,31 @@ class AsyncClient(_Base):
         super().__init__(address, token, retries=retries, timeout=timeout)
         self._http = self._httpx.AsyncClient(**self._options)
 
-    async def create(
-        self,
-        key: str,
-        arms: Sequence[str | DescribedArm],
-        *,
-        rewards: Sequence[float] | Unknown | None = None,
-        delta: float | None = None,
-        epsilon: float | None = None,
-        goal: Literal["identify", "earn"] | None = None,
-        expect: float | None = None,
-        covariates: Sequence[str] | None = None,
-        context: Sequence[str] | None = None,
-        rules: Mapping[str, str] | None = None,
-        explore: float | None = None,
-        features: Sequence[str] | None = None,
-        window: str | float | None = None,
-        silence: Silence | None = None,
-        sticky: bool | None = None,
-        reference: str | None = None,
-        holdout: float | None = None,
-        objective: str | None = None,
-        add: bool | None = None,
-        metrics: Sequence[MetricSettings] | None = None,
-        guardrails: Sequence[GuardrailData] | None = None,
-    ) -> ExperimentData:
-        """Begin an experiment; see :meth:`Client.create`."""
-        body = drop_missing(
-            key=key,
-            arms=list(arms),
-            rewards=rewards,
-            delta=delta,
-            epsilon=epsilon,
-            goal=goal,
-            expect=expect,
-            covariates=covariates,
-            context=context,
-            rules=rules,
-            explore=explore,
-            features=features,
-            window=window,
-            silence=silence,
-            sticky=sticky,
-            reference=reference,
-            holdout=holdout,
-            objective=objective,
-            add=add,
-            metrics=metrics,
-            guardrails=guardrails,
-        )
-        return cast(ExperimentData, await self._send(write_call("/v1/experiments", body)))
+    create = _awaited(Client.create)
+    experiment = _awaited(Client.experiment)
+    ask = _awaited(Client.ask)
+    ask_many = _awaited(Client.ask_many)
+    tell = _awaited(Client.tell)
+    tell_many = _awaited(Client.tell_many)
+    edge_plan = _awaited(Client.edge_plan)
+    expose = _awaited(Client.expose)
+    report = _awaited(Client.report)
+    certificate = _awaited(Client.certificate)
+    add_arms = _awaited(Client.add_arms)
+    retire = _awaited(Client.retire)
+    pause = _awaited(Client.pause)
+    resume = _awaited(Client.resume)
+    stop = _awaited(Client.stop)
 
     async def experiments(self) -> list[str]:
         """Return the keys of all experiments."""
         keys: list[str] = []
         after: str | None = ""
         while after is not None:
-            page = await self._send(Call("GET", "/v1/experiments", {"after": after}))
+            page = await self._send(pages_call(after))
             keys += page["keys"]
             after = page["next"]
         return keys
-
-    async def experiment(self, key: str) -> ExperimentData:
-        """Return the settings and progress of an experiment."""
-        return cast(ExperimentData, await self._send(read_call(path_of(key))))
-
-    async def ask(
-        self,
-        key: str,
-        unit: str | None = None,
-        *,
-        available: Sequence[str] | None = None,
-        covariates: Covariates | None = None,
-        context: Covariates | None = None,
-        features: Mapping[str, Sequence[float]] | None = None,
-    ) -> Proposal:
-        """Return an arm to show."""
-        body = drop_missing(
-            unit=unit, available=available, covariates=covariates, context=context, features=features
-        )
-        return proposal_of(await self._send(write_call(path_of(key, "ask"), body)))
-
-    async def ask_many(
-        self,
-        key: str,
-        count: int | None = None,
-        *,
-        units: Sequence[str] | None = None,
-        available: Sequence[str] | None = None,
-        covariates: Sequence[Covariates] | None = None,
-        context: Sequence[Covariates] | None = None,
-        features: Sequence[Mapping[str, Sequence[float]]] | None = None,
-    ) -> list[Proposal]:
-        """Return arms to show, for a count or for units."""
-        body = drop_missing(
-            count=count,
-            units=units,
-            available=available,
-            covariates=covariates,
-            context=context,
-            features=features,
-        )
-        answer = await self._send(write_call(path_of(key, "ask-many"), body))
-        return [proposal_of(one) for one in answer["proposals"]]
-
-    async def tell(self, key: str, id: int, reward: Rewards) -> None:  # noqa: A002
-        """Tell the reward of a proposal, or several metrics of it by name."""
-        await self._send(write_call(path_of(key, "tell"), {"id": id, "reward": reward}))
-
-    async def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> None:
-        """Tell the rewards of several proposals, or several metrics by name; all or none."""
-        await self._send(
-            write_call(path_of(key, "tell-many"), {"ids": list(ids), "rewards": plain_rewards(rewards)})
-        )
-
-    async def edge_plan(self, key: str) -> EdgePlan:
-        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
-        return EdgePlan.from_json(await self._send(read_call(path_of(key, "plan"))))
-
-    async def expose(self, key: str, body: ExposuresData, *, once: str | None = None) -> ExposedData:
-        """Post exposures as the API takes them; `once` is a key by which they are not posted twice."""
-        return cast(ExposedData, await self._send(write_call(path_of(key, "exposures"), dict(body), once)))
-
-    async def report(self, key: str) -> ReportData:
-        """Return the report: what is known now, and what to do."""
-        return cast(ReportData, await self._send(read_call(path_of(key, "report"))))
-
-    async def certificate(self, key: str) -> dict[str, object]:
-        """Return the certificate of the decision, for :func:`orthobandit.verify.verify`."""
-        return await self._send(read_call(path_of(key, "certificate")))
-
-    async def add_arms(self, key: str, arms: Sequence[str | DescribedArm]) -> ExperimentData:
-        """Add arms, described as those so far."""
-        return cast(ExperimentData, await self._send(write_call(path_of(key, "arms"), {"arms": list(arms)})))
-
-    async def retire(self, key: str, label: str) -> ExperimentData:
-        """Take an arm out."""
-        return cast(ExperimentData, await self._send(write_call(path_of(key, "arms", label, "retire"))))
-
-    async def pause(self, key: str) -> ExperimentData:
-        """Let the experiment take no questions until it is resumed."""
-        return cast(ExperimentData, await self._send(write_call(path_of(key, "pause"))))
-
-    async def resume(self, key: str) -> ExperimentData:
-        """Go on after a pause."""
-        return cast(ExperimentData, await self._send(write_call(path_of(key, "resume"))))
-
-    async def stop(self, key: str, reason: str = "") -> ExperimentData:
-        """End an experiment by hand."""
-        return cast(ExperimentData, await self._send(write_call(path_of(key, "stop"), {"reason": reason})))
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -550,7 +499,7 @@ class AsyncClient(_Base):
     ) -> None:
         await self.close()
 
-    async def _send(self, call: Call) -> dict[str, Any]:
+    async def _send(self, call: Call[Answer]) -> Answer:
         """Send a request, again after lost connections and while the server is busy; return its answer."""
         for attempt in range(self._retries + 1):
             try:
@@ -563,12 +512,12 @@ class AsyncClient(_Base):
                 if failure is not None:
                     raise failure
                 if response.is_success:
-                    return dict(response.json())
+                    return call.read(response.json())
             await asyncio.sleep(self._pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
 
-def _arguments(call: Call) -> dict[str, Any]:
+def _arguments(call: Call[Any]) -> dict[str, Any]:
     """Return the arguments for httpx; the values of a read go into its address."""
     where = "params" if call.method == "GET" else "json"
     return {"method": call.method, "url": call.path, "headers": call.headers, where: call.json}
