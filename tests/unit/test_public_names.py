@@ -62,6 +62,12 @@ def test_nothing_heavy_is_imported_before_it_is_asked_for():
     assert "orthobandit.simulation" in loaded_after("import orthobandit; orthobandit.simulate")
 
 
+def test_the_half_of_scipy_that_takes_as_long_as_all_else_waits_until_it_is_used():
+    names = "AnytimeElimination, Experiment, Personalised, analyse, simulate"
+    slow = {"scipy.optimize", "scipy.sparse", "scipy.stats"}
+    assert not loaded_after(f"from orthobandit import {names}; import orthobandit.cli.analyse") & slow
+
+
 def test_every_public_module_is_imported_without_a_warning():
     loaded_after(f"import {', '.join(MODULES)}, orthobandit.cli, orthobandit.verify")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate.follow.cells import Cells, totals_at
@@ -307,7 +307,7 @@ def naive(pair: Pair, alpha: float) -> Found | None:
         return means[0] - means[1], 0.0
     # Welch and Satterthwaite: the degrees of freedom of a sum of two scaled χ².
     freedom = error**2 / sum(e**2 / f for e, f in zip(errors, freedoms, strict=True))
-    return means[0] - means[1], float(t.isf(alpha / 2.0, freedom)) * sqrt(error)
+    return means[0] - means[1], -float(stdtrit(freedom, alpha / 2.0)) * sqrt(error)
 
 
 def stratified(pair: Pair, alpha: float) -> Found | None:
@@ -325,7 +325,7 @@ def stratified(pair: Pair, alpha: float) -> Found | None:
     weight = n * k / (n + k)
     error = np.sum(weight**2 * (variances[0] / n + variances[1] / k)) / weight.sum() ** 2
     estimate = np.sum(weight * (s / n - u / k)) / weight.sum()
-    return float(estimate), float(norm.isf(alpha / 2.0) * np.sqrt(error))
+    return float(estimate), -float(ndtri(alpha / 2.0) * np.sqrt(error))
 
 
 def _within(part: Part, some: Mask) -> float | None:
@@ -346,7 +346,7 @@ def weighted(pair: Pair, alpha: float) -> Found | None:
             return None
         means.append(float(inverse @ s) / total)
         error += float(inverse**2 @ _around((n, s, q), means[-1])[1]) / total**2
-    return means[0] - means[1], float(norm.isf(alpha / 2.0)) * sqrt(error)
+    return means[0] - means[1], -float(ndtri(alpha / 2.0)) * sqrt(error)
 
 
 def apart(pair: Pair, alpha: float) -> Found | None:
@@ -373,7 +373,7 @@ def apart(pair: Pair, alpha: float) -> Found | None:
     over = heft**2 @ (later.rows * beside**2 + 2.0 * beside * pulled + extent)
     both = (weight * heft) @ (later.rows * off * beside + beside * pushed + off * pulled)
     error = max(float(own + over - 2.0 * both), 0.0)
-    return mean - other, float(norm.isf(alpha / 2.0)) * sqrt(error)
+    return mean - other, -float(ndtri(alpha / 2.0)) * sqrt(error)
 
 
 def together(pair: Pair, alpha: float) -> Found | None:
@@ -393,7 +393,7 @@ def together(pair: Pair, alpha: float) -> Found | None:
     off = guess - estimate
     spread = squares / both.p_arm**2 + over_squares / both.p_over**2
     error = float(h**2 @ (both.rows * off**2 + 2.0 * off * pushed + spread)) / total**2
-    return estimate, float(norm.isf(alpha / 2.0)) * sqrt(max(error, 0.0))
+    return estimate, -float(ndtri(alpha / 2.0)) * sqrt(max(error, 0.0))
 
 
 def mixture(pair: Pair, alpha: float, offset: float) -> Found | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from orthobandit._foundation.linalg import RangeFactor
 from orthobandit._foundation.types import Array, Mask, Whole
@@ -238,7 +238,7 @@ def chi_squared_p_value(off: Array, variances: Array, spread: Array, expected: A
     variances = _grouped(variances, common)
     if kept > MANY:
         some = variances > 0
-        return float(chi2.sf(float(np.sum(off[some] ** 2 / variances[some])), max(int(some.sum()) - 1, 1)))
+        return float(chdtrc(max(int(some.sum()) - 1, 1), float(np.sum(off[some] ** 2 / variances[some]))))
     spread = np.column_stack([spread[:, common], spread[:, ~common].sum(axis=1)])
     covariance = np.diag(variances) - spread.T @ spread
     # An arm that is always drawn has no variance; what rounding leaves of it may be below 0.
@@ -247,7 +247,7 @@ def chi_squared_p_value(off: Array, variances: Array, spread: Array, expected: A
     # Deviations outside the range, as their sum, are 0 but for rounding.
     along = (factor.vectors.T @ (off / factor.scale))[factor.inside]
     distance = float(np.sum(along**2 / factor.values[factor.inside]))
-    return float(chi2.sf(distance, int(factor.rank))) if factor.rank else 1.0
+    return float(chdtrc(int(factor.rank), distance)) if factor.rank else 1.0
 
 
 def _grouped(values: Array, common: Mask) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
@@ -215,7 +215,8 @@ def _end(beyond: Callable[[float], float], inside: float, outside: float) -> flo
     """Return where a region ends, between a point inside and one that is not."""
     if beyond(outside) <= 0.0:
         return outside
-    return float(brentq(beyond, inside, outside, xtol=SIDES_OF_ONE * abs(outside - inside) + 1e-300))
+    tolerance = SIDES_OF_ONE * abs(outside - inside) + 1e-300
+    return float(scipy.optimize.brentq(beyond, inside, outside, xtol=tolerance))
 
 
 def _least(distances: Callable[[Array], Array], ends: Ends, near: Ends) -> float:
