@@ -69,9 +69,12 @@ class Aim:
     @classmethod
     def level_beside(cls, plans: Array, arm: int, other: int) -> "Aim":
         """Return the aim at the level of an arm, over rounds of plans that draw it and another arm."""
-        level = cls.level(plans, arm)
-        known = level.known & (plans[:, other] > 0)
-        return cls(level.pull * known[:, np.newaxis], level.mix * known[:, np.newaxis], known, True)
+        return cls.level(plans, arm).only(plans[:, other] > 0)
+
+    def only(self, plans: Mask) -> "Aim":
+        """Return the aim over rounds of some plans (P,) alone."""
+        some = plans[:, np.newaxis]
+        return Aim(self.pull * some, self.mix * some, self.known & plans, self.counts_level)
 
     @classmethod
     def instead(cls, plans: Array, wanted: Array) -> "Aim":

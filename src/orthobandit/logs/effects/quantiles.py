@@ -1,11 +1,12 @@
 """Quantiles of the arms: where the distribution that an arm would have had in all rounds reaches a level.
 
 For a threshold x the metric 1{y ≤ x} is 0 or 1. Its level with arm a, averaged over the same rounds for every
-arm, is F̄_a(x), the distribution function of the average over rounds. It has an exact sequence like any level
-(:class:`~orthobandit.estimate.follow.averages.Score`): unbiased scores with the known probabilities, whatever
-the baseline and the split do. The sequences of all thresholds and arms hold together. So the quantile at a
-level τ is above every threshold at which F̄_a is surely below τ, and at most at the first at which F̄_a is
-surely not below τ, at every moment, also while the distribution and its quantile move.
+arm (those in which each could be drawn), is F̄_a(x), the distribution function of the average over rounds. It
+has an exact sequence like any level (:class:`~orthobandit.estimate.follow.averages.Score`): unbiased scores
+with the known probabilities, whatever the baseline and the split do. The sequences of all thresholds and arms
+hold together. So the quantile at a level τ is above every threshold at which F̄_a is surely below τ, and at
+most at the first at which F̄_a is surely not below τ, at every moment, also while the distribution and its
+quantile move.
 
 Thresholds share δ: those near the quantile of the first rows have more of it, by a rule that is fixed with
 them.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthobandit._foundation.types import Array
+from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate import Bounded
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.buckets import follow_metric
@@ -82,7 +83,7 @@ def quantile_result(
     return MetricResult(
         name=quantile.name,
         kind="quantile",
-        mode=_mode_in_words(quantile, once=once),
+        mode=_mode_in_words(quantile, once=once, is_whole=bool(np.all(_draws_all(cells)[cells.plan]))),
         delta=measure.delta,
         margin=None,
         effects=effects,
@@ -98,10 +99,16 @@ def quantile_result(
     )
 
 
-def _mode_in_words(quantile: Quantile, *, once: bool) -> str:
+def _draws_all(cells: Cells) -> Mask:
+    """Tell which plans (P,) can draw every arm."""
+    return np.asarray(np.all(cells.plans > 0, axis=1))
+
+
+def _mode_in_words(quantile: Quantile, *, once: bool, is_whole: bool) -> str:
     least, most = quantile.thresholds[0], quantile.thresholds[-1]
     count = len(quantile.thresholds)
-    where = f"of the average distribution over all rounds, at {count} thresholds from {least:g} to {most:g}"
+    rounds = "all rounds" if is_whole else "the rounds in which every arm could be drawn"
+    where = f"of the average distribution over {rounds}, at {count} thresholds from {least:g} to {most:g}"
     if once:
         return f"{where}; the intervals hold for one look"
     return f"exact, {where}; the intervals hold at all times at once"
@@ -125,7 +132,9 @@ def _distribution(cells: Cells, quantile: Quantile, first: int, measure: Measure
     count = len(cells.arms)
     # The middle of the thresholds was chosen before the first row that counts.
     shares = shares_of_delta(quantile, len(quantile.thresholds) // 2)
-    aims = [Aim.level(cells.plans, arm) for arm in range(count)]
+    # The same rounds for every arm: whatever the level did while one could not be drawn is no difference.
+    every = _draws_all(cells)
+    aims = [Aim.level(cells.plans, arm).only(every) for arm in range(count)]
     shape = (count, len(shares))
     found = Distribution(
         np.full(shape, np.nan), np.zeros(shape), np.ones(shape), np.zeros(shape), np.ones(shape)

@@ -55,6 +55,32 @@ def test_quantiles_are_of_the_same_rounds_for_every_arm():
     assert effect.interval == pytest.approx((new[0] - old[1], new[1] - old[0]))
 
 
+@pytest.mark.parametrize("fixed", [False, True])
+def test_rounds_in_which_an_arm_could_not_be_drawn_are_left_out(fixed):
+    # Both arms are alike; the level rises by 3 when the second begins to be shown.
+    rng = np.random.default_rng(0)
+    day = np.arange(6000) // 200
+    has_begun = day >= 15
+    arm = has_begun & (rng.random(6000) < 0.5)
+    rows = pyarrow.table(
+        {
+            "day": day,
+            "plan": np.where(has_begun, "both", "one"),
+            "page": np.where(arm, "new", "old"),
+            "seconds": rng.normal(size=6000) + 3.0 * has_begun,
+        }
+    )
+    plans = {"one": {"old": 1.0, "new": 0.0}, "both": {"old": 0.5, "new": 0.5}}
+    asked = {"arm": "page", "reward": "seconds", "time": "day", "plan": "plan", "plans": plans}
+    median = {"seconds": Quantile(0.5, tuple(np.linspace(-2.0, 5.0, 29)))}
+    found = quantile_of(analyse(rows, **asked, metrics=median, reference="old", fixed=fixed))
+    (effect,) = (one for one in found.effects if one.arm == "new")
+    assert effect.verdict == "undecided"
+    assert effect.interval[0] < 0.0 < effect.interval[1]
+    assert all(2.5 <= low < high <= 3.5 for low, high in found.arm_intervals)
+    assert "over the rounds in which every arm could be drawn" in found.mode
+
+
 def test_the_first_rows_choose_thresholds_and_do_not_count():
     found = analyse(log(), **ASKED, metrics={"seconds": [Quantile(0.9), "mean"]})
     assert [one.name for one in found.metrics] == ["paid", "seconds", "seconds p90"]
