@@ -322,6 +322,10 @@ class Mode:
             self.bias = sigma * sqrt(2 * pi) * erfc(sqrt(-log(tail)))
             self.words = f"{self.name} of scale {sigma:.12g} (tail {tail:.12g}), means from {ends}"
 
+    def check_tells_sizes(self, verdict: Verdict) -> None:
+        """Note a mode whose clipped sums have the signs of gaps alone, where intervals are claimed."""
+        verdict.need(self.takes_values, f"the mode {self.name!r} has no intervals")
+
 
 # Tallies ----------------------------------------------------------------------------------------------------
 
@@ -662,6 +666,8 @@ class Run:
         k, d = self.features.shape
         named = len(self.labels) == k and len(set(self.labels)) == k
         verdict.need(named and np.isfinite(self.features).all(), f"{k} arms need features and a name each")
+        is_alone = self.hull.shape[1] == k - 1 and self.epsilon == 0
+        verdict.need(self.mode.takes_values or is_alone, f"{self.mode.name!r} tells signs of gaps alone")
         self.active = np.ones(k, dtype=bool)
         self.retired = np.zeros(k, dtype=bool)
         self.stage = 0
@@ -1768,6 +1774,7 @@ class Log:
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
         self.mode = Mode(settings, verdict)
+        self.mode.check_tells_sizes(verdict)
         self.labels = list(settings["labels"])
         self.metric = settings["metric"]
         self.features = np.array(settings["features"], dtype=float)
@@ -2146,6 +2153,7 @@ class RuleRun:
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
         self.mode = Mode(settings, verdict)
+        self.mode.check_tells_sizes(verdict)
         self.labels = list(settings["labels"])
         self.columns = list(settings["columns"])
         k = len(self.labels)

@@ -319,3 +319,10 @@ def test_rules_are_read_alike(text):
                 offer = Offer(np.eye(4)[shown], [labels[k] for k in shown], context)
                 offered = np.isin(np.arange(4), shown)
                 assert labels[theirs.arm(context, offered)] == ours(offer)
+
+
+def test_a_mode_that_tells_signs_alone_has_no_gains(documents):
+    forged = deepcopy(documents["asymptotic"])
+    forged["settings"]["confidence"] = {"name": "asymptotic, same-shape noise", "clip": 0.5}
+    problems = alone.verify(reseal(forged)).problems
+    assert "the mode 'asymptotic, same-shape noise' has no intervals" in problems

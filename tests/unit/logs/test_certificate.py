@@ -223,3 +223,9 @@ def test_whatever_is_asked_of_a_log_its_certificate_is_valid(asked):
     assert document["settings"]["metric"] == asked["reward"]
     assert document["settings"]["delta"] == found.metrics[0].delta == 0.05 / len(found.metrics)
     assert verify(document).valid
+
+
+def test_a_mode_that_tells_signs_alone_has_no_gaps():
+    forged = json.loads(json.dumps(certified("plans that change")))
+    forged["settings"]["confidence"] = {"name": "asymptotic, same-shape noise", "clip": 2.0}
+    assert "the mode 'asymptotic, same-shape noise' has no intervals" in verify(reseal(forged)).problems

@@ -83,6 +83,14 @@ class Confidence(ABC):
                 " tally what `plan.residuals` returns, not rewards"
             )
 
+    def check_tells_sizes(self) -> None:
+        """Refuse intervals of gaps in a mode whose sums have the signs of gaps alone."""
+        if not self.takes_values:
+            raise ParameterError(
+                f"{self} tells the signs of gaps and not their sizes, so it has no intervals;"
+                " give Asymptotic(), or Bounded or SubGaussian where their assumptions hold"
+            )
+
     @abstractmethod
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
         """Return the half-width of the one-sided interval of each contrast; +inf without evidence."""

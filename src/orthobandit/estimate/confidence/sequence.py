@@ -130,10 +130,12 @@ class ContrastSequence:
         for level in levels:
             check_fraction("delta", float(level))
         zeros = np.zeros(len(rows))
+        mode = Asymptotic() if confidence is None else confidence
+        mode.check_tells_sizes()
         return cls(
             arms,
             rows,
-            Asymptotic() if confidence is None else confidence,
+            mode,
             Tuning(levels / sides, zeros, zeros),
             Evidence(zeros, zeros, zeros, zeros),
             sides,

@@ -213,6 +213,14 @@ class GapIntervals:
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)
 
+    def forget(self) -> None:
+        """Drop all evidence; intervals of the gaps so far stay infinite."""
+        self._sequences = []
+        self._others = []
+        self._first_plans = []
+        self._pending = {}
+        self._earned = None
+
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""
         return {

@@ -106,9 +106,18 @@ class Accounts:
         return self.settings.metrics[place].baseline if own is None else own
 
     def mode(self, place: int) -> Confidence:
-        """Return the mode of confidence of a metric: the policy's own for the objective, if it has one."""
+        """Return the mode of confidence of a metric: the policy's own for the objective, if it can be shown.
+
+        Where the policy clips residuals, its sums have the signs of gaps and not their sizes.
+        """
         own = getattr(self.settings.policy, "confidence", None) if place == 0 else None
-        return self.settings.metrics[place].confidence if own is None else own
+        return self.settings.metrics[place].confidence if own is None or not own.takes_values else own
+
+    @property
+    def _is_clipped(self) -> bool:
+        """Whether the policy clips residuals, and the objective's intervals rest on others."""
+        own = getattr(self.settings.policy, "confidence", None)
+        return own is not None and not own.takes_values
 
     def metric(self, name: str) -> int:
         """Return the place of a metric by name."""
@@ -278,6 +287,7 @@ class Accounts:
             "book": self.feed.to_json(),
             "levels": [level.to_json(pack) for level in self.level_forecasts],
             "tracks": [intervals.to_json() for intervals in self.gap_intervals],
+            **({"unclipped": True} if self._is_clipped else {}),
             **({"comparisons": [one.to_json() for one in self.comparisons]} if self.comparisons else {}),
             "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
@@ -297,13 +307,17 @@ class Accounts:
         kept = data.get("comparisons", ())
         blank = self._new_comparisons()
         self.comparisons = [one.resumed(state) for one, state in zip(blank, kept, strict=True)]
+        # 0.3.0 followed the objective by clipped residuals: such sums say nothing of the sizes of gaps.
+        is_useless = self._is_clipped and "unclipped" not in data
         self.watch = self._new_watch()
-        self.watch.load(data["watch"])
+        self.watch.load({**data["watch"], "constancy": None} if is_useless else data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place in range(len(settings.metrics)):
             self.level_forecasts[place] = RoundForecasts(self._baseline(place), data["levels"][place])
             self.gap_intervals[place] = self._new_intervals(place)
             self.gap_intervals[place].load(data["tracks"][place], settings.metrics[place].delta)
             self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
+        if is_useless:
+            self.gap_intervals[0].forget()
         self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         self.drawn, self.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))

@@ -212,6 +212,7 @@ class RuleComparison:
                     f"rule {name!r} is {rule!r}; give an arm's label or a function of offers"
                 )
         mode = Asymptotic() if confidence is None else confidence
+        mode.check_tells_sizes()
         check_fraction("delta", delta)
         check_whole("rounds", rounds)
         if floor is not None and not 0 < floor <= 1:

@@ -1,12 +1,16 @@
 """Clipped residuals of arms that differ by location only: signs of gaps, no sizes, and no other arms."""
 
+import json
+
 import numpy as np
 import pytest
 from tests.unit.experiment.fed import Fed
 
-from orthobandit import AnytimeElimination, ArmSet, SameShape
+from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Experiment, SameShape
 from orthobandit.errors import ParameterError
+from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.policy.anytime.policy import anytime_elimination
+from orthobandit.policy.contextual import RuleComparison
 
 
 def heavy(rng, means, rounds):
@@ -64,3 +68,47 @@ def test_on_the_command_line_it_must_be_asked_for_by_name():
     assert anytime_elimination(confidence="same-shape", clip=5.0).confidence == SameShape(5.0)
     with pytest.raises(ParameterError, match="clip needs confidence='same-shape'"):
         anytime_elimination(clip=5.0)
+
+
+def live(batches):
+    """Return an experiment whose two arms are further apart than clipped residuals can tell."""
+    rng = np.random.default_rng(5)
+    policy = AnytimeElimination(confidence=SameShape(1.0))
+    experiment = Experiment.memory(ArmSet.one_hot(2), policy, rewards="unknown", key="1" * 32)
+    for _ in range(batches):
+        shown = experiment.ask_many(50)
+        arms = np.array([one.arm for one in shown])
+        experiment.tell_many([one.id for one in shown], 1.5 * arms + 3.0 * rng.standard_normal(50))
+    return experiment
+
+
+def test_live_intervals_are_of_rewards_that_nobody_clipped():
+    for batches in (5, 10, 15):
+        report = live(batches).report()
+        arm = report.arms[1]
+        assert arm.low is None or arm.low <= 1.5
+        assert arm.high is None or arm.high >= 1.5
+    assert (report.declared, report.alarms) == ("1", ())
+    assert arm.low is not None
+    assert arm.high is not None
+
+
+def test_clipped_sums_that_0_3_0_stored_are_forgotten():
+    ledger = live(15)._now()
+    stored = json.loads(json.dumps(ledger.to_json()))
+    for is_new in (True, False):
+        if not is_new:
+            del stored["unclipped"]
+        opened = Ledger(ledger.settings)
+        opened.load(stored)
+        _, low, high = opened.gap_intervals[0].intervals(opened.feed.plans)
+        assert bool(np.isfinite([low[1], high[1]]).all()) == is_new
+        assert opened.to_json()["unclipped"]
+        assert opened.feed.policy.decide(opened.feed.state).declared == 1
+
+
+def test_intervals_are_refused():
+    with pytest.raises(ParameterError, match="signs of gaps and not their sizes"):
+        ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]], SameShape(2.0))
+    with pytest.raises(ParameterError, match="signs of gaps and not their sizes"):
+        RuleComparison.start({"A": "A", "B": "B"}, reference="A", confidence=SameShape(2.0))
