@@ -1,28 +1,52 @@
 """Experiments for coroutines: many can wait for the disk without a thread each."""
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from inspect import signature
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.estimate.certificate import Certificate
-from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import OfferedFeatures, unit_of, units_of
 from orthobandit.experiment.commit.requests import ManyRewards, Rewards
-from orthobandit.experiment.draw.audit import Audit, Replay
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
-from orthobandit.experiment.experiment import Experiment, PolicyState, refuse_copies
+from orthobandit.experiment.experiment import Experiment, refuse_copies
 from orthobandit.experiment.proposal import Proposal
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
-from orthobandit.experiment.settings import Metric, Options, RewardRange, Settings, Silence, Unknown
-from orthobandit.policy import Policy
+from orthobandit.experiment.settings import Settings
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def _made_in_thread(
+    make: Callable[Arguments, Experiment],
+) -> Callable[Arguments, Coroutine[Any, Any, "AsyncExperiment"]]:
+    """Return the coroutine of a constructor of :class:`Experiment`: the same arguments and errors."""
+
+    @wraps(make)
+    async def made(*args: Arguments.args, **kwargs: Arguments.kwargs) -> "AsyncExperiment":
+        return AsyncExperiment(await asyncio.to_thread(make, *args, **kwargs))
+
+    made.__signature__ = signature(make).replace(return_annotation="AsyncExperiment")  # type: ignore[attr-defined]
+    return made
+
+
+def _in_thread(
+    method: Callable[Concatenate[Experiment, Arguments], Value],
+) -> Callable[Concatenate["AsyncExperiment", Arguments], Coroutine[Any, Any, Value]]:
+    """Return the coroutine of a method of :class:`Experiment` that takes long or reads the whole log."""
+
+    @wraps(method)
+    async def done(self: "AsyncExperiment", /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        return await asyncio.to_thread(method, self._experiment, *args, **kwargs)
+
+    return done
 
 
 class AsyncExperiment:
@@ -57,103 +81,9 @@ class AsyncExperiment:
 
     # Making one
 
-    @classmethod
-    async def create(
-        cls,
-        where: str | Path,
-        arms: ArmSet,
-        policy: Policy[PolicyState] | None = None,
-        *,
-        rewards: RewardRange | Unknown | None = Options.rewards,
-        expect: float | None = Options.expect,
-        window: str | float | None = Options.window,
-        silence: Silence = Options.silence,
-        sticky: bool = Options.sticky,
-        reference: int | str = Options.reference,
-        holdout: float = Options.holdout,
-        objective: str = Options.objective,
-        add: bool = Options.add,
-        metrics: Sequence[Metric] = Options.metrics,
-        guardrails: Sequence[Guardrail] = Options.guardrails,
-        key: str | None = Options.key,
-        name: str = "experiment",
-        clock: Callable[[], float] = time.time,
-    ) -> "AsyncExperiment":
-        """Begin an experiment that is kept in a file or a database; see :meth:`Experiment.create`."""
-        made = await asyncio.to_thread(
-            Experiment.create,
-            where,
-            arms,
-            policy,
-            rewards=rewards,
-            expect=expect,
-            window=window,
-            silence=silence,
-            sticky=sticky,
-            reference=reference,
-            holdout=holdout,
-            objective=objective,
-            add=add,
-            metrics=metrics,
-            guardrails=guardrails,
-            key=key,
-            name=name,
-            clock=clock,
-        )
-        return cls(made)
-
-    @classmethod
-    async def open(
-        cls,
-        where: str | Path,
-        policy: Policy[PolicyState] | None = None,
-        *,
-        name: str = "experiment",
-        clock: Callable[[], float] = time.time,
-    ) -> "AsyncExperiment":
-        """Go on with an experiment that was created before; see :meth:`Experiment.open`."""
-        return cls(await asyncio.to_thread(Experiment.open, where, policy, name=name, clock=clock))
-
-    @classmethod
-    async def memory(
-        cls,
-        arms: ArmSet,
-        policy: Policy[PolicyState] | None = None,
-        *,
-        rewards: RewardRange | Unknown | None = Options.rewards,
-        expect: float | None = Options.expect,
-        window: str | float | None = Options.window,
-        silence: Silence = Options.silence,
-        sticky: bool = Options.sticky,
-        reference: int | str = Options.reference,
-        holdout: float = Options.holdout,
-        objective: str = Options.objective,
-        add: bool = Options.add,
-        metrics: Sequence[Metric] = Options.metrics,
-        guardrails: Sequence[Guardrail] = Options.guardrails,
-        key: str | None = Options.key,
-        clock: Callable[[], float] = time.time,
-    ) -> "AsyncExperiment":
-        """Begin an experiment that lasts as long as the process; see :meth:`Experiment.memory`."""
-        made = await asyncio.to_thread(
-            Experiment.memory,
-            arms,
-            policy,
-            rewards=rewards,
-            expect=expect,
-            window=window,
-            silence=silence,
-            sticky=sticky,
-            reference=reference,
-            holdout=holdout,
-            objective=objective,
-            add=add,
-            metrics=metrics,
-            guardrails=guardrails,
-            key=key,
-            clock=clock,
-        )
-        return cls(made)
+    create = staticmethod(_made_in_thread(Experiment.create))
+    open = staticmethod(_made_in_thread(Experiment.open))
+    memory = staticmethod(_made_in_thread(Experiment.memory))
 
     # Using it
 
@@ -262,29 +192,15 @@ class AsyncExperiment:
         """Return the report without writing anything; see :meth:`Experiment.glance`."""
         return await self._soon(self._methods.glance)
 
-    async def audit(self) -> Audit:
-        """Compute every draw again from the key; see :meth:`Experiment.audit`."""
-        return await asyncio.to_thread(self._experiment.audit)
-
-    async def replay(self) -> Replay:
-        """Rebuild the state from the log alone, and compare; see :meth:`Experiment.replay`."""
-        return await asyncio.to_thread(self._experiment.replay)
-
-    async def export(self, path: str | Path, *, raw: bool = False) -> None:
-        """Write every proposal to a CSV or Parquet file; see :meth:`Experiment.export`."""
-        await asyncio.to_thread(self._experiment.export, path, raw=raw)
-
-    async def certificate(self) -> Certificate:
-        """Return the certificate of the decision; see :meth:`Experiment.certificate`."""
-        return await asyncio.to_thread(self._experiment.certificate)
+    audit = _in_thread(Experiment.audit)
+    replay = _in_thread(Experiment.replay)
+    export = _in_thread(Experiment.export)
+    certificate = _in_thread(Experiment.certificate)
+    close = _in_thread(Experiment.close)
 
     async def head(self) -> str:
         """Return a line to publish while the experiment runs; see :meth:`Experiment.head`."""
         return await self._soon(self._methods.head)
-
-    async def close(self) -> None:
-        """Save the state and close the file; a second call does nothing."""
-        await asyncio.to_thread(self._experiment.close)
 
     async def __aenter__(self) -> "AsyncExperiment":
         return self

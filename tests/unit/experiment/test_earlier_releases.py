@@ -4,8 +4,8 @@ import pytest
 
 from orthobandit import Experiment
 from orthobandit.errors import ParameterError
+from orthobandit.service.admin import check
 from orthobandit.service.admin.backup import back_up, restore
-from orthobandit.service.admin.check import check
 from stored_releases import AWAITED, ENDS, NAMES, RELEASES, REWARDS, TOLD, Clock, World, ask_units, unpack
 
 # One of each in the tests that everybody runs: the killed one is the harder.

@@ -12,8 +12,14 @@ import orthobandit
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Experiment, Personalised, SubGaussian
 from orthobandit.errors import ParameterError
 from orthobandit.experiment import AsyncExperiment, Guardrail
-from orthobandit.experiment.report.data import ArmData, MetricData, ReportData
-from orthobandit.experiment.report.report import ArmReport, MetricReport, Report
+from orthobandit.experiment.report.report import (
+    ArmData,
+    ArmReport,
+    MetricData,
+    MetricReport,
+    Report,
+    ReportData,
+)
 from orthobandit.experiment.settings import Options
 from orthobandit.policy import SBE, UniformAllocation
 

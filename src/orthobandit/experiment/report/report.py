@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from orthobandit.experiment.report.advice import (
     list_warnings,
     name_alarms,
 )
-from orthobandit.experiment.report.data import ReportData
 from orthobandit.experiment.report.personal import (
     PersonalReport,
     arm_gaps,
@@ -84,6 +83,73 @@ class MetricReport:
     is_share: bool = False
     rates: tuple[Triple, ...] = ()
     lifts: tuple[Triple, ...] = ()
+
+
+class ArmData(TypedDict):
+    """One arm of a report as plain values; see :class:`ArmReport`."""
+
+    label: str
+    settled: int
+    silent: int
+    probability: float
+    is_active: bool
+    is_retired: bool
+    gap: float | None
+    low: float | None
+    high: float | None
+    rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
+
+
+class MetricData(TypedDict):
+    """One metric of a report as plain values; see :class:`MetricReport`."""
+
+    name: str
+    mode: str
+    certainty: float
+    gaps: list[list[float | None]]
+    provisional: int
+    stood_in: int
+    is_share: bool
+    rates: list[list[float | None]]
+    lifts: list[list[float | None]]
+
+
+class ReportData(TypedDict):
+    """A report as plain values, which clients receive: what :meth:`Report.to_json` returns."""
+
+    advice: str
+    status: str
+    proposals: int
+    settled: int
+    awaited: int
+    leader: str
+    declared: str | None
+    epsilon: float | None
+    certainty: float
+    mode: str
+    joint: float
+    reference: str
+    arms: list[ArmData]
+    metrics: list[MetricData]
+    holdout: list[list[str | int | float | None]]
+    unused: int
+    warnings: list[str]
+    alarms: list[str]
+    retirements: list[list[str]]
+    held: str | None
+    guardrails: list[str]
+    head: str | None
+    outlook: str
+    expected: float | None
+    is_early: bool
+    name: str
+    at: float | None
+    personal: dict[str, object] | None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
-from orthobandit.experiment.report.data import ReportData
+from orthobandit.experiment.report.report import ReportData
 
 __all__ = [
     "DescribedArm",

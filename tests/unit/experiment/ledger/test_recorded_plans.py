@@ -13,7 +13,7 @@ from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
 from orthobandit.experiment.ledger.recorded_plans import Differences
 from orthobandit.policy.anytime import stages
-from orthobandit.service.admin.check import check
+from orthobandit.service.admin import check
 from release_samples import Clock, another_release, check_shared, plans_of, visit
 
 
