@@ -308,13 +308,15 @@ def _claims(
     results: Sequence[MetricResult], margins: Mapping[str, float], in_points: Sequence[str]
 ) -> Iterator[NonInferiority]:
     """Yield the claim about each arm by each metric that has a margin."""
+    done = set[tuple[str, float, str]]()
     for metric in results:
-        margin = metric.margin if metric.margin is not None else margins.get(metric.name)
-        if margin is None:
-            continue
-        for one in metric.effects:
-            if one.verdict != "reference":
-                yield _claim(metric.name, one, margin, is_share=metric.name in in_points)
+        # A guardrail may have another margin than the one that is asked for: both are answered.
+        asked = [one for one in (metric.margin, margins.get(metric.name)) if one is not None]
+        for margin in dict.fromkeys(asked):
+            for one in metric.effects:
+                if one.verdict != "reference" and (metric.name, margin, one.arm) not in done:
+                    done.add((metric.name, margin, one.arm))
+                    yield _claim(metric.name, one, margin, is_share=metric.name in in_points)
 
 
 def _claim(name: str, effect: Effect, margin: float, *, is_share: bool) -> NonInferiority:

@@ -67,6 +67,15 @@ def test_guardrails_are_margins_as_well(log):
     ]
 
 
+def test_a_margin_beside_that_of_a_guardrail_is_answered_too(log):
+    # 'new' crashes 5 points more: that is within 10, and not within 1.
+    rail = Guardrail("crashed", margin=0.1)
+    found = analyse(log, **ASKED, guardrails=[rail], noninferiority={"crashed": 0.01}).noninferiority
+    assert [(one.margin, one.status) for one in found] == [(0.1, "shown"), (0.01, "refuted")]
+    same = analyse(log, **ASKED, guardrails=[rail], noninferiority={"crashed": 0.1}).noninferiority
+    assert [(one.margin, one.status) for one in same] == [(0.1, "shown")]
+
+
 def test_margins_must_be_numbers_of_metrics(log):
     for margin in (0.0, float("inf")):
         with pytest.raises(ParameterError, match="must be a finite number other than 0"):
