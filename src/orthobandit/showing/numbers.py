@@ -6,13 +6,14 @@ keyboard's, which can be pasted into a program; pages set it as a minus sign (`m
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeGuard
 
 FINEST = 7  # decimal places beyond which powers of ten are easier to read
 LARGE = 1e9  # as are numbers from here on
 SMALLEST_CHANCE = 1e-300  # a p-value below it is too small for a floating-point number
+MINUTE = 60.0
 HOUR = 3600.0
 DAY = 86400.0
 
@@ -164,6 +165,21 @@ def share_words(share: float | None) -> str:
     return f"{100.0 * share:.3g} %" if is_known(share) else ""
 
 
+def shares_words(shares: Sequence[float]) -> list[str]:
+    """Return the shares of a column in per cent, all with as many decimal places unless some are tiny.
+
+    Examples
+    --------
+    >>> shares_words([0.303, 0.413, 0.284, 0.0]), shares_words([0.5, 0.5]), shares_words([1.0, 0.00000042])
+    (['30.3 %', '41.3 %', '28.4 %', '0.0 %'], ['50 %', '50 %'], ['100 %', '4.2e-05 %'])
+    """
+    alone = [share_words(share) for share in shares]
+    if any("e" in words for words in alone):
+        return alone
+    places = max((len(words.removesuffix(" %").partition(".")[2]) for words in alone), default=0)
+    return [f"{100.0 * share:.{places}f} %" for share in shares]
+
+
 def chance_words(p_value: float) -> str:
     """Return a p-value with a sign of comparison; what is below the smallest number is not 0.
 
@@ -184,6 +200,21 @@ def certainty_percent(share: float) -> str:
     ('5 %', '99.75 %')
     """
     return f"{100.0 * share:.6g} %"
+
+
+def duration_words(seconds: float) -> str:
+    """Return a length of time in the largest unit that it is a whole number of; seconds otherwise.
+
+    Examples
+    --------
+    >>> duration_words(7 * 86400.0), duration_words(3600.0), duration_words(5400.0), duration_words(0.5)
+    ('7 days', '1 hour', '90 minutes', '0.5 seconds')
+    """
+    for size, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (1.0, "second")):
+        if seconds >= size and seconds % size == 0.0:
+            count = seconds / size
+            return f"{count:,.0f} {name}{'' if count == 1.0 else 's'}"
+    return f"{seconds:,.6g} seconds"
 
 
 def about(count: float) -> str:

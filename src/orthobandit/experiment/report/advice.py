@@ -10,7 +10,7 @@ from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import about, certainty_percent
+from orthobandit.showing.numbers import about, certainty_percent, duration_words
 from orthobandit.theory import identification_limit
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
@@ -109,10 +109,13 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
             "at any time now" if more <= SOON_SHARE * settled else f"after about {about(more)} more visitors"
         )
         return Outlook(f"If the arms are as far apart as they look, it may end {when}.", count)
-    alike = "the best two arms look alike, and nobody can tell yet how long it takes to tell them apart"
+    alike = "The best two arms look alike, so nobody can tell yet how long it takes"
     if more <= SOON_SHARE * settled:
-        return Outlook(f"It may take long: {alike}.", None)
-    return Outlook(f"It takes at least about {about(more)} more visitors: {alike}.", None)
+        return Outlook(f"{alike}.", None)
+    return Outlook(
+        f"{alike}: about {about(more)} more visitors even if the leader is clearly better than it looks.",
+        None,
+    )
 
 
 def advise(
@@ -133,6 +136,11 @@ def advise(
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         best += " of the arms that are left" if ledger.retirements else ""
+        if is_only_arm_left(ledger):
+            return (
+                f"Show {labels[declared]!r}: all other arms were retired, so that there is nothing left to"
+                " compare it with."
+            )
         if held_by:
             return _explain_hold(ledger, declared, best, held_by)
         if ledger.arms.dimension == 0:
@@ -145,23 +153,39 @@ def advise(
         )
     # By the intervals as well as by the policy: the sentence must not name an arm that the table rules out.
     left = [label for label, is_possible in zip(labels, coherent.possible, strict=True) if is_possible]
+    in_play = len(labels) - int(ledger.feed.retired.sum())
+    # A retired arm may well be better than those that are left: nobody looks any more.
+    best = "the best of the arms that are left" if ledger.retirements else "the best"
+    names = ", ".join(map(repr, left))
     if ledger.status == PAUSED:
-        return "Call resume() to go on; rewards are still taken."
+        return "Paused: nobody is assigned an arm, and rewards are still taken; resume() goes on."
     if ledger.status != OPEN:
-        return (
-            f"The experiment was stopped by hand before it could declare an arm; {leader!r} looks best, and"
-            f" {len(left)} of {len(labels)} arms may be."
-        )
+        words = "The experiment was stopped by hand before it could declare an arm"
+        if is_early(ledger, decision) and len(left) == in_play:
+            return f"{words}, and too early to say which looks best."
+        if len(left) == 1:
+            return f"{words}; by the intervals only {left[0]!r} can be {best}."
+        looks = "" if is_early(ledger, decision) else f"{leader!r} looks best, and "
+        return f"{words}; {looks}{best} is one of {names}."
     if is_early(ledger, decision):
+        # Intervals can be ahead of a policy that warms up: what they rule out is not luck any more.
+        if 0 < len(left) < in_play:
+            known = f"only {names} can be {best}" if len(left) == 1 else f"{best} is one of {names}"
+            return f"Go on: by the intervals {known}; the policy needs more visitors to declare an arm."
         return _explain_waiting(ledger, outlook)
     # A policy without guarantees still has intervals, which hold by themselves.
     if decision.certainty == 0:
         return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
     if left == [leader]:
-        return f"Go on: by the intervals only {leader!r} can be the best, and it is about to be declared."
+        return f"Go on: by the intervals only {leader!r} can be {best}, and it is about to be declared."
     if len(left) < len(labels):
-        return f"Go on: {leader!r} leads, and the best is one of {', '.join(map(repr, left))}."
+        return f"Go on: {leader!r} leads, and {best} is one of {names}."
     return f"Go on: {leader!r} looks best so far, but no arm can be dropped yet."
+
+
+def is_only_arm_left(ledger: Ledger) -> bool:
+    """Tell whether all arms but one were retired, so that nothing is found out any more."""
+    return len(ledger.arms) > 1 and int(ledger.feed.retired.sum()) == len(ledger.arms) - 1
 
 
 def is_early(ledger: Ledger, decision: Decision) -> bool:
@@ -184,12 +208,19 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
         return "Too early: nobody has come yet."
     words = f"Too early: {settled:,} of {ledger.waiting.next - 1:,} visitors settled"
     told = len(ledger.waiting.provisional(0)[0])
+    window = ledger.settings.window
     if told < FEW_SETTLED:
-        if outlook.expected is None:
+        if not settled:
+            if np.isfinite(window):
+                return f"{words}; each does with its reward, or {duration_words(window)} after its draw."
+            return f"{words}; each does with its reward, so report zeros too, or begin with a `window`."
+        if outlook.expected is not None:
+            epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
+            what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
+            return f"{words}, about {about(outlook.expected)} expected {what}."
+        if settled < FEW_SETTLED * len(ledger.arms):
             return f"{words}, so which arm looks best is luck."
-        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
-        what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
-        return f"{words}, about {about(outlook.expected)} expected {what}; who looks best now is luck."
+        return f"{words}, not enough yet to say which arm is best."
     # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
     lacking = _not_told(ledger)
     objective = ledger.settings.names[0]
@@ -197,9 +228,12 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
     if objective not in lacking:
         told -= 1  # the one that is waited for
         why = f"of which {lacking[0]!r} is not told yet" if lacking else "final at the end of its window"
-    held_up = f"{words}; {told:,} more have rewards and wait for proposal {settled + 1:,}, {why}"
-    if np.isfinite(ledger.settings.window):
+    held_up = f"{words}; {told:,} with rewards wait for proposal {settled + 1:,}, {why}"
+    if np.isfinite(window) and why == "final at the end of its window":
         return f"{held_up}."
+    if np.isfinite(window):
+        # A visitor who stays silent is no fault, and nobody needs to do anything.
+        return f"{held_up}; it settles {duration_words(window)} after its draw at the latest."
     return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent."
 
 
@@ -268,8 +302,8 @@ def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) ->
         guarded = {ledger.metric(rail.metric) for rail in ledger.settings.guardrails}
         wrong = sum(ledger.gap_intervals[place].delta for place in guarded)
         out.append(
-            "Guardrails, all together, retire an arm that is within the margin, or clear one that is beyond"
-            f" its limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
+            "A guardrail retires a harmless arm, or clears a harmful one, in at most"
+            f" {certainty_percent(min(wrong, 1.0))} of experiments."
         )
     return tuple(out)
 
@@ -306,10 +340,11 @@ def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
             f"{ledger.feed.unused:,} of {settled:,} settled proposals came after their phase, and the policy"
             " could not use them; AnytimeElimination can"
         )
-    for arm, reason in ledger.retirements:
+    if ledger.retirements:
+        who = "; ".join(f"{ledger.arms.labels[arm]!r} was retired {why}" for arm, why in ledger.retirements)
         out.append(
-            f"{ledger.arms.labels[arm]!r} was retired {reason}: claims are about the best of the arms that"
-            " are left, and hold as said if the choice did not depend on the objective"
+            f"{who}. Claims are about the best of the arms that are left, and hold as often as said if what"
+            f" was retired did not depend on {settings.names[0]!r}; where it did, they are wrong more often"
         )
     for name, level in zip(settings.names, ledger.level_forecasts, strict=True):
         if level.stood_in:

@@ -233,7 +233,7 @@ def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
     """Say what to do now, in one sentence."""
     settled = ledger.waiting.first - 1
     if ledger.status == PAUSED:
-        return "Call resume() to go on; rewards are still taken."
+        return "Paused: nobody is assigned an arm, and rewards are still taken; resume() goes on."
     if settled < FEW_SETTLED * len(personal.rules):
         asked = ledger.waiting.next - 1
         return f"Too early: {settled:,} of {asked:,} visitors settled, so which rule looks best is luck."

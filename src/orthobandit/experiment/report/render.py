@@ -21,26 +21,34 @@ from orthobandit.showing.numbers import (
     number,
     percent_estimate,
     percent_words,
-    share_words,
+    shares_words,
     span_words,
 )
 from orthobandit.showing.rules import Table
-from orthobandit.showing.text import LEADER, MEANINGS, REFERENCE, WINNER, arm_state, text_table, tone_of
+from orthobandit.showing.text import (
+    LEADER,
+    MEANINGS,
+    REFERENCE,
+    WINNER,
+    arm_state,
+    text_table,
+    tone_of,
+    visible,
+)
 
 ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed
 ROUNDING = 1e-12  # gaps below this are what rounding left of 0
 # Width of a lift's interval from which on gaps say more: the reference arm may then earn next to nothing.
 WIDEST_LIFT = 4.0
-RATES_WORDS = (
-    "Rates are over the same visitors for every arm, so that two of them differ by the gap between the arms."
-    " The range of a rate allows for all that is not known of the other arms either, which makes it wide:"
-    " compare arms by their lift or gap."
-)
 
 
 def counts_words(report: Report) -> str:
     """Return how many proposals were drawn, are settled and are awaited."""
-    return f"{report.proposals:,} proposals, {report.settled:,} settled, {report.awaited:,} awaited"
+    return f"{_counted(report.proposals, 'proposal')}, {report.settled:,} settled, {report.awaited:,} awaited"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def gap_words(gap: Triple) -> str:
@@ -82,11 +90,30 @@ def rate_name(metric: MetricReport) -> str:
     return "rate" if metric.is_share else "mean"
 
 
-def arm_tags(report: Report, arm: ArmReport) -> list[str]:
-    """Return the tags of an arm: winner or leader, reference, and why it is out of play if it is."""
+def rates_words(report: Report) -> str:
+    """Return how rates of the objective can be compared; nothing while none is known."""
+    if not any(is_known(arm.rate) for arm in report.arms):
+        return ""
+    name = rate_name(report.metrics[0])
+    return (
+        f"{name.capitalize()}s are over the same visitors for every arm, so that two of them differ by the"
+        f" gap between the arms. The range of a {name} allows for all that is not known of the other arms"
+        " either, which makes it wide: compare arms by their lift or gap."
+    )
+
+
+def arm_tags(report: Report, arm: ArmReport, *, is_objective: bool = True) -> list[str]:
+    """Return the tags of an arm: winner or leader, reference, and why it is out of play if it is.
+
+    An arm leads on the objective: beside another metric the tag would be false.
+    """
     place = ""
-    if arm.label == report.declared:
-        place = WINNER
+    if not is_objective:
+        pass
+    elif arm.label == report.declared:
+        # Where all others were taken out it has won against nobody.
+        has_rivals = len(report.arms) - len(report.retirements) > 1 or len(report.arms) == 1
+        place = WINNER if has_rivals else ""
     elif arm.label == report.leader and not report.is_early:
         place = LEADER
     reference = REFERENCE if arm.label == report.reference else ""
@@ -123,9 +150,9 @@ def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
                 0.0 if is_reference else known,
                 interval,
                 f"{gap} ({ends})" if gap else ends,
-                tags=arm_tags(report, arm),
+                tags=arm_tags(report, arm, is_objective=is_objective),
                 # That an arm was dropped or retired is no alarm.
-                tag_tone="good" if arm.label == report.declared else "open",
+                tag_tone="good" if is_objective and arm.label == report.declared else "open",
                 tone=tone_of(interval) if is_objective else "open",
                 is_faded=not arm.is_active,
             )
@@ -193,17 +220,18 @@ def text_of(report: Report) -> str:
     name = rate_name(objective)
     head = ("arm", "settled", "silent", "share", name, "lift", "gap", "interval", "")
     has_lifts = bool(lift_bars(report))
+    shares = shares_words([arm.probability for arm in report.arms])
     rows = []
-    for arm in report.arms:
+    for arm, share in zip(report.arms, shares, strict=True):
         gap = gap_of(report, arm)
         lift = lift_of(report, arm)
         is_reference = arm.label == report.reference
         rows.append(
             (
-                arm.label,
+                visible(arm.label),
                 f"{arm.settled:,}",
                 f"{arm.silent:,}",
-                share_words(arm.probability),
+                share,
                 rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
                 lift_words(lift[1:]) if has_lifts else "",
                 gap_words(gap),
@@ -222,7 +250,7 @@ def text_of(report: Report) -> str:
     for metric in report.metrics[1:]:
         out.append(f"{metric.name} ({metric.mode}):")
         ends = [
-            (arm.label, span_words((low, high)))
+            (visible(arm.label), span_words((low, high)))
             for arm, (_, low, high) in zip(report.arms, metric.gaps, strict=True)
             if arm.label != report.reference
         ]
@@ -231,7 +259,7 @@ def text_of(report: Report) -> str:
         out.append(f"{title}:")
         out.append(_indent(text_table(columns, cells, last_words=1 if not columns[-1] else 0)))
     out += [report.level_words, *report.guardrails]
-    out += [f"holdout: mean {name} {mean} over {count:,}" for name, count, mean in _holdout(report)]
+    out += [f"holdout: mean {name} {mean} over {count}" for name, count, mean in _holdout(report)]
     out += [f"note: {warning}" for warning in report.warnings]
     return "\n".join(out)
 
@@ -247,9 +275,13 @@ def _indent(table: str) -> str:
     return "\n".join(f"  {line}" for line in table.splitlines())
 
 
-def _holdout(report: Report) -> list[tuple[str, int, str]]:
-    """Return the metrics for which the holdout has a mean."""
-    return [(name, count, number(mean)) for name, count, mean in report.holdout if mean is not None]
+def _holdout(report: Report) -> list[tuple[str, str, str]]:
+    """Return the metrics for which the holdout has a mean: name, visitors and mean, in words."""
+    return [
+        (name, f"{_counted(count, 'visitor')} who always got {report.reference!r}", number(mean))
+        for name, count, mean in report.holdout
+        if mean is not None
+    ]
 
 
 # Pages
@@ -268,7 +300,7 @@ def page_of(report: Report) -> str:
         # The page has a place of its own for alarms, above everything else.
         alarms=[text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
         summary=summary_of(report),
-        rates_words=RATES_WORDS if any(is_known(arm.rate) for arm in report.arms) else "",
+        rates_words=rates_words(report),
         details=_details(report),
         metrics=[_other_metric(report, metric) for metric in report.metrics[1:]],
         personal=[(title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(report)],
@@ -308,13 +340,14 @@ def _with_cells(bar: Bar, cells: Sequence[str]) -> Bar:
 def _details(report: Report) -> PageTable:
     """Return further details of each arm in the objective."""
     head = ("arm", "share now", "silent", "gap", "interval of the gap")
+    shares = shares_words([arm.probability for arm in report.arms])
     rows = []
-    for arm in report.arms:
+    for arm, share in zip(report.arms, shares, strict=True):
         gap = gap_of(report, arm)
         is_reference = arm.label == report.reference
         ends = "" if is_reference else span_words(gap[1:])
         silent = f"{arm.silent:,}" if any(one.silent for one in report.arms) else ""
-        rows.append((arm.label, share_words(arm.probability), silent, gap_words(gap), ends))
+        rows.append((arm.label, share, silent, gap_words(gap), ends))
     return PageTable.of_filled(head, rows)
 
 
@@ -342,15 +375,16 @@ def notebook_of(report: Report) -> str:
     objective = report.metrics[0]
     head = ["arm", "visitors", "share now", rate_name(objective), "lift", "gap", "interval", ""]
     has_lifts = bool(lift_bars(report))
+    shares = shares_words([arm.probability for arm in report.arms])
     rows = []
-    for arm in report.arms:
+    for arm, share in zip(report.arms, shares, strict=True):
         gap = gap_of(report, arm)
         is_reference = arm.label == report.reference
         rows.append(
             [
                 arm.label,
                 f"{arm.settled:,}",
-                share_words(arm.probability),
+                share,
                 rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
                 lift_words(lift_of(report, arm)[1:]) if has_lifts else "",
                 gap_words(gap),

@@ -454,11 +454,16 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
         found = rates_of(average, ends, ledger.settings.reference, reward_range)
         rates = _triples(found.estimates, found.low, found.high)
         lifts = _triples(found.lifts, found.lift_low, found.lift_high)
+    estimates, low, high = ends
+    others = np.arange(len(low)) != ledger.settings.reference
+    if not (np.isfinite(low) | np.isfinite(high) | (estimates != 0.0))[others].any():
+        # Nothing is estimated before the first plan is evaluated: a 0 would look as if it were.
+        estimates = np.full(len(estimates), np.nan)
     return MetricReport(
         name=metric.name,
         mode=intervals.confidence.name,
         certainty=certainty,
-        gaps=_triples(*ends),
+        gaps=_triples(estimates, low, high),
         provisional=len(ledger.waiting.provisional(place)[0]),
         stood_in=ledger.level_forecasts[place].stood_in,
         is_share=reward_range == (0.0, 1.0),

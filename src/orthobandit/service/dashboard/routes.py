@@ -17,11 +17,11 @@ from orthobandit.errors import ExperimentExistsError, OrthobanditError
 from orthobandit.experiment.ledger.ledger import STOPPED
 from orthobandit.experiment.report.render import (
     ALARM,
-    RATES_WORDS,
     guarantee_words,
     lift_bars,
     personal_tables,
     rate_name,
+    rates_words,
 )
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.api.experiments import begin_experiment
@@ -229,7 +229,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "guarantee": guarantee_words(report),
         "has_rates": any(arm.rate is not None for arm in report.arms),
         "rate_name": rate_name(report.metrics[0]),
-        "rates_words": RATES_WORDS,
+        "rates_words": rates_words(report),
         "personal": [
             (title, PageTable.of_filled(head, rows)) for title, head, rows in personal_tables(report)
         ],

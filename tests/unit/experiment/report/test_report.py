@@ -41,14 +41,17 @@ def test_nothing_is_said_of_arms_before_there_is_evidence():
 
 @pytest.mark.parametrize(
     ("settings", "end"),
-    [({"window": "7d"}, "which has none yet."), ({}, "tell it, or begin with a `window` after which such a")],
+    [
+        ({"window": "7d"}, "which has none yet; it settles 7 days after its draw at the latest."),
+        ({}, "tell it, or begin with a `window` after which such a"),
+    ],
 )
 def test_rewards_that_wait_for_another_are_explained(settings, end):
     experiment = two_pages(**settings)
     told(experiment, 54, skip=1)
     advice = experiment.report().advice
     assert advice.startswith(
-        "Too early: 0 of 54 visitors settled; 53 more have rewards and wait for proposal 1, which"
+        "Too early: 0 of 54 visitors settled; 53 with rewards wait for proposal 1, which"
     )
     assert end in advice
 
@@ -59,14 +62,14 @@ def test_a_proposal_that_lacks_another_metric_is_not_said_to_lack_its_reward():
     experiment.tell(proposals[0].id, 1.0)
     for one in proposals[1:]:
         experiment.tell(one.id, {"reward": 1.0, "basket": 20.0})
-    end = "29 more have rewards and wait for proposal 1, of which 'basket' is not told yet."
-    assert experiment.report().advice.endswith(end)
+    end = "29 with rewards wait for proposal 1, of which 'basket' is not told yet; it settles 7 days"
+    assert end in experiment.report().advice
 
 
 def test_a_proposal_whose_rewards_add_up_is_said_to_be_open():
     experiment = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 9), window="7d", add=True)
     told(experiment, 30)
-    end = "29 more have rewards and wait for proposal 1, final at the end of its window."
+    end = "29 with rewards wait for proposal 1, final at the end of its window."
     assert experiment.report().advice.endswith(end)
 
 
@@ -129,3 +132,87 @@ def test_a_guardrail_says_when_an_arm_is_cleared():
     assert words.endswith("an arm is cleared once more than 0.75, margin and harm together, is ruled out.")
     unbounded = two_pages(metrics=[Metric("seconds")], guardrails=[rail])
     assert "'new' (nothing is known of it)" in unbounded.report().guardrails[0]
+
+
+def test_luck_is_not_named_where_the_intervals_have_ruled_an_arm_out():
+    arms = ArmSet.one_hot(2, labels=["old", "new"])
+    experiment = Experiment.memory(arms, rewards="unknown", key="0" * 32)
+    chance = np.random.default_rng(0)
+    for count, lead in ((1000, ""), (1000, "Go on: by the intervals only 'new' can be the best")):
+        shown = experiment.ask_many(count)
+        experiment.tell_many([one.id for one in shown], [one.arm + chance.normal() for one in shown])
+        report = experiment.report()
+        assert "luck" not in report.advice
+        assert report.advice.startswith(lead)
+        if not lead:  # the first plan is not evaluated yet: an estimate of 0 would be nobody's
+            assert report.arms[1].gap is None
+
+
+def test_the_last_arm_that_was_not_retired_is_not_called_the_best():
+    experiment = Experiment.memory(ArmSet.one_hot(3, labels=["a", "b", "c"]), rewards=(0, 1))
+    told(experiment, 5)
+    experiment.retire("a")
+    experiment.retire("b")
+    report = experiment.report()
+    alone = "all other arms were retired, so that there is nothing left to compare it with."
+    assert report.advice == f"Show 'c': {alone}"
+    assert not any(line.endswith("winner") for line in str(report).splitlines())
+    # What holds for both is said once.
+    (note,) = report.warnings
+    assert note.startswith("'a' was retired by hand; 'b' was retired by hand. Claims are about")
+
+
+def test_a_retired_arm_is_not_said_to_be_worse():
+    """The best may be among those that were taken out: only the best of the others is looked for."""
+    experiment = Experiment.memory(ArmSet.one_hot(4, labels=list("abcd")), rewards=(0, 1), key="0" * 32)
+    chance = np.random.default_rng(0)
+    experiment.retire("d")
+    for _ in range(40):
+        shown = experiment.ask_many(100)
+        rates = np.array([0.5, 0.5, 0.1, 0.9])[[one.arm for one in shown]]
+        experiment.tell_many([one.id for one in shown], (chance.random(100) < rates).astype(float))
+    assert experiment.report().advice.endswith("and the best of the arms that are left is one of 'a', 'b'.")
+
+
+def test_a_pause_and_a_stop_say_what_is_known():
+    experiment = two_pages()
+    experiment.ask()
+    experiment.pause()
+    assert experiment.report().advice.startswith("Paused: nobody is assigned an arm")
+    experiment.resume()
+    experiment.stop()
+    assert experiment.report().advice.endswith("declare an arm, and too early to say which looks best.")
+
+
+@pytest.mark.parametrize(
+    ("settings", "end"),
+    [
+        ({"window": "3d"}, "each does with its reward, or 3 days after its draw."),
+        ({}, "each does with its reward, so report zeros too, or begin with a `window`."),
+    ],
+)
+def test_before_the_first_settles_it_is_said_when_one_does(settings, end):
+    experiment = two_pages(**settings)
+    experiment.ask_many(3)
+    assert experiment.report().advice == f"Too early: 0 of 3 visitors settled; {end}"
+
+
+def test_an_arm_leads_on_the_objective_only():
+    experiment = two_pages(metrics=[Metric("refund", rewards=(0, 1))], objective="sale", key="0" * 32)
+    shown = experiment.ask_many(300)
+    experiment.tell_many(
+        [one.id for one in shown],
+        {"sale": [float(one.arm) for one in shown], "refund": [float(one.arm) for one in shown]},
+    )
+    report = experiment.report()
+    assert report.declared == "new"
+    page = report.to_html()
+    assert "winner" in page.partition("<h2>refund</h2>")[0]
+    assert "winner" not in page.partition("<h2>refund</h2>")[2]
+
+
+def test_a_label_of_two_lines_is_one_row_of_the_table():
+    experiment = Experiment.memory(ArmSet.one_hot(2, labels=["a\nb", "c"]), rewards=(0, 1))
+    experiment.ask()
+    assert "1 proposal, 0 settled" in str(experiment)
+    assert "  a�b" in str(experiment)
