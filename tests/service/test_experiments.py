@@ -48,6 +48,15 @@ def test_an_experiment_is_begun_asked_told_and_reported(http):
     assert (shown["status"], shown["window"], shown["arms"]) == ("open", 604800.0, ["old", "new"])
 
 
+def test_nobody_leads_before_there_is_evidence(http):
+    path = begun(http, "young")
+    assert http.get(path).json()["leader"] is None
+    asked = http.post(f"{path}/ask-many", json={"count": 400}).json()["proposals"]
+    told = {"ids": [one["id"] for one in asked], "rewards": [one["arm"] for one in asked]}
+    http.post(f"{path}/tell-many", json=told)
+    assert http.get(path).json()["leader"] == "new"
+
+
 def test_a_new_experiment_is_where_the_answer_says(http):
     answer = http.post("/v1/experiments", json={**TWO, "key": "found"})
     assert http.get(answer.headers["location"]).json() == answer.json()

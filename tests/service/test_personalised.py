@@ -35,6 +35,15 @@ def test_visitors_are_asked_for_with_their_context(http):
     assert http.get(f"{HERE}/report").json()["settled"] == 3
 
 
+def test_a_visitor_without_a_reward_who_holds_up_all_others_is_named(http):
+    assert http.get(HERE).json()["advice"] == "Too early: nobody has come yet."
+    units = [f"unit {number}" for number in range(30)]
+    http.post(f"{HERE}/ask-many", json={"units": units, "context": [{"mobile": 1}] * 30})
+    http.post(f"{HERE}/tell-many", json={"ids": list(range(2, 31)), "rewards": [1] * 29})
+    advice = http.get(HERE).json()["advice"]
+    assert advice.startswith("Too early: 0 of 30 visitors settled; 29 with rewards wait for proposal 1,")
+
+
 def test_openfeature_gives_the_context(http):
     flag = "/ofrep/v1/evaluate/flags/page"
     found = http.post(flag, json={"context": {"targetingKey": "ann", "mobile": 1}})
@@ -54,6 +63,11 @@ def test_openfeature_gives_the_context(http):
         ("/v1/experiments", PAGE | {"key": "a", "goal": "earn"}, "leave them out"),
         ("/v1/experiments", PAGE | {"key": "a", "context": None}, "give `context` as well"),
         ("/v1/experiments", PAGE | {"key": "a", "explore": 0}, "explore"),
+        (
+            "/v1/experiments",
+            PAGE | {"key": "a", "context": None, "rules": {}, "explore": 0.2},
+            "explore=0.2 is for personalised",
+        ),
     ],
 )
 def test_what_cannot_be_is_a_problem_that_says_why(http, path, body, words):

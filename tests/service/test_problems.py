@@ -33,16 +33,51 @@ def pointers(answer):
     ("path", "body", "detail"),
     [
         ("/v1/experiments", {**TWO, "key": "Not a slug"}, "#/key: use 1 to 100 small letters, digits"),
-        ("/v1/experiments", {**TWO, "key": "q", "arms": "ab"}, "#/arms: Input should be a valid list"),
+        ("/v1/experiments", {**TWO, "key": "q", "arms": "ab"}, '#/arms: must be a list, not "ab"'),
+        ("/v1/experiments", {**TWO, "key": "q", "delta": "5%"}, '#/delta: must be a number, not "5%"'),
+        ("/v1/experiments", {**TWO, "key": "q", "rewards": [1, 0]}, "rewards=[1, 0] must be the lowest"),
+        (
+            "/v1/experiments",
+            {**TWO, "key": "q", "window": True},
+            "#/window: must be text, or must be a number",
+        ),
+        ("/v1/experiments", {**TWO, "key": "q", "windows": 7}, "#/windows: there is no such field; is it"),
         (
             f"{PAGE}/tell",
             {"id": 1, "reward": "1"},
-            "#/reward: Input should be a valid number, or Input should be a valid dictionary",
+            '#/reward: must be a number, or must be an object, not "1"',
         ),
     ],
 )
 def test_what_cannot_be_used_is_said_in_words_of_the_api(http, path, body, detail):
     assert http.post(path, json=body).json()["detail"].startswith(detail)
+
+
+@pytest.mark.parametrize(
+    ("arms", "detail"),
+    [
+        (["", "b"], '#/arms/0: must be text of at least 1 character(s), not ""'),
+        (
+            [{"label": "a", "features": [1, "x"]}, {"label": "b", "features": [0, 1]}],
+            '#/arms/0/features/1: must be a number, not "x"',
+        ),
+    ],
+    ids=["label", "features"],
+)
+def test_only_the_arm_that_is_wrong_is_named(http, arms, detail):
+    assert http.post("/v1/experiments", json={**TWO, "key": "q", "arms": arms}).json()["detail"] == detail
+
+
+def test_what_is_not_there_is_named_with_what_there_is(http):
+    assert http.delete(PAGE).json()["detail"] == "DELETE cannot be used here; use GET"
+    assert http.get("/v2/x").json()["detail"].startswith("there is nothing at '/v2/x'; /openapi.json")
+    deep = b'{"key": ' + b"[" * 15_000
+    headers = {"Content-Type": "application/json"}
+    for content in (deep, b"\xff{"):
+        answer = http.post("/v1/experiments", content=content, headers=headers)
+        assert is_problem(answer, 400, "malformed"), answer.text
+        assert "send JSON in UTF-8" in answer.json()["detail"]
+    assert "the body is empty" in http.post("/v1/experiments", content=b"", headers=headers).json()["detail"]
 
 
 @pytest.mark.parametrize(

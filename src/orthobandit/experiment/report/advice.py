@@ -207,34 +207,45 @@ def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
     if not ledger.waiting.next - 1:
         return "Too early: nobody has come yet."
     words = f"Too early: {settled:,} of {ledger.waiting.next - 1:,} visitors settled"
-    told = len(ledger.waiting.provisional(0)[0])
     window = ledger.settings.window
+    held_up = explain_held_up(ledger)
+    if held_up:
+        return f"{words}; {held_up}."
+    if not settled:
+        if np.isfinite(window):
+            return f"{words}; each does with its reward, or {duration_words(window)} after its draw."
+        return f"{words}; each does with its reward, so report zeros too, or begin with a `window`."
+    if outlook.expected is not None:
+        epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
+        what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
+        return f"{words}, about {about(outlook.expected)} expected {what}."
+    if settled < FEW_SETTLED * len(ledger.arms):
+        return f"{words}, so which arm looks best is luck."
+    return f"{words}, not enough yet to say which arm is best."
+
+
+def explain_held_up(ledger: Ledger) -> str:
+    """Say which proposal holds up the rewards of later ones; nothing if few of them wait.
+
+    Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
+    """
+    told = len(ledger.waiting.provisional(0)[0])
     if told < FEW_SETTLED:
-        if not settled:
-            if np.isfinite(window):
-                return f"{words}; each does with its reward, or {duration_words(window)} after its draw."
-            return f"{words}; each does with its reward, so report zeros too, or begin with a `window`."
-        if outlook.expected is not None:
-            epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
-            what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
-            return f"{words}, about {about(outlook.expected)} expected {what}."
-        if settled < FEW_SETTLED * len(ledger.arms):
-            return f"{words}, so which arm looks best is luck."
-        return f"{words}, not enough yet to say which arm is best."
-    # Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
+        return ""
+    window = ledger.settings.window
     lacking = _not_told(ledger)
     objective = ledger.settings.names[0]
     why = "which has none yet"
     if objective not in lacking:
         told -= 1  # the one that is waited for
         why = f"of which {lacking[0]!r} is not told yet" if lacking else "final at the end of its window"
-    held_up = f"{words}; {told:,} with rewards wait for proposal {settled + 1:,}, {why}"
+    held_up = f"{told:,} with rewards wait for proposal {ledger.waiting.first:,}, {why}"
     if np.isfinite(window) and why == "final at the end of its window":
-        return f"{held_up}."
+        return held_up
     if np.isfinite(window):
         # A visitor who stays silent is no fault, and nobody needs to do anything.
-        return f"{held_up}; it settles {duration_words(window)} after its draw at the latest."
-    return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent."
+        return f"{held_up}; it settles {duration_words(window)} after its draw at the latest"
+    return f"{held_up}: tell it, or begin with a `window` after which such a proposal counts as silent"
 
 
 def _not_told(ledger: Ledger) -> list[str]:
@@ -316,8 +327,11 @@ def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
     return f"{label!r} (may be worse by {most:.3g})"
 
 
-def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
-    """Return the warnings that a reader must know before believing the claims, alarms first."""
+def list_warnings(ledger: Ledger, advice: str, *, is_contradicted: bool) -> list[str]:
+    """Return the warnings that a reader must know before believing the claims, alarms first.
+
+    What `advice` says already is left out.
+    """
     settings = ledger.settings
     settled = int(ledger.drawn.sum())
     # Alarms come first, for they say that the rest does not hold.
@@ -329,6 +343,11 @@ def list_warnings(ledger: Ledger, *, is_contradicted: bool) -> list[str]:
             " which a sound experiment shows in at most as many cases as claims may fail: look for gaps that"
             " drift, rewards out of order or outside their range; no interval is shown",
         )
+    # With a window, waiting ends by itself.
+    held_up = "" if np.isfinite(settings.window) else explain_held_up(ledger)
+    if held_up and held_up not in advice:
+        in_order = ledger.waiting.first - 1
+        out.append(f"{in_order:,} of {ledger.waiting.next - 1:,} proposals are settled; {held_up}")
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
             f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"

@@ -374,10 +374,12 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     is_held = declared >= 0 and not feed.cleared[declared]
     judged = ledger.judged()
     outlook = foresee(ledger, decision, coherent, estimates)
+    if personal is None:
+        advice = advise(ledger, decision, coherent, judged if is_held else [], outlook)
+    else:
+        advice = personal_advice(ledger, personal)
     return Report(
-        advice=advise(ledger, decision, coherent, judged if is_held else [], outlook)
-        if personal is None
-        else personal_advice(ledger, personal),
+        advice=advice,
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
@@ -393,7 +395,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         metrics=metrics,
         holdout=_holdout(ledger),
         unused=feed.unused,
-        warnings=tuple(list_warnings(ledger, is_contradicted=coherent.is_empty)),
+        warnings=tuple(list_warnings(ledger, advice, is_contradicted=coherent.is_empty)),
         alarms=("contradiction",) * coherent.is_empty + name_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
         held=labels[declared] if is_held else None,

@@ -215,7 +215,7 @@ class ExperimentAnswer(BaseModel):
     proposals: int
     settled: int
     awaited: int
-    leader: str
+    leader: str | None = Field(description="What looks best; null while it is too early to say")
     declared: str | None
     advice: str
 
@@ -239,7 +239,7 @@ class ExperimentAnswer(BaseModel):
             proposals=report.proposals,
             settled=report.settled,
             awaited=report.awaited,
-            leader=report.leader,
+            leader=None if report.is_early else report.leader,
             declared=report.declared,
             advice=report.advice,
         )
@@ -296,7 +296,13 @@ def policy_of(body: CreateBody) -> Policy[Any]:
     if body.context is not None or body.features:
         return _personalised(body, body.context or [])
     if body.rules:
-        raise ParameterError("rules are judged in personalised experiments: give `context` as well")
+        raise ParameterError(
+            f"rules={list(body.rules)} are judged in personalised experiments: give `context` as well"
+        )
+    if body.explore != Personalised.explore:
+        raise ParameterError(
+            f"explore={body.explore:g} is for personalised experiments: give `context` as well"
+        )
     chosen: dict[str, Any] = {
         "delta": body.delta,
         "epsilon": body.epsilon,
@@ -328,7 +334,12 @@ def _personalised(body: CreateBody, context: list[str]) -> Personalised:
 
 def range_of(given: list[float] | Unknown | None) -> RewardRange | None:
     """Return the range of rewards as a pair, or None if it is unknown."""
-    return None if given is None or given == UNKNOWN else (float(given[0]), float(given[1]))
+    if given is None or isinstance(given, str):
+        return None
+    low, high = given
+    if not low < high:
+        raise ParameterError(f"rewards=[{low:g}, {high:g}] must be the lowest reward, then the highest")
+    return low, high
 
 
 def options_of(body: CreateBody) -> Options:

@@ -58,7 +58,7 @@ class ExperimentData(TypedDict):
     proposals: int
     settled: int
     awaited: int
-    leader: str
+    leader: str | None
     declared: str | None
     advice: str
 

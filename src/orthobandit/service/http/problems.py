@@ -1,5 +1,6 @@
 """Errors as problem documents (RFC 9457): what is wrong, where, and what to do."""
 
+import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -25,10 +26,37 @@ SILENT = {
     "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
     " wrong.",
 }
+MAX_PATH_CHARACTERS = 100  # of an unknown address that an answer repeats
 MAX_ERRORS = 20  # that an answer names
 # Fields that may have one of several forms, and how those are called in the place of an error.
-SEVERAL_FORMS = ("arms", "reward", "rewards")
-FORM = re.compile(r"(list|dict)\[.*\]|float")
+SEVERAL_FORMS = ("arms", "reward", "rewards", "window", "lasts")
+FORM = re.compile(r"(list|dict)\[.*\]|float|constrained-str|str")
+# What a value must be, by the type of Pydantic's error; names in braces are of the error's context.
+COMPLAINTS = {
+    "missing": "is missing",
+    "extra_forbidden": "there is no such field; is it mistyped?",
+    "string_type": "must be text",
+    "string_unicode": "must be text in valid Unicode",
+    "string_too_short": "must be text of at least {min_length} character(s)",
+    "string_too_long": "must be text of at most {max_length} characters",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "too_short": "must have at least {min_length} item(s)",
+    "too_long": "must have at most {max_length} items",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+}
+MAX_REPEATED_CHARACTERS = 40  # of a value that an answer repeats
 # Patterns that text in requests must match, and what they ask for in words.
 SLUG = r"^[a-z0-9][a-z0-9_.-]{0,99}$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]+$"  # no control characters: databases differ in what they make of them
@@ -114,21 +142,78 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
         return problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}")
-    # What was given is not repeated: it may be long, and is known to whoever sent it.
+    found = _closest_forms(found)
     said: dict[str, list[str]] = {}
+    given: dict[str, str] = {}
     for one in found[:MAX_ERRORS]:
-        said.setdefault(_pointer(one["loc"]), []).append(complaint_of(one))
+        pointer = _pointer(one["loc"])
+        said.setdefault(pointer, []).append(_need(one))
+        given[pointer] = _given(one)
     # Where one of several forms would do, each has its own complaint.
     errors = [
-        {"pointer": pointer, "detail": ", or ".join(dict.fromkeys(words))} for pointer, words in said.items()
+        {"pointer": pointer, "detail": ", or ".join(dict.fromkeys(needs)) + given[pointer]}
+        for pointer, needs in said.items()
     ]
     return problem("invalid", "; ".join(f"{one['pointer']}: {one['detail']}" for one in errors), errors)
 
 
 def complaint_of(error: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value, by an error of Pydantic; patterns are put in words."""
-    pattern = error.get("ctx", {}).get("pattern") if error["type"] == "string_pattern_mismatch" else None
-    return PATTERNS.get(str(pattern), str(error["msg"]))
+    """Return what is wrong with a value, by an error of Pydantic, and the value if it is short.
+
+    Examples
+    --------
+    >>> complaint_of({"type": "float_type", "loc": ("delta",), "input": "5 %"})
+    'must be a number, not "5 %"'
+    """
+    return _need(error) + _given(error)
+
+
+def _need(error: Mapping[str, Any]) -> str:
+    """Return what a value has to be."""
+    context = error.get("ctx", {})
+    if error["type"] == "string_pattern_mismatch":
+        return PATTERNS.get(str(context.get("pattern")), str(error["msg"]))
+    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
+        return "the body is empty; send a JSON object"
+    if error["type"] not in COMPLAINTS:
+        return str(error["msg"]).removeprefix("Value error, ")
+    return COMPLAINTS[error["type"]].format(**context)
+
+
+def _given(error: Mapping[str, Any]) -> str:
+    """Return a short value that a complaint is about, in words that follow it."""
+    given = error.get("input")
+    if error["type"] not in COMPLAINTS or error["type"] in ("missing", "extra_forbidden"):
+        return ""
+    if not isinstance(given, str | int | float | None):
+        return ""
+    repeated = json.dumps(given)
+    return f", not {repeated}" if len(repeated) <= MAX_REPEATED_CHARACTERS else ""
+
+
+def _closest_forms(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out errors of forms that a value was not meant to have: labels, say, where arms have features.
+
+    It was meant to have the form with the fewest errors, and of those the one whose errors lie deepest.
+    """
+    forms: dict[tuple[str | int, ...], dict[str | int, list[Mapping[str, Any]]]] = {}
+    for one in found:
+        place = one["loc"]
+        for at in range(1, len(place)):
+            if _is_form(place[at - 1], place[at]):
+                forms.setdefault(place[:at], {}).setdefault(place[at], []).append(one)
+                break
+    left_out: set[int] = set()
+    for errors_by_form in forms.values():
+        ranks = {
+            form: (len(errors), -max(len(one["loc"]) for one in errors))
+            for form, errors in errors_by_form.items()
+        }
+        closest = min(ranks.values())
+        for form, errors in errors_by_form.items():
+            if ranks[form] != closest:
+                left_out.update(id(one) for one in errors)
+    return [one for one in found if id(one) not in left_out]
 
 
 def _pointer(place: Sequence[str | int]) -> str:
@@ -145,9 +230,18 @@ def _is_form(before: str | int, part: str | int) -> bool:
     return before in SEVERAL_FORMS and isinstance(part, str) and FORM.fullmatch(part) is not None
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
-    answer = problem(BY_STATUS.get(error.status_code, "malformed"), str(error.detail))
+    detail = str(error.detail)
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        detail = f"{request.method} cannot be used here; use {allowed}"
+    elif detail == "Not Found":
+        path = request.url.path[:MAX_PATH_CHARACTERS]
+        detail = f"there is nothing at {path!r}; /openapi.json lists what there is"
+    elif error.status_code == 400:
+        detail = "the body cannot be read; send JSON in UTF-8, without deep nesting"
+    answer = problem(BY_STATUS.get(error.status_code, "malformed"), detail)
     answer.headers.update(error.headers or {})
     return answer
 

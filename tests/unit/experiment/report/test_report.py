@@ -56,6 +56,28 @@ def test_rewards_that_wait_for_another_are_explained(settings, end):
     assert end in advice
 
 
+def test_rewards_that_wait_for_another_are_noted_later_too():
+    experiment = two_pages()
+    for count in (80, 400):
+        told(experiment, count)
+    experiment.ask()
+    told(experiment, 54)
+    experiment.pause()
+    report = experiment.report()
+    assert not report.is_early
+    assert "resume" in report.advice
+    (note,) = [text for text in report.warnings if "wait for" in text]
+    assert note.startswith("480 of 535 proposals are settled; 54 with rewards wait for proposal 481")
+
+
+def test_rewards_that_wait_for_the_end_of_a_window_are_no_news():
+    experiment = two_pages(window="7d")
+    told(experiment, 800)
+    experiment.ask()
+    told(experiment, 54)
+    assert experiment.report().warnings == ()
+
+
 def test_a_proposal_that_lacks_another_metric_is_not_said_to_lack_its_reward():
     experiment = two_pages(window="7d", metrics=[Metric("basket")])
     proposals = experiment.ask_many(30)
