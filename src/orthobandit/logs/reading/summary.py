@@ -23,11 +23,14 @@ from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, se
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
 from orthobandit.logs.reading.rows import attribute_columns, to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, ibis
+from orthobandit.showing.numbers import number
 
 MAX_SUMMARY_ROWS = 5_000_000  # of a summary, which is held in memory
 FEWEST_TO_TELL = 3  # periods of a series, from which on counts that only grow look cumulative
 NAMED_SNAPSHOTS = 3  # snapshots that a note names, of those that cannot be differenced
 ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
+MOST_DIGITS = 12  # after the point, up to which means are taken to be rounded
+ROUNDED_SHARE = 0.3  # of the standard error of all rows, from which on rounding is worth a note
 # Σv² and Σv of zeros and ones are equal, but for the digits that means and variances were printed with.
 TWO_VALUED_ROUNDING = 1e-4
 FIGURES = ("seconds", "n", "mean", "variance", "std", "smallest", "largest")
@@ -108,8 +111,10 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     table = _fetch(opened, question, summary, when, is_clock=is_clock)
     periods = _read_periods(opened, question, summary, table)
     notes: tuple[str, ...] = ()
-    if _is_cumulative(question, summary, table, periods):
+    is_cumulative = _is_cumulative(question, summary, table, periods)
+    if is_cumulative:
         periods, notes = _difference(opened, question, table, periods, is_clock=is_clock)
+    notes += _rounded(table, periods, is_cumulative=is_cumulative)
     is_two_valued = _is_two_valued(periods)
     offset = 0.0 if is_two_valued else offset_of_range(question, question.reward) or _offset_of(periods)
     clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
@@ -311,6 +316,27 @@ def _account(problems: list[str], snapshots: int) -> tuple[str, ...]:
         return (said,)
     shown = "; ".join(problems[:NAMED_SNAPSHOTS]) + ("; …" if len(problems) > NAMED_SNAPSHOTS else "")
     return (f"{said}; {len(problems):,} cannot be differenced and are joined to the period after: {shown}",)
+
+
+def _rounded(table: Any, periods: Periods, *, is_cumulative: bool) -> tuple[str, ...]:
+    """Return a note if means were printed with so few digits that rounding matters beside the scatter."""
+    given = np.asarray(table["mean"].to_numpy(zero_copy_only=False), dtype=np.float64)
+    given = given[np.isfinite(given)]
+    rows = float(periods.counts.sum())
+    error = float(np.sqrt(periods.scatter.sum())) / max(rows, 1.0)
+    digits = next((one for one in range(MOST_DIGITS) if np.array_equal(np.round(given, one), given)), None)
+    if digits is None or not error:
+        return ()
+    # A rounded value is off by a uniform variable. What cumulative figures are off by does not average out.
+    arms = len(set(table["arm"].to_pylist()))
+    share = arms if is_cumulative else len(periods.counts)
+    off = 10.0**-digits / np.sqrt(12.0 * share)
+    if off < ROUNDED_SHARE * error:
+        return ()
+    return (
+        f"means have {digits} digits after the point: rounding moves them by about {number(off)}, which"
+        f" intervals do not allow for, beside a standard error of {number(error)}; give more digits",
+    )
 
 
 def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> Periods:

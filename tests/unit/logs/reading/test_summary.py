@@ -259,3 +259,27 @@ def test_questions_that_a_summary_cannot_answer_are_refused():
         analyse(table, **asked, n="count", mean="mean", variance="variance")
     with pytest.raises(ParameterError, match="split='observed' is for aggregated data"):
         analyse(log(), arm="arm", reward="value", split="observed")
+
+
+def printed(rows, digits):
+    """Return equal rates of two arms on ten days, `rows` a day and arm, with so many digits."""
+    rng = np.random.default_rng(1)
+    day, arm = np.repeat(np.arange(10), 2), np.tile(["a", "b"], 10)
+    mean = rng.binomial(rows, 0.03137, 20) / rows
+    figures = {"mean": mean.round(digits), "variance": mean * (1 - mean)}
+    return pyarrow.table({"day": day, "arm": arm, "n": np.full(20, rows), **figures})
+
+
+def test_figures_with_too_few_digits_for_so_many_rows_are_named():
+    asked = {"arm": "arm", "time": "day", "split": "equal", "n": "n", "mean": "mean", "variance": "variance"}
+    said = {
+        (rows, digits): [
+            note
+            for note in analyse(printed(rows, digits), **asked, cumulative=False).notes
+            if "digits" in note
+        ]
+        for rows, digits in ((10_000, 4), (10**9, 4), (10**9, 9))
+    }
+    assert said[10_000, 4] == said[10**9, 9] == []
+    (note,) = said[10**9, 4]
+    assert note.startswith("means have 4 digits after the point: rounding moves them by about ")
