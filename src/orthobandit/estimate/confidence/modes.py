@@ -83,14 +83,6 @@ class Confidence(ABC):
                 " tally what `plan.residuals` returns, not rewards"
             )
 
-    def check_tells_sizes(self) -> None:
-        """Refuse intervals of gaps in a mode whose sums have the signs of gaps alone."""
-        if not self.takes_values:
-            raise ParameterError(
-                f"{self} tells the signs of gaps and not their sizes, so it has no intervals;"
-                " give Asymptotic(), or Bounded or SubGaussian where their assumptions hold"
-            )
-
     @abstractmethod
     def width(self, evidence: Evidence, tuning: Tuning) -> Array:
         """Return the half-width of the one-sided interval of each contrast; +inf without evidence."""
@@ -302,6 +294,15 @@ class SubGaussian(_Exact):
 def _check_range(low: float, high: float) -> None:
     if not -np.inf < low < high < np.inf:
         raise ParameterError(f"low={low} and high={high} must be finite with low < high")
+
+
+def check_tells_sizes(confidence: Confidence) -> None:
+    """Refuse intervals of gaps in a mode whose sums have the signs of gaps alone."""
+    if not confidence.takes_values:
+        raise ParameterError(
+            f"{confidence} tells the signs of gaps and not their sizes, so it has no intervals;"
+            " give Asymptotic(), or Bounded or SubGaussian where their assumptions hold"
+        )
 
 
 # Modes by name, for the command line and for studies; their settings are the arguments of their makers.

@@ -25,7 +25,7 @@ from orthobandit.estimate.confidence.evidence import (
     hardly_drawn,
     least_draws,
 )
-from orthobandit.estimate.confidence.modes import Asymptotic, Confidence
+from orthobandit.estimate.confidence.modes import Asymptotic, Confidence, check_tells_sizes
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.plan import Centre, Plan
 from orthobandit.estimate.tally import Tally
@@ -131,7 +131,7 @@ class ContrastSequence:
             check_fraction("delta", float(level))
         zeros = np.zeros(len(rows))
         mode = Asymptotic() if confidence is None else confidence
-        mode.check_tells_sizes()
+        check_tells_sizes(mode)
         return cls(
             arms,
             rows,

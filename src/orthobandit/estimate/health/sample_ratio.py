@@ -34,8 +34,12 @@ class SampleRatio:
     and e_a are how often arm a came up, and should have, in *earlier* buckets. The wealth Π_b Π_a
     (q_b(a)/p_b(a))^n_ab is a nonnegative martingale with mean 1 for every sequence of distributions, chosen
     from the past in any way: given the past, each draw multiplies it by q(a)/p(a) with a drawn from p, and
-    Σ_a p(a)·q(a)/p(a) = Σ_a q(a) = 1. So is the mean over several κ. By Ville's inequality it ever reaches
-    1/α with probability at most α, so that 1/(the largest so far) is a p-value at any time.
+    Σ_a p(a)·q(a)/p(a) = Σ_a q(a) = 1. So is the mean over several κ.
+
+    That bet needs earlier buckets: it says nothing of the first one, however large. The other half of the
+    stake is on Bennett's bound for totals (:func:`totals_wealth`), which needs none. By Ville's inequality
+    the mean of both ever reaches 1/α with probability at most α, so that 1/(the largest so far) is a p-value
+    at any time.
 
     Attributes
     ----------
@@ -44,9 +48,9 @@ class SampleRatio:
     expected : (K,) array
         How often it should have.
     wealth : (m,) array
-        Logarithms, one a κ.
+        Logarithms of the bets on earlier buckets, one a κ.
     largest : float
-        Logarithm of the largest mean so far.
+        Logarithm of the largest mean of all bets so far.
 
     Examples
     --------
@@ -93,9 +97,7 @@ class SampleRatio:
         now = self
         for probabilities, counts in parts:
             now = now._with_part(self, probabilities, counts)
-        # A mean of martingales is one; the largest of them would not be.
-        mean = float(np.logaddexp.reduce(now.wealth)) - np.log(len(BELIEF))
-        return replace(now, largest=float(max(now.largest, mean)))
+        return now._with_largest()
 
     def and_table(self, probabilities: ArrayLike, counts: ArrayLike) -> "SampleRatio":
         """Return the test with a bucket of rounds from many distributions: :meth:`and_all`, at once.
@@ -113,17 +115,16 @@ class SampleRatio:
         n = check_counts("counts", counts, p.shape)
         rounds = n.sum(axis=1)
         ratio = (self.observed + BELIEF[:, np.newaxis]) / (self.expected + BELIEF[:, np.newaxis])
-        wealth = self.wealth + np.log(ratio) @ n.sum(axis=0) - np.log(ratio @ p.T) @ rounds
-        mean = float(np.logaddexp.reduce(wealth)) - np.log(len(BELIEF))
         # No bet is needed against what the plan rules out.
         impossible = np.any((n > 0) & (p == 0))
-        return replace(
+        now = replace(
             self,
             observed=self.observed + n.sum(axis=0),
             expected=self.expected + rounds @ p,
-            wealth=wealth,
-            largest=np.inf if impossible else float(max(self.largest, mean)),
+            wealth=self.wealth + np.log(ratio) @ n.sum(axis=0) - np.log(ratio @ p.T) @ rounds,
+            largest=np.inf if impossible else self.largest,
         )
+        return now._with_largest()
 
     def _with_part(self, before: "SampleRatio", probabilities: ArrayLike, counts: ArrayLike) -> "SampleRatio":
         p = checked_probabilities(probabilities)
@@ -143,6 +144,19 @@ class SampleRatio:
             # What cannot happen has happened.
             largest=np.inf if np.any((n > 0) & (p == 0)) else self.largest,
         )
+
+    def _with_largest(self) -> "SampleRatio":
+        # A mean of supermartingales is one; the largest of them would not be.
+        earlier = float(np.logaddexp.reduce(self.wealth)) - np.log(len(BELIEF))
+        # Arms may join while the test runs. Weights 1/2, 1/6, 1/12, … leave 1/(K + 1) for those to come.
+        count = len(self.observed)
+        number = np.arange(1.0, count + 1.0)
+        shares = -np.log(number * (number + 1.0))
+        # Of p(1 − p) only the bound p is known by here.
+        arms = shares + totals_wealth(self.observed, self.expected, self.expected)
+        totals = float(np.logaddexp.reduce(np.append(arms, -np.log(count + 1.0))))
+        mean = float(np.logaddexp(earlier, totals)) - np.log(2.0)
+        return replace(self, largest=float(max(self.largest, mean)))
 
     @property
     def p_value(self) -> float:
@@ -177,9 +191,8 @@ class SampleRatio:
 def totals_p_value(observed: Array, expected: Array, scatter: Array) -> float:
     """Return a p-value at all times for how far arms are from their plans, from totals alone.
 
-    For rows that each have their own probabilities, of which only the sums are known. With X = 1{a is drawn}
-    − p_a, exp(±λX − p_a(1 − p_a)(e^λ − 1 − λ)) has mean 1 at most (Bennett 1962), so that the mean of its
-    products over arms, signs and a few λ is a supermartingale: by Ville's inequality it ever reaches 1/α with
+    For rows that each have their own probabilities, of which only the sums are known. The mean of
+    :func:`totals_wealth` over arms is a supermartingale: by Ville's inequality it ever reaches 1/α with
     probability at most α.
 
     Parameters
@@ -195,11 +208,22 @@ def totals_p_value(observed: Array, expected: Array, scatter: Array) -> float:
     >>> totals_p_value(np.array([[5400.0, 4600.0]]), expected, expected / 2) < ALARM
     True
     """
-    off = (observed - expected)[..., np.newaxis]
+    each = totals_wealth(observed, expected, scatter)
+    wealth = np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1])
+    return float(np.exp(-max(float(wealth.max(initial=0.0)), 0.0)))
+
+
+def totals_wealth(observed: ArrayLike, expected: Array, scatter: Array) -> Array:
+    """Return the logarithm of what bets against each arm's total have won (…, K); see :func:`totals_p_value`.
+
+    With X = 1{a is drawn} − p_a, exp(±λX − p_a(1 − p_a)(e^λ − 1 − λ)) has mean 1 at most (Bennett 1962), so
+    that the mean of its products over signs and a few λ is a supermartingale. `scatter` may be larger than
+    Σ p_a(1 − p_a).
+    """
+    off = (np.asarray(observed) - expected)[..., np.newaxis]
     cost = scatter[..., np.newaxis] * (np.expm1(BETS) - BETS)
     logs = np.concatenate([off * BETS - cost, -off * BETS - cost], axis=-1)
-    wealth = np.logaddexp.reduce(logs.reshape(len(logs), -1), axis=1) - np.log(logs[0].size)
-    return float(np.exp(-max(float(wealth.max(initial=0.0)), 0.0)))
+    return np.asarray(np.logaddexp.reduce(logs, axis=-1) - np.log(logs.shape[-1]))
 
 
 def check_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> Whole:

@@ -28,6 +28,7 @@ from orthobandit.estimate import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
 from orthobandit.estimate.confidence.evidence import HIDDEN, USUAL, least_draws
+from orthobandit.estimate.confidence.modes import check_tells_sizes
 from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual.offers import Offer
 
@@ -212,7 +213,7 @@ class RuleComparison:
                     f"rule {name!r} is {rule!r}; give an arm's label or a function of offers"
                 )
         mode = Asymptotic() if confidence is None else confidence
-        mode.check_tells_sizes()
+        check_tells_sizes(mode)
         check_fraction("delta", delta)
         check_whole("rounds", rounds)
         if floor is not None and not 0 < floor <= 1:

@@ -1,18 +1,31 @@
 """Sample ratio and missing rewards, at all times at once: small cases by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from orthobandit.errors import TallyError
 from orthobandit.estimate.health.missing import Missing
-from orthobandit.estimate.health.sample_ratio import BELIEF, SampleRatio
+from orthobandit.estimate.health.sample_ratio import BELIEF, BETS, SampleRatio
 
 
-def test_the_first_bucket_says_nothing_and_the_second_what_the_first_suggests():
+def by_totals(observed, expected):
+    """Return what half of the stake has won, arm by arm: Bennett's bound, with p for p(1 − p)."""
+    won, left = 0.0, 1.0
+    for number, (seen, due) in enumerate(zip(observed, expected, strict=True), 1):
+        bets = [sign * bet * (seen - due) - due * (np.exp(bet) - 1 - bet) for bet in BETS for sign in (1, -1)]
+        won += np.mean(np.exp(bets)) / (number * (number + 1))
+        left -= 1 / (number * (number + 1))
+    return won + left
+
+
+def test_the_second_bucket_is_judged_by_the_first_and_both_by_their_totals():
     ratio = SampleRatio.start(2).and_of([0.5, 0.5], [30, 10])
-    assert ratio.p_value == 1.0
+    assert not ratio.wealth.any()
+    first = 0.5 + 0.5 * by_totals([30, 10], [20, 20])
+    assert ratio.p_value == pytest.approx(1 / first)
     again = ratio.and_of([0.25, 0.75], [20, 20])
     wealth = []
     for kappa in BELIEF:
@@ -20,9 +33,26 @@ def test_the_first_bucket_says_nothing_and_the_second_what_the_first_suggests():
         q = np.array([0.25, 0.75]) * raised
         q /= q.sum()
         wealth.append((q[0] / 0.25) ** 20 * (q[1] / 0.75) ** 20)
-    assert again.p_value == pytest.approx(1 / np.mean(wealth))
+    second = 0.5 * np.mean(wealth) + 0.5 * by_totals([50, 30], [30, 50])
+    assert again.p_value == pytest.approx(1 / second)
     assert again.observed.tolist() == [50, 30]
     assert again.expected.tolist() == [30.0, 50.0]
+
+
+def test_one_bucket_of_one_arm_is_an_alarm_however_the_other_follows():
+    ratio = SampleRatio.start(2).and_of([0.5, 0.5], [342, 0])
+    assert ratio.alarm
+    assert ratio.and_of([0.5, 0.5], [0, 161]).alarm
+
+
+def test_a_draw_wins_nothing_on_average_whatever_came_before():
+    past = SampleRatio.start(2).and_of([0.5, 0.5], [12, 3])
+    p = np.array([0.3, 0.1, 0.6])  # of an arm that has joined
+    each = [
+        np.exp(replace(past, largest=-np.inf).and_of(p, np.eye(3, dtype=int)[a]).largest) for a in range(3)
+    ]
+    assert p @ each <= np.exp(past.largest)
+    assert p @ each >= 0.95 * np.exp(past.largest)  # nor does it lose much
 
 
 def test_wealth_is_one_on_average_over_the_draws():
