@@ -319,11 +319,7 @@ def _personal_notes(question: Question, gathered: GatheredRules, personal: Perso
             " intervals that hold at all times"
         )
     elif len(cells.times) == 1 and not question.fixed:
-        out.append(
-            f"all rows are in one bucket ({bucket_in_words(cells)}), and the first only tells level and"
-            " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
-            " (--fixed) if this is the one look at a log that is complete"
-        )
+        out.append(_one_bucket_words(cells))
     return out
 
 
@@ -363,6 +359,15 @@ def bucket_in_words(cells: Cells | RuleCells) -> str:
             times = round(cells.width / seconds)
             return name if times == 1 else f"{times} {name}s"
     return f"{cells.width:g} seconds"
+
+
+def _one_bucket_words(cells: Cells | RuleCells) -> str:
+    """Say what to do about a log with a single bucket, from which nothing is claimed."""
+    return (
+        f"all rows are in one bucket ({bucket_in_words(cells)}), and the first only tells level and"
+        " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
+        " (--fixed) if this is the one look at a log that is complete"
+    )
 
 
 def _question(asked: Mapping[str, Any]) -> Question:
@@ -561,11 +566,7 @@ def _notes(
             " noise; name the time of each draw to take it out, and for intervals that hold at all times"
         )
     elif len(cells.times) == 1 and not question.fixed:
-        out.append(
-            f"all rows are in one bucket ({bucket_in_words(cells)}), and the first only tells level and"
-            " scatter: wait for the next, choose shorter buckets (bucket=, --bucket), or say fixed=True"
-            " (--fixed) if this is the one look at a log that is complete"
-        )
+        out.append(_one_bucket_words(cells))
     useless = [name for name in question.covariates if not _varies(cells, cells.columns.index(name))]
     if useless:
         out.append(

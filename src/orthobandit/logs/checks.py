@@ -418,7 +418,7 @@ def find_drift(
     alpha : float
         Chance of a false alarm.
     """
-    splits = _splits(snapshots)
+    splits = split_places([one.rows for one in snapshots])
     found: tuple[int, float, DriftFound] | None = None
     whole = _Whole.of(snapshots, len(others)) if splits else None
     for number, place in enumerate(splits):
@@ -450,15 +450,21 @@ def find_drift(
     return (None if found is None else found[2]), len(splits)
 
 
-def _splits(snapshots: Sequence[Snapshot]) -> list[int]:
-    """Return the snapshots whose intervals are compared with what follows; the last has nothing after it."""
+def split_places(rows: Sequence[int]) -> list[int]:
+    """Return where a log is split, given the rows up to each place; the last has nothing after it.
+
+    Examples
+    --------
+    >>> split_places([10, 70, 100, 150, 300])
+    [1, 3]
+    """
     out = list[int]()
     enough = FIRST
     # Doubling keeps the number of splits that share α logarithmic in the rows.
-    for place, one in enumerate(snapshots[:-1]):
-        if one.rows >= enough:
+    for place, count in enumerate(rows[:-1]):
+        if count >= enough:
             out.append(place)
-            enough = 2 * one.rows
+            enough = 2 * count
     return out
 
 
@@ -533,7 +539,7 @@ def find_change(joint: Joint, path: PairPath, ends: Measured, arms: int) -> tupl
     """
     found: Change | None = None
     judged = 0
-    for number, step in enumerate(split_steps(joint)):
+    for number, step in enumerate(split_places(joint.rows.tolist())):
         # level_of is for one side of an interval; these regions take both.
         delta = SIDES * float(level_of(DRIFT_ALPHA, number, arms)[0])
         parts = path.at(step), path.since(step)
@@ -547,17 +553,6 @@ def find_change(joint: Joint, path: PairPath, ends: Measured, arms: int) -> tupl
         if change.size > (0.0 if found is None else found.size):
             found = change
     return found, judged
-
-
-def split_steps(joint: Joint) -> list[int]:
-    """Return the steps at whose ends a log is split; the last has nothing after it."""
-    out = list[int]()
-    enough = FIRST
-    for step, rows in enumerate(joint.rows[:-1].tolist()):
-        if rows >= enough:
-            out.append(step)
-            enough = 2 * rows
-    return out
 
 
 def constant_ratios(name: str, scores: RatioScores) -> Diagnostic:

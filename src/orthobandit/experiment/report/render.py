@@ -144,18 +144,9 @@ def bars_of(report: Report, metric: MetricReport) -> list[Bar]:
         known = estimate if arm.settled and not is_reference else None
         gap = gap_words((known, *interval))
         ends = "" if is_reference else span_words(interval)
+        words = f"{gap} ({ends})" if gap else ends
         bars.append(
-            Bar(
-                arm.label,
-                0.0 if is_reference else known,
-                interval,
-                f"{gap} ({ends})" if gap else ends,
-                tags=arm_tags(report, arm, is_objective=is_objective),
-                # That an arm was dropped or retired is no alarm.
-                tag_tone="good" if is_objective and arm.label == report.declared else "open",
-                tone=tone_of(interval) if is_objective else "open",
-                is_faded=not arm.is_active,
-            )
+            _bar(report, arm, 0.0 if is_reference else known, interval, words, is_objective=is_objective)
         )
     return bars
 
@@ -175,21 +166,34 @@ def lift_bars(report: Report) -> list[Bar]:
         is_reference = arm.label == report.reference
         middle = percent_estimate(estimate, (low, high), "+")
         ends = lift_words((low, high)) or ("" if is_reference else "not known yet")
-        per_cent = tuple(100.0 * end if is_known(end) else None for end in (low, high))
-        bars.append(
-            Bar(
-                arm.label,
-                0.0 if is_reference else 100.0 * estimate if is_known(estimate) else None,
-                (per_cent[0], per_cent[1]),
-                f"{middle} ({ends})" if middle and ends else ends,
-                tags=arm_tags(report, arm),
-                # That an arm was dropped or retired is no alarm.
-                tag_tone="good" if arm.label == report.declared else "open",
-                tone=tone_of((low, high)),
-                is_faded=not arm.is_active,
-            )
-        )
+        words = f"{middle} ({ends})" if middle and ends else ends
+        found = (0.0 if is_reference else estimate, low, high)
+        point, *per_cent = (100.0 * value if is_known(value) else None for value in found)
+        bars.append(_bar(report, arm, point, (per_cent[0], per_cent[1]), words))
     return bars
+
+
+def _bar(
+    report: Report,
+    arm: ArmReport,
+    estimate: float | None,
+    interval: Interval,
+    words: str,
+    *,
+    is_objective: bool = True,
+) -> Bar:
+    """Return the bar of an arm in one metric, with its tags."""
+    return Bar(
+        arm.label,
+        estimate,
+        interval,
+        words,
+        tags=arm_tags(report, arm, is_objective=is_objective),
+        # That an arm was dropped or retired is no alarm.
+        tag_tone="good" if is_objective and arm.label == report.declared else "open",
+        tone=tone_of(interval) if is_objective else "open",
+        is_faded=not arm.is_active,
+    )
 
 
 def moment_words(at: float | None) -> str:
@@ -216,29 +220,9 @@ def guarantee_words(report: Report) -> str:
 
 def text_of(report: Report) -> str:
     """Return the report for a terminal."""
-    objective = report.metrics[0]
-    name = rate_name(objective)
+    name = rate_name(report.metrics[0])
     head = ("arm", "settled", "silent", "share", name, "lift", "gap", "interval", "")
-    has_lifts = bool(lift_bars(report))
-    shares = shares_words([arm.probability for arm in report.arms])
-    rows = []
-    for arm, share in zip(report.arms, shares, strict=True):
-        gap = gap_of(report, arm)
-        lift = lift_of(report, arm)
-        is_reference = arm.label == report.reference
-        rows.append(
-            (
-                visible(arm.label),
-                f"{arm.settled:,}",
-                f"{arm.silent:,}",
-                share,
-                rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
-                lift_words(lift[1:]) if has_lifts else "",
-                gap_words(gap),
-                "" if is_reference else span_words(gap[1:]),
-                ", ".join(arm_tags(report, arm)),
-            )
-        )
+    rows = [(visible(label), *rest) for label, *rest in _arm_rows(report)]
     # The last column, of words, may be empty: it has no head, and the table knows its place by the end.
     kept = [place for place in range(len(head)) if not head[place] or any(row[place] for row in rows)]
     table = text_table(
@@ -262,6 +246,30 @@ def text_of(report: Report) -> str:
     out += [f"holdout: mean {name} {mean} over {count}" for name, count, mean in _holdout(report)]
     out += [f"note: {warning}" for warning in report.warnings]
     return "\n".join(out)
+
+
+def _arm_rows(report: Report) -> list[tuple[str, ...]]:
+    """Return a row per arm: label, settled, silent, share, rate, lift, gap, interval and tags."""
+    objective = report.metrics[0]
+    has_lifts = bool(lift_bars(report))
+    shares = shares_words([arm.probability for arm in report.arms])
+    rows: list[tuple[str, ...]] = []
+    for arm, share in zip(report.arms, shares, strict=True):
+        gap = gap_of(report, arm)
+        rows.append(
+            (
+                arm.label,
+                f"{arm.settled:,}",
+                f"{arm.silent:,}",
+                share,
+                rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
+                lift_words(lift_of(report, arm)[1:]) if has_lifts else "",
+                gap_words(gap),
+                "" if arm.label == report.reference else span_words(gap[1:]),
+                ", ".join(arm_tags(report, arm)),
+            )
+        )
+    return rows
 
 
 def personal_tables(report: Report) -> list[Table]:
@@ -372,26 +380,9 @@ def _other_metric(report: Report, metric: MetricReport) -> dict[str, Any]:
 
 def notebook_of(report: Report) -> str:
     """Return the advice, the table of arms and the warnings, for a notebook."""
-    objective = report.metrics[0]
-    head = ["arm", "visitors", "share now", rate_name(objective), "lift", "gap", "interval", ""]
-    has_lifts = bool(lift_bars(report))
-    shares = shares_words([arm.probability for arm in report.arms])
-    rows = []
-    for arm, share in zip(report.arms, shares, strict=True):
-        gap = gap_of(report, arm)
-        is_reference = arm.label == report.reference
-        rows.append(
-            [
-                arm.label,
-                f"{arm.settled:,}",
-                share,
-                rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)),
-                lift_words(lift_of(report, arm)[1:]) if has_lifts else "",
-                gap_words(gap),
-                "" if is_reference else span_words(gap[1:]),
-                ", ".join(arm_tags(report, arm)),
-            ]
-        )
+    head = ["arm", "visitors", "share now", rate_name(report.metrics[0]), "lift", "gap", "interval", ""]
+    # A notebook leaves out how many were silent.
+    rows = [(*row[:2], *row[3:]) for row in _arm_rows(report)]
     counts = f"{counts_words(report)}; gaps and lifts to {report.reference!r}, at all times at once"
     known = PageTable.of_filled(head, rows)
     return (

@@ -8,7 +8,7 @@ import pyarrow
 from orthobandit import analyse
 from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.logs import Ratio, checks
-from orthobandit.logs.checks import constant_lift, constant_ratios, split_steps
+from orthobandit.logs.checks import constant_lift, constant_ratios, split_places
 from orthobandit.logs.effects.ratios import RatioScores
 from ratio_worlds import HOURS, cells_of_ratio, drawn, lifted, measure, noisy, ramp, ramped
 
@@ -37,7 +37,7 @@ def test_equal_ratios_under_a_ramp_do_not_drift():
     scores = RatioScores.of(ramped(np.random.default_rng(1))[0], measure())
     found = constant_ratios("n/d", scores)
     assert (found.status, found.details["metric"]) == ("fine", "n/d")
-    rows = scores.joint.rows[split_steps(scores.joint)]
+    rows = scores.joint.rows[split_places(scores.joint.rows.tolist())]
     assert np.all(rows[1:] >= 2 * rows[:-1])
 
 
