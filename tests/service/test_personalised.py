@@ -50,7 +50,9 @@ def test_openfeature_gives_the_context(http):
     assert found.json()["variant"] in PAGE["arms"]
     missing = http.post(flag, json={"context": {"targetingKey": "bob"}})
     assert missing.status_code == 400
-    assert "'mobile'" in missing.json()["errorDetails"]
+    assert missing.json()["errorDetails"] == "the context must have a number 'mobile'"
+    truth = http.post(flag, json={"context": {"targetingKey": "bob", "mobile": True}})
+    assert truth.json()["errorDetails"].endswith("number 'mobile', not true; send 1 and 0 for yes and no")
     assert http.get(HERE).json()["proposals"] == 1
 
 

@@ -39,11 +39,20 @@ def test_the_list_says_what_to_do(visitor):
     assert "1,000 of 1,020" in words
 
 
+def test_only_what_the_server_can_write_is_offered(visitor, monkeypatch):
+    address = "/experiments/page/data.parquet"
+    monkeypatch.setattr("orthobandit.service.dashboard.routes.find_spec", lambda name: None)
+    assert address not in visitor.get("/experiments/page").text
+    monkeypatch.setattr("orthobandit.service.dashboard.routes.find_spec", lambda name: name)
+    assert address in visitor.get("/experiments/page").text
+
+
 def test_the_page_says_what_the_report_says(visitor):
     page = visitor.get("/experiments/page")
     words = in_words(page)
     report = visitor.report
     assert "Show &#39;new&#39;: it is the best" in words
+    assert "False winners ≤" not in words  # the advice says it
     assert "Settled 1,000 Awaited 20 Proposals 1,020" in words
     for arm in report["arms"]:
         assert f" {arm['settled']:,} {100 * arm['rate']:.0f} % " in words

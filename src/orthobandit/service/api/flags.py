@@ -159,14 +159,15 @@ def _visitor(experiment: Experiment, context: dict[str, Any]) -> dict[str, float
 
 def _numbers(context: dict[str, Any], names: Iterable[str]) -> dict[str, float] | None:
     """Return attributes of a context that must be numbers; None if none are wanted."""
-    found = {}
+    numbers = {}
     for name in names:
         value = context.get(name)
         # In Python a bool is an int, and NaN and infinity are floats.
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-            raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}")
-        found[name] = float(value)
-    return found or None
+            given = f", not {json.dumps(value)[:40]}; send 1 and 0 for yes and no" if name in context else ""
+            raise NotEvaluatedError(INVALID, f"the context must have a number {name!r}{given}")
+        numbers[name] = float(value)
+    return numbers or None
 
 
 def describe_failure(key: str | None, error: OrthobanditError) -> Flag:

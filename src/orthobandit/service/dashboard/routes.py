@@ -5,6 +5,7 @@ an experiment; pause, resume and stop it, retire an arm, and undo.
 """
 
 import json
+from importlib.util import find_spec
 from threading import Lock
 from time import time
 from typing import Annotated, Any
@@ -239,6 +240,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "notes": [text for text in report.warnings if not text.startswith(ALARM)],
         "interval": interval,
         "some": some,
+        "has_parquet": find_spec("pyarrow") is not None,
         "origin": str(request.base_url).rstrip("/"),
         "example": example_of(settings.metrics),
     }

@@ -48,7 +48,7 @@ KINDS = {
     "long-headers": Kind(431, "The headers are too long"),
     "internal": Kind(500, "Something went wrong in the server"),
     "missing-package": Kind(501, "The server lacks a package for this"),
-    "unavailable": Kind(503, "The database cannot be used now"),
+    "unavailable": Kind(503, "The server or its database cannot be used now"),
     "busy": Kind(503, "The server has too much to do"),
     "newer-release": Kind(503, "A newer release than this server's has written this"),
 }
