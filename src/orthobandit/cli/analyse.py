@@ -151,8 +151,11 @@ def flag_words(message: str) -> str:
     --------
     >>> flag_words("choose missing='zero', or say fixed=True; bounds=(0.0, 1.0) and covariates=('age',)")
     'choose --missing zero, or say --fixed; --bounds 0.0 1.0 and --covariate age'
+    >>> flag_words("caps: 'spend' is not a metric")
+    "--cap: 'spend' is not a metric"
     """
-    names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "bounds"])
+    names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "noninferiority", "bounds", "cells"])
+    message = re.sub(rf"^({names}): ", lambda found: f"--{MEANT.get(found[1], found[1])}: ", message)
     # Where an ellipsis stands for a value, it is Python that the reader is to write.
     said = re.sub(rf"(?<![\w(.-])({names})=(?!…)({ARGUMENT})?", _flag_of, message)
     return re.sub(

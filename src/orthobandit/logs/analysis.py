@@ -40,7 +40,7 @@ from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Quest
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.rule_groups import GatheredRules, rule_cells_of
-from orthobandit.logs.reading.source import Opened, open_source
+from orthobandit.logs.reading.source import Opened, open_source, text_of
 from orthobandit.logs.reading.summary import cells_of_summary
 from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
 from orthobandit.logs.results import (
@@ -193,7 +193,7 @@ def analysis_of(
     count = len(asked) + len(gathered.quantiles)
     measures = [_measure(one, question, gathered, reference, count) for one in asked]
     _check_numbers("value", value)
-    aims = [] if value is None else [aim_of(cells, value)]
+    aims = [] if value is None else [aim_of(cells, {text_of(label): p for label, p in value.items()})]
     reward = follow_metric(cells, replace(measures[0], is_recorded=not once), aims)
     ratios = {
         one.name: RatioScores.of(cells, measure)
@@ -292,8 +292,8 @@ def _check_personal(*, compare: bool, value: Mapping[str, float] | None, cells: 
     for name, is_given in given.items():
         if is_given:
             raise ParameterError(
-                f"context= and {name}=: rules are judged from the rows of a log, by this method alone; leave"
-                f" out {name}"
+                f"context= and {name}= together: rules are judged from the rows of a log, by this method"
+                f" alone; leave out {name}="
             )
 
 
@@ -383,6 +383,8 @@ def _question(asked: Mapping[str, Any]) -> Question:
     for name in ("arm", "reward"):
         if name not in fields:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
+    if "reference" in fields:  # an arm may be a number, as in the column
+        fields["reference"] = text_of(fields["reference"])
     if isinstance(fields.get("metrics"), Mapping):
         fields |= _metrics_and_quantiles(fields["metrics"])
     several = ("probabilities", "covariates", "context", "metrics", "quantiles", "guardrails", "ratios")
@@ -415,7 +417,7 @@ def _summary_fields(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict
         if name not in given:
             raise ParameterError(
                 f"{name}= is missing: aggregated data have the columns n, mean, and variance or std"
-                f" ({', '.join(f'{one}={value!r}' for one, value in given.items())} was given)"
+                f"; given: {', '.join(f'{one}={value!r}' for one, value in given.items())}"
             )
     if "reward" in fields:
         raise ParameterError(
@@ -454,8 +456,8 @@ def _check(question: Question) -> None:
             )
     if question.bounds is not None and question.covariates:
         raise ParameterError(
-            f"bounds={question.bounds!r} and covariates: residuals from covariates need not keep to the"
-            " range, so the exact mode is not for them; leave out one of the two"
+            "bounds= and covariates= together: residuals from covariates need not keep to"
+            " the range, so the exact mode is not for them; leave out one of the two"
         )
 
 

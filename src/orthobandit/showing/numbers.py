@@ -248,14 +248,18 @@ def rows_words(rows: float) -> str:
 def more_words(more: tuple[float, float, float] | None) -> str:
     """Return how many further rows would decide, with the range that holds in 80 % of logs.
 
+    There is no range where intervals wait for large values to come, and nothing where none can be foreseen.
+
     Examples
     --------
-    >>> more_words((41_000.0, 12_000.0, float("inf")))
-    '41k (12k to ∞)'
+    >>> more_words((41_000.0, 12_000.0, float("inf"))), more_words((230.0, 230.0, 230.0))
+    ('41k (12k to ∞)', 'about 230')
     """
-    if more is None:
+    if more is None or not math.isfinite(more[1]):
         return ""
     likely, few, many = more
+    if rows_words(few) == rows_words(many):
+        return f"about {rows_words(likely)}"
     return f"{rows_words(likely)} ({rows_words(few)} to {rows_words(many)})"
 
 

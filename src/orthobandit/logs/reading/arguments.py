@@ -182,7 +182,7 @@ def _check_combinations(question: Question) -> None:
     if question.window is not None:
         window = check_positive("window", question.window)
         if question.unit is None:
-            raise ParameterError(f"window={window!r} is how long the rows of a unit add up; name the unit")
+            raise ParameterError("window= is how long the rows of a unit add up; name the unit (unit=)")
         if question.time is None:
             raise ParameterError(f"window={window!r} needs a time column; name it with time=")
     if question.bucket is not None and question.time is None:

@@ -104,9 +104,9 @@ def _law(name: str, law: Mapping[str, float], arms: ArmSet) -> Array:
     p = np.zeros(len(arms))
     places = {label: place for place, label in enumerate(arms.labels)}
     for label, value in law.items():
-        if str(label) not in places:
+        if text_of(label) not in places:
             raise LabelError(f"{name} names the arm {label!r}; {nearest(label, arms.labels)}")
-        p[places[str(label)]] = value
+        p[places[text_of(label)]] = value
     if not _are_proper(p[np.newaxis])[0]:
         raise ProbabilityError(
             f"{name}: the probabilities {', '.join(f'{value:g}' for value in p)} sum to {p.sum():.9g}; they"
@@ -249,7 +249,7 @@ def arms_of(
         return arms, ()
     # What states probabilities also names arms that were never drawn; the data cannot.
     if isinstance(question.split, Mapping):
-        return _one_hot([str(label) for label in question.split]), ()
+        return _one_hot([text_of(label) for label in question.split]), ()
     if laws:
         return _one_hot(dict.fromkeys(label for law in laws.values() for label in law)), ()
     names = question.probabilities
@@ -332,7 +332,7 @@ def laws_of(question: Question) -> dict[str, dict[str, float]]:
         return {}
     if isinstance(question.plans, Mapping):
         return {
-            text_of(plan): {str(arm): float(p) for arm, p in law.items()}
+            text_of(plan): {text_of(arm): float(p) for arm, p in law.items()}
             for plan, law in question.plans.items()
         }
     path = Path(question.plans)

@@ -21,11 +21,19 @@ from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.extras import optional_package
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import FileFormatError, InputError, OrthobanditError, ParameterError, SourceError
+from orthobandit.errors import (
+    FileFormatError,
+    InputError,
+    MissingExtraError,
+    OrthobanditError,
+    ParameterError,
+    SourceError,
+)
 from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files
 
+REMOTE_FILES = ("http", "https", "ftp", "s3", "gs", "gcs", "az", "abfs", "file")
 SAMPLE_ROWS = 10_000  # rows from which kinds of values and offsets are taken
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
 
@@ -158,6 +166,8 @@ def encode_keys(column: Any) -> Coded:
 
 def text_of(value: Any) -> str:
     """Return a value of a key as a label: 1.0 is "1", true is "true"."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -280,7 +290,7 @@ def _from_files(path: str) -> Opened:
     backend, closers = _duckdb()
     opened = Opened(None, path, is_ordered=True, closers=closers)
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
-        opened.table = read_files(backend, files, is_text=is_text)
+        opened.table = _in_microseconds(read_files(backend, files, is_text=is_text))
     return opened
 
 
@@ -303,8 +313,17 @@ def _from_frame(source: Any) -> Opened:
     opened = Opened(None, name, is_ordered=True, closers=closers)
     with opened.kept(), engine(name):
         backend.con.register("log", rows)
-        opened.table = backend.table("log")
+        opened.table = _in_microseconds(backend.table("log"))
     return opened
+
+
+def _in_microseconds(table: Any) -> Any:
+    """Return a DuckDB table whose nanosecond timestamps with a time zone are in microseconds.
+
+    pandas makes such columns, and DuckDB reads them as a type of its own that Ibis does not know.
+    """
+    found = [name for name, kind in table.schema().items() if "TIMESTAMPTZ_NS" in str(kind)]
+    return table.mutate({name: table[name].cast("timestamp('UTC')") for name in found}) if found else table
 
 
 def _from_ibis(source: Any) -> Opened:
@@ -337,19 +356,44 @@ def _from_url(url: str, table: str | None) -> Opened:
     """Open a table of a database by its URL."""
     package = ibis()
     shown = _without_password(url)
+    _check_url(url, shown)
     with engine(shown):
         options = {"read_only": True} if url.startswith("duckdb://") else {}
-        backend = package.connect(url, **options)
+        try:
+            backend = package.connect(url, **options)
+        except ImportError:  # of the engine's driver
+            scheme = url.partition("://")[0]
+            raise MissingExtraError(
+                f"{shown} needs a driver; install it with `pip install 'ibis-framework[{scheme}]'`, or do"
+                " without: print the query with --sql, run it there, and give its result to --cells"
+            ) from None
     opened = Opened(None, f"table {table!r} of {shown}", closers=[backend.disconnect])
     with opened.kept(), engine(shown):
         names = _tables(backend)
         if table is None:
-            raise ParameterError(f"table= must name the table of {shown}; there are {', '.join(names)}")
+            there = f"there are {', '.join(names)}" if names else "it has none"
+            raise ParameterError(f"table= must name the table of {shown}; {there}")
         schema, _, bare = table.rpartition(".")
         if not schema and bare not in names:
             raise ParameterError(f"table={table!r} is not in {shown}; {nearest(table, names)}")
         opened.table = backend.table(bare, database=schema or None)
+        if backend.name == "duckdb":
+            opened.table = _in_microseconds(opened.table)
     return opened
+
+
+def _check_url(url: str, shown: str) -> None:
+    """Refuse a URL that no engine here can open, or that would create a file."""
+    scheme, _, place = url.partition("://")
+    scheme = scheme.lower()
+    if scheme in REMOTE_FILES:
+        raise SourceError(f"{shown}: files are read from this machine; download it, and give its path")
+    # Other than DuckDB, SQLite makes a file where there is none.
+    path = place.partition("?")[0]
+    if scheme == "sqlite" and not Path(path).is_file():
+        raise SourceError(f"{shown} cannot be read: there is no file {path!r}")
+    if scheme in ("postgres", "postgresql"):
+        optional_package("psycopg", "postgres", "Reading a table of PostgreSQL")
 
 
 def _tables(backend: Any) -> list[str]:

@@ -124,11 +124,17 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
     check_options(question)
     if question.summary is not None:
         raise ParameterError("aggregated data need no GROUP BY; analyse them as they are")
+    if question.context:
+        raise ParameterError(
+            "context= and the GROUP BY of a warehouse: rules are judged from the rows of a log; analyse a"
+            " copy of the table, or leave out context="
+        )
     for one in question.quantiles:
         if not one.thresholds:
             raise ParameterError(
                 f"the quantile of {one.metric!r} needs thresholds: nobody has seen the first rows that would"
                 f" choose them; say Quantile({one.level:g}, thresholds=[…])"
+                f" (--quantile {one.metric}:{one.level:g}:LOWEST,…,HIGHEST)"
             )
     *places, name = table.split(".")
     if not name or len(places) > 2 or not all(places):

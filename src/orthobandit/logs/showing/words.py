@@ -245,7 +245,12 @@ def _recommend(reward: MetricResult) -> str:
         return f"{left[0]!r} is the best arm by {reward.name!r} {how_sure}.{_gain_words(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]
     if not known:
-        return f"Nothing can be said of {reward.name!r} yet: too few rows count, or none differ."
+        return (
+            f"Nothing can be said of {reward.name!r} yet: too few rows after the first, which only tell level"
+            " and scatter, or all its values are the same."
+        )
+    if not any(map(is_known, (end for one in known for end in one.interval))):
+        return _early_words(reward, known)
     if len(compared) == 1:
         one = compared[0]
         return f"{one.arm!r} and {one.over!r} cannot be told apart yet.{_wait_words(one)}"
@@ -261,7 +266,16 @@ def _gain_words(reward: MetricResult, label: str) -> str:
     one = next(one for one in reward.effects if one.arm == label)
     if one.verdict == "reference" or one.estimate is None:
         return ""
-    return f" Its gap over {one.over!r} is {one.estimate:+.4g}."
+    return f" Its gap over {one.over!r} is {effect_words(one)}."
+
+
+def _early_words(reward: MetricResult, known: list[Effect]) -> str:
+    """Say that no interval is known yet, and how many rows may be enough for a first decision."""
+    rows = sum(one.rows for one in reward.summaries)
+    said = f"Too early: after {rows:,} rows no gap of {reward.name!r} has an interval, so nothing is proven."
+    likely = [one.more_rows[0] for one in known if one.more_rows is not None]
+    soonest = min(filter(math.isfinite, likely), default=math.inf)
+    return f"{said} About {about(soonest)} more may be enough." if math.isfinite(soonest) else said
 
 
 def _wait_words(one: Effect) -> str:
@@ -269,7 +283,7 @@ def _wait_words(one: Effect) -> str:
     if one.more_rows is None or not math.isfinite(one.more_rows[0]):
         return " As things stand, more rows would not decide."
     as_is, soonest, latest = one.more_rows
-    said = f" If the gap is as estimated ({one.estimate:+.3g}), about {about(as_is)} more rows would decide;"
+    said = f" If the gap is as estimated ({gap_words(one)}), about {about(as_is)} more rows would decide;"
     if about(soonest) == about(latest):  # what is waited for are events, whose number is known
         return f"{said[:-1]}."
     if math.isfinite(latest):

@@ -49,6 +49,8 @@ def test_times_of_every_kind_are_the_same():
         datetime(2024, 3, 1, 10, tzinfo=UTC).timestamp(),
         datetime(2024, 3, 2, 16, tzinfo=UTC).timestamp(),
     ]
+    # pandas makes nanoseconds; with a time zone they are a type of DuckDB's own.
+    kinds.append(pyarrow.array(naive, pyarrow.timestamp("ns", "Europe/Berlin")))
     for times in kinds:
         assert cells(times).times.tolist() == expected
 

@@ -70,7 +70,7 @@ def changed(name, place, value, log=None):
         (
             {"window": 10.0},
             ParameterError,
-            r"window=10.0 is how long the rows of a unit add up; name the unit",
+            r"window= is how long the rows of a unit add up; name the unit",
         ),
         ({"window": 10.0, "unit": "user"}, ParameterError, r"window=10.0 needs a time column"),
         ({"bucket": "hour"}, ParameterError, r"bucket='hour' needs a time column"),

@@ -10,7 +10,14 @@ import pytest
 
 from orthobandit import analyse
 from orthobandit.cli import main
-from orthobandit.errors import FileFormatError, RewardError
+from orthobandit.errors import (
+    FileFormatError,
+    MissingExtraError,
+    ParameterError,
+    RewardError,
+    SourceError,
+)
+from orthobandit.logs import warehouse_sql
 
 ASKED = {"arm": "arm", "reward": "y", "time": "at", "split": "equal"}
 
@@ -102,10 +109,50 @@ def test_errors_of_the_command_name_flags(tmp_path, capsys):
     pyarrow.csv.write_csv(log(), path)
     command = ["analyse", str(path), "--arm", "arm", "--time", "at", "--split", "equal"]
     cases = [
-        (["--reward", "y", "--covariate", "x", "--bounds", "0", "1"], "--bounds 0.0 1.0 and covariates"),
+        (["--reward", "y", "--covariate", "x", "--bounds", "0", "1"], "--bounds and --covariate together"),
+        (["--reward", "y", "--range", "y=0:1", "--covariate", "x"], "--bounds and --covariate together"),
+        (["--reward", "y", "--cap", "z=3"], "--cap: 'z' is not a metric"),
+        (["--reward", "y", "--value", "z=1"], "--value: 'z' is not an arm; the names are new, old"),
         (["--reward", "z"], "--reward z: "),
-        (["--reward", "y", "--window", "7d"], "--window 604800.0 is how long"),
+        (["--reward", "y", "--window", "7d"], "--window is how long the rows"),
     ]
     for flags, words in cases:
         assert main([*command, *flags]) == 2
         assert words in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("values", [np.array([0.0, 1.0]), np.array([0, 1]), np.array([False, True])])
+def test_arms_that_are_numbers_may_be_named_as_numbers(values):
+    rows = log()
+    played = values[np.random.default_rng(2).integers(0, 2, len(rows))]
+    first, second = values
+    found = analyse(
+        rows.set_column(1, "arm", [played]),
+        arm="arm",
+        reward="y",
+        split={first: 0.5, second: 0.5},
+        reference=second,
+        value={first: 1.0},
+    )
+    assert found.reference in ("1", "true")
+    assert found.value is not None
+
+
+def test_rules_are_refused_before_a_warehouse_is_asked():
+    with pytest.raises(ParameterError, match="rules are judged from the rows of a log; analyse a copy"):
+        warehouse_sql("log", "bigquery", **ASKED, context=["x"])
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("sqlite:///{folder}/no.db", "there is no file"),
+        ("https://host/log.csv", "files are read from this machine"),
+        ("s3://bucket/log.parquet", "files are read from this machine"),
+        ("oracle://host/shop", "needs a driver; install it with `pip install 'ibis-framework"),
+    ],
+)
+def test_urls_that_cannot_be_opened(url, words, tmp_path):
+    with pytest.raises((SourceError, MissingExtraError), match=words):
+        analyse(url.format(folder=str(tmp_path).lstrip("/")), table="log", **ASKED)
+    assert not list(tmp_path.iterdir())  # nothing was created by reading
