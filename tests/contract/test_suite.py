@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Plan, Tally
-from orthobandit.estimate import RunningMean
+from orthobandit.errors import ParameterError
+from orthobandit.estimate import ARMA, RunningMean
 from orthobandit.policy import FOREVER, SBE, UniformAllocation
+from orthobandit.simulation import Sine
 from orthobandit.testing import (
     Setting,
     check_baseline,
     check_batch,
     check_decisions,
     check_empty_tally,
+    check_forecaster,
     check_inputs_kept,
     check_late,
     check_numbers,
@@ -22,6 +25,8 @@ from orthobandit.testing import (
     check_probabilities,
     check_replay,
     check_round_trip,
+    check_shift,
+    check_store,
 )
 
 ARMS = ArmSet([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.1, 0.2]])
@@ -183,3 +188,31 @@ def test_the_unbroken_wrapper_passes():
 def test_what_is_no_policy_is_named(policy, words):
     with pytest.raises(AssertionError, match=words):
         check_policy(policy, ARMS)
+
+
+@pytest.mark.parametrize(
+    ("check", "given", "words"),
+    [
+        (check_shift, Sine, r"Sine is a class; check an object of it: Sine\(\)"),
+        (check_forecaster, ARMA, r"ARMA is a class; check an object of it: ARMA\(\)"),
+        (check_forecaster, "arma", r"'arma' has no method forecaster\(\)"),
+    ],
+)
+def test_what_is_no_shift_or_baseline_is_named(check, given, words):
+    with pytest.raises(AssertionError, match=words):
+        check(given)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: check_policy(SBE(), ARMS, horizn=10), r"no setting 'horizn'; did you mean 'horizon'\?"),
+        (lambda: check_policy(SBE(), [[0.0], [1.0]]), "arms is a list; an ArmSet is needed"),
+        (lambda: check_shift(Sine(), bund=1.0), r"no setting 'bund'; did you mean 'bound'\?"),
+        (lambda: check_forecaster(ARMA(), round=10), r"no setting 'round'; did you mean 'rounds'\?"),
+        (lambda: check_store(None), "make_store=None is not a function"),
+    ],
+)
+def test_a_suite_that_is_called_wrongly_says_how(call, words):
+    with pytest.raises(ParameterError, match=words):
+        call()

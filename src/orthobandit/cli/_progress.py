@@ -92,8 +92,10 @@ class TimeLeft:
             return None
         speed = (done - before) / (at - since)
         left = (total - done) / speed - (self.seconds - at)
+        if done >= total:
+            return 0.0
         # The next part takes longer than those before it: to say "0:00:00 left" would be wrong for minutes.
-        return left if left > 0 or done >= total else None
+        return left if left > 0 else None
 
 
 class _LeftColumn(ProgressColumn):

@@ -93,7 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     offer(policies, POLICIES)
     group.add_argument("--delta", type=float, help="failure probability (default: each policy's own)")
     group.add_argument("--expect", type=float, metavar="GAP", help="gap to the second-best arm to count on")
-    group.add_argument("--schedule", help="phase lengths: experiments, theory or adaptive")
+    group.add_argument("--schedule", help="phase lengths: experiments, theory, adaptive or successor")
     group.add_argument("--scale", type=float, help="factor on the phase lengths of --schedule experiments")
     group.add_argument("--design", help="how to explore: anchor, centred or contrast")
     add_instance_options(parser)

@@ -240,8 +240,14 @@ def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
     Regret is at the horizon; `declared` and `wrong` are shares of replications, `wrong` None when nothing was
     declared that could be wrong; `stop_median` is None when half of the replications or more declare nothing;
     `plans` is the most that one replication made.
+
+    Runs of different horizons have regrets that cannot be compared; `horizon` says which is which.
     """
-    return [_row(name, result) for name, result in results.items()]
+    if not isinstance(results, Mapping):
+        raise ParameterError(
+            f"results is a {type(results).__name__}; give a dict of runs by name, such as {{'sbe': result}}"
+        )
+    return [_row(name, result) | {"horizon": int(result.checkpoints[-1])} for name, result in results.items()]
 
 
 def _row(name: str, result: RunResult) -> dict[str, Any]:
@@ -264,8 +270,11 @@ def _row(name: str, result: RunResult) -> dict[str, Any]:
 
 
 def comparison_table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows of :func:`compare` as a table to read."""
-    return text_table(COLUMNS, [_cells(row) for row in rows])
+    """Return the rows of :func:`compare` as a table to read, with the horizons where they differ."""
+    if len({row["horizon"] for row in rows}) <= 1:
+        return text_table(COLUMNS, [_cells(row) for row in rows])
+    cells = [(row["policy"], f"{row['horizon']:,}", *_cells(row)[1:]) for row in rows]
+    return text_table((COLUMNS[0], "rounds", *COLUMNS[1:]), cells)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -171,6 +171,8 @@ class Sweep:
     def __post_init__(self) -> None:
         for name, least in (("horizon", 1), ("replications", 1), ("batch", 1)):
             _check_whole(name, getattr(self, name), least, FOREVER - 1)
+        if not isinstance(self.seeds, Sequence):
+            raise SpecError(f"seeds={self.seeds!r} must be several whole numbers, such as (0,)", ("seeds",))
         if not self.seeds:
             raise SpecError("seeds is empty; give at least one whole number", ("seeds",))
         for seed in self.seeds:
@@ -203,6 +205,11 @@ class Sweep:
         ):
             if not parts:
                 raise SpecError(f"{what} is empty; give at least one", (what,))
+            if not isinstance(parts, Mapping):
+                raise SpecError(f"{what}={parts!r} must be a dict of parts by name", (what,))
+            for name, part in parts.items():
+                _check_part(part, (what, name))
+        _check_part(self.noise, ("noise",))
         noise = self.noise.make("noise", ("noise",))
         for name, part in self.policies.items():
             self._told(part).make("policy", ("policies", name))
@@ -282,6 +289,12 @@ class Sweep:
         if self.range_known:
             more |= range_settings(part.kind, part.settings, self.noise.make("noise", ("noise",)).rewards)
         return Part(part.kind, {**part.settings, **more}, part.keys) if more else part
+
+
+def _check_part(part: object, keys: tuple[str, ...]) -> None:
+    if not isinstance(part, Part):
+        remedy = f"write Part({part!r})" if isinstance(part, str) else "a Part(kind, settings) is needed"
+        raise SpecError(f"{' '.join(keys)}: {part!r} is not a Part; {remedy}", keys)
 
 
 def _is_ours(maker: Maker) -> bool:

@@ -1,23 +1,43 @@
 """The experiment that the policy checks play, and the error for a broken clause."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 
+from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.random import draw_arms, stream
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
 from orthobandit.estimate import Centre, Plan, Tally
 from orthobandit.policy import Policy
+
+S = TypeVar("S")
 
 
 def require(fact: bool, message: str) -> None:
     """Raise :class:`AssertionError` with the clause that is broken."""
     if not fact:
         raise AssertionError(message)
+
+
+def require_object(thing: object) -> None:
+    """Raise :class:`AssertionError` if a class is given where one of its objects is needed."""
+    name = thing.__name__ if isinstance(thing, type) else ""
+    require(not name, f"{name} is a class; check an object of it: {name}()")
+
+
+def setting_of(kind: Callable[..., S], settings: Mapping[str, Any], **given: Any) -> S:
+    """Return the setting of a suite; :class:`ParameterError` names what it does not have."""
+    valid = [name for name in signature(kind).parameters if name not in given]
+    for name in settings:
+        if name not in valid:
+            raise ParameterError(f"a check has no setting {name!r}; {nearest(name, valid)}")
+    return kind(**given, **settings)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline, Forecast, Forecaster
 from orthobandit.estimate.forecast import compiled as steps
 from orthobandit.estimate.forecast.baselines import CompiledBaseline
-from orthobandit.testing._play import require
+from orthobandit.testing._play import require, require_object, setting_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ def check_forecaster(baseline: Baseline, **settings: Any) -> None:
     >>> from orthobandit.estimate import ExponentialMean
     >>> check_forecaster(ExponentialMean(0.1))
     """
-    setting = ForecastSetting(**settings)
+    require_object(baseline)
+    require(callable(getattr(baseline, "forecaster", None)), f"{baseline!r} has no method forecaster()")
+    setting = setting_of(ForecastSetting, settings)
     for check in FORECASTER_CHECKS:
         check(baseline, setting)
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from orthobandit._foundation.types import Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import TallyError
+from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.policy import FOREVER, Decision, Policy
-from orthobandit.testing._play import PlayRecord, Setting, Step, require
+from orthobandit.testing._play import PlayRecord, Setting, Step, require, require_object, setting_of
 
 
 def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
@@ -35,14 +35,15 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
     >>> from orthobandit.policy import SBE
     >>> check_policy(SBE(), ArmSet.one_hot(3))
     """
-    name = policy.__name__ if isinstance(policy, type) else ""
-    require(not name, f"{name} is a class; check an object of it: {name}()")
+    require_object(policy)
     for method in ("start", "plan", "observe", "decide", "dump", "load"):
         require(callable(getattr(policy, method, None)), f"{policy!r} has no method {method}()")
     require(
         hasattr(policy, "baseline"), f"{policy!r} has no attribute `baseline`; None if it forecasts nothing"
     )
-    setting = Setting(arms, **settings)
+    if not isinstance(arms, ArmSet):
+        raise ParameterError(f"arms is a {type(arms).__name__}; an ArmSet is needed: ArmSet(features)")
+    setting = setting_of(Setting, settings, arms=arms)
     record = PlayRecord(policy, setting)
     for check in CHECKS:
         check(policy, setting, record)

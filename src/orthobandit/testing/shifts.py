@@ -16,7 +16,7 @@ from orthobandit.simulation import Environment, simulate
 from orthobandit.simulation.adversaries import Adaptive, Past
 from orthobandit.simulation.player import Player
 from orthobandit.simulation.shifts import Oblivious
-from orthobandit.testing._play import require
+from orthobandit.testing._play import require, require_object, setting_of
 
 Shift = Oblivious | Adaptive
 
@@ -54,8 +54,9 @@ def check_shift(shift: Shift, **settings: Any) -> None:
     >>> check_shift(Sine())
     >>> check_shift(CancelBest(0.5), bound=0.5)
     """
+    require_object(shift)
     require(isinstance(shift, Oblivious | Adaptive), "a shift derives from Oblivious or Adaptive")
-    setting = ShiftSetting(**settings)
+    setting = setting_of(ShiftSetting, settings)
     for check in SHIFT_CHECKS:
         check(shift, setting)
 

@@ -11,6 +11,7 @@ from orthobandit.errors import (
     ConflictError,
     ExperimentExistsError,
     InputError,
+    ParameterError,
     UnknownExperimentError,
     UnknownProposalError,
 )
@@ -38,6 +39,8 @@ def check_store(make_store: Callable[[], Store]) -> None:
     >>> from orthobandit.experiment.store import MemoryStore
     >>> check_store(MemoryStore)
     """
+    if not callable(make_store):
+        raise ParameterError(f"make_store={make_store!r} is not a function that returns a store")
     _check_beginning(make_store())
     for check in CHECKS:
         store = make_store()

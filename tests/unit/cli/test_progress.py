@@ -112,3 +112,24 @@ def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth(clock):
             naive.append(max(guess / truth, truth / guess))
     assert len(wrong) > 40
     assert max(wrong) < 2 < max(naive)
+
+
+def test_a_log_that_hears_late_of_the_end_has_no_time_left(clock, capsys):
+    with bar("cells") as show:
+        show(0, 10)
+        clock[0] += 50
+        show(10, 10)
+        clock[0] += 10
+        show(10, 10)
+        clock[0] += 75
+        show(10, 10)
+    assert capsys.readouterr().err.splitlines()[-1] == "cells 100%, 0:00:00 left"
+
+
+def test_no_time_is_left_once_all_is_done(clock):
+    left = TimeLeft()
+    left.update(0.0, 10.0)
+    clock[0] += 50
+    left.update(10.0, 10.0)
+    clock[0] += 2  # the report comes after the last part
+    assert left.left() == 0.0

@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,3 +165,10 @@ def test_a_tally_counts_every_kind():
     verdicts.append(Verdict("b", "", "question", "", Measured.exactly(2.0), "≤", 1.0))
     assert tally(verdicts) == {"refuted": 1, "undecided": 0, "shown": 2, "no": 1, "open": 0, "yes": 0}
     assert set(tally([]).values()) == {0}
+
+
+def test_the_page_on_studies_states_the_levels_that_the_report_uses():
+    page = " ".join(Path(__file__).parents[3].joinpath("docs/study.md").read_text(encoding="utf-8").split())
+    assert f"at most {100 * LEVEL:.2g} %, so with {100 * (1 - FAMILY):.0f} % probability" in page
+    assert f"none of up to {MOST_VERDICTS} verdicts" in page
+    assert f"at {100 * CAREFUL:.0f} % of the level, those of means at {100 * CAREFUL_MEAN:.0f} %" in page

@@ -1,4 +1,7 @@
+import pytest
+
 from orthobandit import SBE
+from orthobandit.errors import ParameterError
 from orthobandit.simulation import compare, comparison_table, one_hot, simulate
 
 
@@ -25,3 +28,22 @@ def test_the_table_is_aligned():
     assert len(line) == len(head)
     assert "never" in line
     assert line.split()[-3:] == ["–", "never", "1"]
+
+
+def test_runs_of_different_horizons_are_told_apart():
+    environment = one_hot([0.0, 1.0])
+    results = {
+        str(horizon): simulate(SBE(), environment, horizon=horizon, replications=2, seed=1)
+        for horizon in (5, 1000)
+    }
+    rows = compare(results)
+    assert [row["horizon"] for row in rows] == [5, 1000]
+    head, short, long = comparison_table(rows).splitlines()
+    assert head.split()[:2] == ["policy", "rounds"]
+    assert (short.split()[1], long.split()[1]) == ("5", "1,000")
+    assert "rounds" not in comparison_table(rows[:1])
+
+
+def test_runs_without_names_are_refused():
+    with pytest.raises(ParameterError, match=r"results is a list; give a dict of runs by name"):
+        compare([])

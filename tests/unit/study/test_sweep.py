@@ -1,6 +1,7 @@
 import pytest
 
-from orthobandit.errors import ParameterError, StudyError
+from orthobandit.errors import ParameterError, SpecError, StudyError
+from orthobandit.study import Part, Sweep, run_sweep
 from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.sweep import run_cells
 
@@ -77,3 +78,33 @@ def test_costly_cells_come_first(toy_cells, tmp_path):
 def test_wrong_settings_are_refused(tmp_path, settings, said):
     with pytest.raises(ParameterError, match=said):
         run_cells([], Cache(tmp_path), **settings)
+
+
+def study_of(**changed):
+    """Return the arguments of a small study, some of them changed."""
+    parts = {
+        "policies": Part("sbe"),
+        "instances": Part("one-hot", {"means": [0.0, 0.5]}),
+        "shifts": Part("none"),
+    }
+    return {what: {"one": part} for what, part in parts.items()} | {"horizon": 100} | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"policies": {"ours": "sbe"}}, r"policies ours: 'sbe' is not a Part; write Part\('sbe'\)"),
+        ({"shifts": {"demand": 3}}, r"shifts demand: 3 is not a Part; a Part\(kind, settings\) is needed"),
+        ({"noise": "gaussian"}, r"noise: 'gaussian' is not a Part; write Part\('gaussian'\)"),
+        ({"policies": ["sbe"]}, r"policies=\['sbe'\] must be a dict of parts by name"),
+        ({"seeds": 1}, "seeds=1 must be several whole numbers"),
+    ],
+)
+def test_a_study_of_the_wrong_types_says_what_is_needed(changed, words):
+    with pytest.raises(SpecError, match=words):
+        Sweep(**study_of(**changed))
+
+
+def test_a_file_is_not_a_study():
+    with pytest.raises(ParameterError, match=r"'study.toml' is not a Sweep; .*read_spec\(path\) makes one"):
+        run_sweep("study.toml")
