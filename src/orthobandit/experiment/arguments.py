@@ -2,7 +2,8 @@
 
 import reprlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputWarning, LabelError, ParameterError, RewardError
 from orthobandit.estimate import Bounded, Confidence
-from orthobandit.estimate.forecast.baselines import CompiledBaseline
+from orthobandit.estimate.follow.guardrails import Guardrail
+from orthobandit.estimate.forecast.baselines import CompiledBaseline, CovariateRegression
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.draw.hashing import new_key
 from orthobandit.experiment.settings import (
@@ -41,7 +43,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     if not isinstance(arms, ArmSet):
         raise ParameterError(f"arms={arms!r} must be an ArmSet: ArmSet.one_hot(2, labels=['a', 'b'])")
     if policy is not None:
-        _check_is_policy(policy)
+        check_is_policy(policy)
     _check_options(options)
     _check_deltas(policy, options)
     rewards = declared_range(options.rewards, policy)
@@ -61,6 +63,8 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
             f" [{rewards[0]:g}, {rewards[1]:g}]; give the gap in units of the reward, or leave it out"
         )
     objective = Metric(options.objective, rewards, bool(options.add))
+    _check_margins((objective, *options.metrics), options.guardrails)
+    _warn_of_alike(arms.labels)
     if options.silence == "missing" and options.window is None and not options.metrics:
         raise ParameterError(
             "silence='missing' has no effect without `window`: a proposal then waits for its reward for ever."
@@ -80,7 +84,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     )
 
 
-def _check_is_policy(policy: object) -> None:
+def check_is_policy(policy: object) -> None:
     """Raise `ParameterError` for a class or a name that stands where a policy should."""
     if isinstance(policy, type):
         raise ParameterError(
@@ -95,6 +99,18 @@ def check_clock(clock: object) -> None:
     """Raise `ParameterError` for a time that stands where a function should."""
     if not callable(clock):
         raise ParameterError(f"clock={clock!r} must be a function that returns the time in seconds")
+
+
+def read_clock(clock: Callable[[], float]) -> float:
+    """Return the time in seconds that a clock says."""
+    now = clock()
+    # A clock of whole numbers would be read back from JSON as another type than it was noted in.
+    if isinstance(now, int | float | np.number) and np.isfinite(now):
+        return float(now)
+    raise ParameterError(
+        f"clock() returned {now!r}; it must return seconds since the epoch, as time.time does"
+        " (of a datetime: its timestamp())"
+    )
 
 
 def _check_options(options: Options) -> None:
@@ -121,6 +137,33 @@ def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
     for metric in options.metrics:
         if isinstance(metric, Metric):
             check_delta(metric.delta)
+
+
+def _check_margins(metrics: Sequence[Metric], guardrails: Sequence[Guardrail]) -> None:
+    """Raise `ParameterError` for a guardrail that could never act, because no arm can be that much worse."""
+    ranges = {one.name: one.rewards for one in metrics if isinstance(one, Metric)}
+    for rail in guardrails:
+        within = ranges.get(rail.metric) if isinstance(rail, Guardrail) else None
+        if within is not None and rail.margin >= within[1] - within[0]:
+            raise ParameterError(
+                f"margin={rail.margin:g} of the guardrail on {rail.metric!r} is as much as arms can differ"
+                f" by: its values lie in [{within[0]:g}, {within[1]:g}]; it would never act. Give a smaller"
+                " margin, in units of the metric"
+            )
+
+
+def _warn_of_alike(labels: Sequence[str]) -> None:
+    """Warn of labels that most readers take for one another: they differ in case or spaces alone."""
+    seen: dict[str, str] = {}
+    for label in labels:
+        first = seen.setdefault("".join(label.split()).casefold(), label)
+        if first != label:
+            warnings.warn(
+                f"labels {first!r} and {label!r} differ in case or spaces only; they are two arms",
+                InputWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _check_personal(arms: ArmSet, options: Options) -> None:
@@ -269,18 +312,35 @@ def with_context(
 
 
 def warn_of_unused(settings: Settings, covariates: Covariates | Sequence[Covariates]) -> None:
-    """Warn of covariates that no forecast uses; forecasters of other packages are assumed to use them all."""
-    if getattr(settings.policy, "is_personal", False):  # what is known of a visitor comes by either name
-        return
+    """Warn of covariates that nothing uses; forecasters of other packages are assumed to use them all."""
     baselines = [settings.policy.baseline, *(metric.baseline for metric in settings.metrics)]
-    if all(one is None or isinstance(one, CompiledBaseline) for one in baselines):
-        some = covariates if isinstance(covariates, Mapping) else next(iter(covariates), {})
-        warnings.warn(
-            f"covariates {', '.join(map(repr, some))} change nothing: no forecast of this experiment takes"
-            " them; begin one with a policy that has baseline=CovariateRegression(names=[…])",
-            InputWarning,
-            stacklevel=4,
+    used: set[str] = set(getattr(settings.policy, "context", ()))
+    for one in baselines:
+        if isinstance(one, CovariateRegression):
+            used.update(one.names)
+        elif one is not None and not isinstance(one, CompiledBaseline):
+            return
+    some = covariates if isinstance(covariates, Mapping) else next(iter(covariates), {})
+    if not isinstance(some, Mapping) or not used.issubset(some):
+        return  # refused when it is read
+    are_storable = [isinstance(name, str) and _is_finite(value) for name, value in some.items()]
+    if not all(are_storable):
+        return  # refused as well
+    unused = ", ".join(repr(name) for name in some if name not in used)
+    if not unused:
+        return
+    if used:
+        remedy = f"this experiment uses {', '.join(map(repr, sorted(used)))}"
+    else:
+        remedy = (
+            "no forecast of this experiment takes them; begin one with a policy that has"
+            " baseline=CovariateRegression(names=[…])"
         )
+    warnings.warn(f"covariates {unused} change nothing: {remedy}", InputWarning, stacklevel=4)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
 def brought_features(

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
+from orthobandit.errors import ParameterError
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import OfferedFeatures, unit_of, units_of
 from orthobandit.experiment.commit.requests import ManyRewards, Rewards
@@ -75,6 +76,11 @@ class AsyncExperiment:
     """
 
     def __init__(self, experiment: Experiment) -> None:
+        if not isinstance(experiment, Experiment):
+            raise ParameterError(
+                f"experiment={experiment!r} must be an Experiment; to open one, await"
+                " AsyncExperiment.open(path)"
+            )
         self._experiment = experiment
         self._methods = experiment._methods
         self._soon = experiment._soon

@@ -16,7 +16,15 @@ from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.estimate.forecast.rounds import check_restartable
-from orthobandit.experiment.arguments import OfferedFeatures, check_clock, settings_of, unit_of, units_of
+from orthobandit.experiment.arguments import (
+    OfferedFeatures,
+    check_clock,
+    check_is_policy,
+    read_clock,
+    settings_of,
+    unit_of,
+    units_of,
+)
 from orthobandit.experiment.certificate import certify_rules
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
@@ -59,8 +67,7 @@ class Experiment:
         self._store = store
         self._settings = settings
         self._shared = SharedLedger(store, settings)
-        # A clock of whole numbers would be read back from JSON as another type than it was noted in.
-        self._methods = Methods(store, settings, lambda: float(clock()))
+        self._methods = Methods(store, settings, lambda: read_clock(clock))
         self._once: Callable[[Request], Request] | None = None
         self._do(self._methods.begin)
 
@@ -196,6 +203,8 @@ class Experiment:
             If a newer release wrote it in a format that this one does not know; the message names it.
         """
         check_clock(clock)
+        if policy is not None:
+            check_is_policy(policy)
         with _closed_on_error(_stored(where, name)) as store:
             return cls(store, Settings.from_json(store.settings(), policy), clock)
 

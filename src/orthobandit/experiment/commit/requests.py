@@ -185,9 +185,9 @@ class Methods:
         """Return the request that draws a proposal for each name."""
         given = with_context(context, covariates, is_personal=self._settings.is_personal)
         rows = covariates_of(given, len(names))
-        if covariates is not None and not self._warned_of_unused:
+        if given is not None and not self._warned_of_unused:
             self._warned_of_unused = True  # once is enough: those of the next visitor are of the same kind
-            warn_of_unused(self._settings, covariates)
+            warn_of_unused(self._settings, given)
         brought = brought_features(features, len(names), is_personal=self._settings.is_personal)
         return Asking(self._ask, names, available, rows, brought)
 

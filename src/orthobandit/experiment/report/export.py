@@ -39,6 +39,8 @@ def write_export(
         Whether text in CSV is written as it is. Otherwise text that a spreadsheet would evaluate gets a ``'``
         in front; numbers are always written as they are.
     """
+    if not isinstance(path, str | Path):
+        raise ParameterError(f"path={path!r} must be the path of a file that ends in .csv or .parquet")
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
         raise ParameterError(f"path={str(path)!r} must end in .csv or .parquet")
