@@ -34,6 +34,7 @@ from benchmarks.made_logs import SPLIT, fixed_split, own_split, write, write_fol
 ROWS = 100_000_000
 FEW = 1_000_000
 LITTLE = 10_000  # rows of the first day, which load what is imported late
+LITTLE_OWN = 300_000  # as many as are followed row by row
 TURNS = 3
 SPOTIFY = Path(__file__).with_name("spotify_task.py")
 CHILD = "--one"  # measures one task; not ``python -c``, where DuckDB prints how far it is
@@ -220,7 +221,7 @@ def few(folder: Path, spotify: str | None, turns: int) -> None:
     """Analyse a million rows from several sources, beside pandas and statsmodels, and spotify-confidence."""
     for name, sql in (("few.csv", fixed_split), ("few.parquet", fixed_split), ("own.parquet", own_split)):
         write(folder / name, sql(FEW), 0, FEW)
-        write(folder / f"little_{name}", sql(FEW), 0, LITTLE)
+        write(folder / f"little_{name}", sql(FEW), 0, LITTLE_OWN if sql is own_split else LITTLE)
     files = {"csv": "few.csv", "regression": "few.csv", "own": "own.parquet", "rules": "own.parquet"}
     names: dict[str, tuple[Path | str, ...]] = {}
     peers = {"regression": ("pandas", "statsmodels"), "pandas": ("pandas",), "polars": ("polars",)}

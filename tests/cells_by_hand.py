@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit import ArmSet, Asymptotic
-from orthobandit.estimate.follow.buckets import follow_metric
 from orthobandit.estimate.follow.cells import Cells, Measure
+from orthobandit.estimate.follow.metric import follow_metric
 
 
 @dataclass

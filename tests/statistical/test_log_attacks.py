@@ -8,8 +8,9 @@ from scipy.stats import binom
 
 from log_worlds import cells_from, plain
 from orthobandit import ArmSet, Asymptotic, Bounded, Experiment, analyse
-from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
+from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.effects.ratios import ratio_result

@@ -18,8 +18,9 @@ from log_looks import (
 )
 from log_worlds import fixed, plain
 from orthobandit import Asymptotic, Bounded
-from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
+from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs.analysis import analysis_of
 from orthobandit.logs.effects.effects import close_gaps, gaps_of, rows_to_go
 from orthobandit.logs.question import Question

@@ -11,9 +11,10 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.types import Mask
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
-from orthobandit.estimate.follow.buckets import Follower, follow_metric
+from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.estimate.follow.guardrails import Guardrail
+from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.estimate.follow.rules import RuleCells
 from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose, units_found
 from orthobandit.logs.effects.effects import NOTHING
@@ -128,7 +129,9 @@ def analyse(
             _check_personal(compare=compare, value=value, cells=cells)
             gathered_rules = rule_cells_of(opened, question)
         else:
-            gathered = _gather(opened, question, types or {}, is_returned=cells)
+            # What is compared with other methods or other probabilities is computed from groups of rows.
+            by_row = not compare and value is None
+            gathered = _gather(opened, question, types or {}, is_returned=cells, by_row=by_row)
     show(1, 2, "computing")
     if question.context:
         found = personal_analysis_of(gathered_rules, question)
@@ -169,13 +172,17 @@ def warehouse_sql(table: str, dialect: str, *, types: Mapping[str, str] | None =
     return sql_of(table, question, dialect, types)
 
 
-def _gather(opened: Opened, question: Question, types: Mapping[str, str], *, is_returned: bool) -> Gathered:
+def _gather(
+    opened: Opened, question: Question, types: Mapping[str, str], *, is_returned: bool, by_row: bool
+) -> Gathered:
     """Return the cells: of a log of rows, of aggregated data, or as a warehouse returned them."""
     if is_returned:
         return cells_of_groups(opened, question, types)
     if types:
         raise ParameterError(f"types={dict(types)!r} are for cells=True; this log has types of its own")
-    return cells_of(opened, question) if question.summary is None else cells_of_summary(opened, question)
+    if question.summary is not None:
+        return cells_of_summary(opened, question)
+    return cells_of(opened, question, by_row=by_row)
 
 
 def analysis_of(

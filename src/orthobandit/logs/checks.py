@@ -20,13 +20,19 @@ from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.confidence.evidence import SUMMED, Evidence, events
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
+from orthobandit.estimate.follow import row_sums
 from orthobandit.estimate.follow.buckets import Follower, Snapshot
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.health.constancy import FIRST, Drift, ends_of, evidence_since, level_of
 from orthobandit.estimate.health.missing import Missing, missing_p_value
-from orthobandit.estimate.health.sample_ratio import ALARM, SampleRatio, ratio_p_value
+from orthobandit.estimate.health.sample_ratio import (
+    ALARM,
+    SampleRatio,
+    chi_squared_p_value,
+    ratio_p_value,
+)
 from orthobandit.logs.effects.effects import gap_and_level, lift_at_all_times
-from orthobandit.logs.effects.joint import Joint, JointSums, PairPath, series_of
+from orthobandit.logs.effects.joint import Joint, JointSums, PairPath, joint_of
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.plans import alike_labels
@@ -144,14 +150,7 @@ def _drifted(cells: Cells, found: DriftFound) -> Diagnostic:
 
 def blind_buckets(cells: Cells, reference: int) -> Diagnostic:
     """Report how many rows come from plans under which some arm's gap cannot be estimated."""
-    rows = np.bincount(cells.plan, cells.counts, minlength=len(cells.plans)).astype(np.float64)
-    blind = ~_known(cells, reference)
-    total = max(float(rows.sum()), 1.0)
-    shares = rows @ blind / total
-    share = float(rows @ np.asarray(blind.any(axis=1))) / total
-    some = np.asarray(blind.any(axis=1))
-    by_cell = some[cells.plan] & (cells.counts > 0)
-    buckets = len(np.unique(cells.bucket[by_cell]))
+    shares, share, buckets = _blind(cells, reference)
     of = len(np.unique(cells.bucket))
     others = [label for arm, label in enumerate(cells.arms.labels) if arm != reference]
     never = [label for label, one in zip(others, shares, strict=True) if one >= 1.0]
@@ -174,6 +173,23 @@ def blind_buckets(cells: Cells, reference: int) -> Diagnostic:
         " of its gap."
     )
     return Diagnostic("blind buckets", "note" if share > BLIND_SHARE else "fine", words, details=details)
+
+
+def _blind(cells: Cells, reference: int) -> tuple[Array, float, int]:
+    """Return the shares of rows that cannot tell each gap (K − 1,), or some gap, and the buckets of these."""
+    total = max(float(cells.counts.sum()), 1.0)
+    if cells.own is not None:
+        with_rows = cells.counts > 0
+        number = np.unique((cells.bucket * len(cells.segments) + cells.segment)[with_rows])
+        found = cells.own.blind[number]
+        buckets = np.unique(number[found[:, reference] > 0] // len(cells.segments))
+        by_arm = found.sum(axis=0) / total
+        return np.delete(by_arm, reference), float(by_arm[reference]), len(buckets)
+    rows = np.bincount(cells.plan, cells.counts, minlength=len(cells.plans)).astype(np.float64)
+    blind = ~_known(cells, reference)
+    some = np.asarray(blind.any(axis=1))
+    by_cell = some[cells.plan] & (cells.counts > 0)
+    return rows @ blind / total, float(rows @ some) / total, len(np.unique(cells.bucket[by_cell]))
 
 
 def _known(cells: Cells, reference: int) -> Mask:
@@ -245,7 +261,7 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
     come on top. With segments, p-values are multiplied by their number (Bonferroni); where a new segment
     comes up, or the 200 largest become others, p-values are those of the new family.
     """
-    found = [_ratio_found(cells, _ratio(cells, _all_rows(cells), SINGLE_BUCKETS), 1, None)]
+    found = [_ratio_found(cells, _ratio(cells, None, SINGLE_BUCKETS), 1, None)]
     if len(cells.segments) == 1:
         return found
     rows = np.bincount(cells.segment, _all_rows(cells), minlength=len(cells.segments))
@@ -253,7 +269,7 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
     blocks = int(np.clip(10 * SINGLE_BUCKETS // len(chosen), FEWEST_SINGLE_BUCKETS, SINGLE_BUCKETS))
     for segment in chosen[rows[chosen] > 0]:
         part = cells.of_segment(int(segment))
-        ratio = _ratio(part, _all_rows(part), blocks)
+        ratio = _ratio(part, None, blocks)
         found.append(_ratio_found(cells, ratio, len(chosen), cells.segments[segment]))
     return found
 
@@ -270,7 +286,7 @@ def missing_values(cells: Cells) -> list[Diagnostic]:
     if not len(columns):
         return [Diagnostic("missing", "fine", f"No value is missing in {_all_rows(cells).sum():,} rows.")]
     strata = len(np.unique(cells.bucket * len(cells.plans) + cells.plan))
-    sparse = _all_rows(cells).sum() < SPARSE_ROWS * len(cells.arms) * strata
+    sparse = cells.own is not None or _all_rows(cells).sum() < SPARSE_ROWS * len(cells.arms) * strata
     return [_missing_found(cells, int(column), len(columns), bool(sparse)) for column in columns]
 
 
@@ -313,14 +329,42 @@ def _blocks(cells: Cells, values: tuple[Whole, ...], single: int) -> Iterator[tu
         yield cells.plans[plans], tables
 
 
-def _ratio(cells: Cells, rows: Whole, single: int) -> tuple[SampleRatio, float]:
-    """Return the test and its p-value."""
+def _ratio(cells: Cells, column: int | None, single: int) -> tuple[SampleRatio, float]:
+    """Return the test and its p-value, of all rows or of those in which a column is missing."""
+    if cells.own is not None:
+        return _ratio_by_row(cells, column, single)
+    rows = _all_rows(cells) if column is None else cells.missing[:, column]
     ratio = SampleRatio.start(len(cells.arms))
     count = 0
     for plans, (table,) in _blocks(cells, (rows,), single):
         ratio = ratio.and_table(plans, table)
         count = count + 1
     return ratio, ratio_p_value(plans, table) if count == 1 else ratio.p_value
+
+
+def _ratio_by_row(cells: Cells, column: int | None, single: int) -> tuple[SampleRatio, float]:
+    """Return the same of rows that have distributions of their own."""
+    if cells.own is None:
+        raise AssertionError("rows have distributions of their own")
+    ratio = SampleRatio.start(len(cells.arms))
+    buckets = np.unique(cells.bucket)
+    edges = np.flatnonzero(np.diff(_stretches(np.arange(len(buckets)), single), prepend=-1, append=-1))
+    size = len(cells.arms) if len(edges) == 2 else 0
+    products = np.zeros((size, size))
+    segment = int(cells.segment[0]) if cells.is_part else None
+    for begin, end in pairwise(edges):
+        ranges = cells.own.ranges(int(buckets[begin]), int(buckets[end - 1]) + 1, segment)
+        bets = ratio.bets
+        logs = np.zeros(len(bets))
+        table = np.zeros((2, len(cells.arms)))
+        for part in cells.own.parts(ranges):
+            row_sums.add_bets(part, bets, -1 if column is None else column, logs, table, products)
+        ratio = ratio.and_sums(table[0].astype(np.int64), table[1], logs)
+    if not size:
+        return ratio, ratio.p_value
+    values, vectors = np.linalg.eigh(products)
+    spread = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return ratio, chi_squared_p_value(ratio.observed - ratio.expected, ratio.expected, spread, ratio.expected)
 
 
 def _missing(cells: Cells, drawn: Whole, silent: Whole) -> float:
@@ -379,7 +423,7 @@ def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagn
     arms = len(cells.arms)
     rows = np.bincount(cells.arm, drawn, minlength=arms)
     shares = np.bincount(cells.arm, silent, minlength=arms) / np.maximum(rows, 1)
-    single = _ratio(cells, silent, SINGLE_BUCKETS)[1] if sparse else _missing(cells, drawn, silent)
+    single = _ratio(cells, column, SINGLE_BUCKETS)[1] if sparse else _missing(cells, drawn, silent)
     p_value = min(1.0, tests * single)
     alarm = p_value <= ALARM
     name = cells.columns[column]
@@ -602,7 +646,7 @@ def constant_lift(follower: Follower, label: str) -> Diagnostic | None:
     if has_features or not follower.centres:
         return None
     arm = cells.arms.index(label)
-    joint = Joint(cells, series_of(follower))
+    joint = joint_of(follower)
     path = joint.pair(arm, reference).mapped(gap_and_level(joint))
     change, judged = find_change(joint, path, lift_at_all_times, len(cells.arms) - 1)
     if change is not None:

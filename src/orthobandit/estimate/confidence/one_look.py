@@ -92,8 +92,8 @@ class Sides:
         parts = np.zeros((4, *self.squares.shape))
         arms = counts.shape[-1]
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (arms,)) for end in ends)
-        lows = np.array(self.lows)
-        highs = np.array(self.highs)
+        lows = np.zeros(self.lows.shape)
+        highs = np.zeros(self.highs.shape)
         least = ROUNDING * np.abs(weights).max(initial=0.0)
         on_side = np.zeros((2, len(lows[0]), arms), dtype=np.bool_)
         # One layout, so that one compiled function serves all callers.
@@ -102,18 +102,32 @@ class Sides:
         )
         _add_sides(weighed, squares, rows, sums, least, parts, on_side)
         for side in range(2):
-            lows[side] = np.minimum(lows[side], np.where(on_side[side], low, 0.0).min(axis=1))
-            highs[side] = np.maximum(highs[side], np.where(on_side[side], high, 0.0).max(axis=1))
+            lows[side] = np.where(on_side[side], low, 0.0).min(axis=1)
+            highs[side] = np.where(on_side[side], high, 0.0).max(axis=1)
+        return self.with_sums(parts, lows, highs, (float(low.min()), float(high.max())))
+
+    def with_sums(self, parts: Array, lows: Array, highs: Array, ends: tuple[float, float]) -> "Sides":
+        """Return the sides with rows that were added up elsewhere.
+
+        Parameters
+        ----------
+        parts : (4, 2, m) array
+            Σ (w·r)², Σ w², Σ |w|³ and Σ w²·(value).
+        lows, highs : (2, m) arrays
+            Smallest and largest residual of the arms of each side.
+        ends : (float, float)
+            Of all rows.
+        """
         return replace(
             self,
             variances=self.variances + parts[0],
             squares=self.squares + parts[1],
             cubes=self.cubes + parts[2],
             ones=self.ones + parts[3],
-            lows=lows,
-            highs=highs,
-            low=min(self.low, float(low.min())),
-            high=max(self.high, float(high.max())),
+            lows=np.minimum(self.lows, lows),
+            highs=np.maximum(self.highs, highs),
+            low=min(self.low, ends[0]),
+            high=max(self.high, ends[1]),
         )
 
     def wait(self, seen: Seen, events: Array, *, is_exact: bool) -> Mask:

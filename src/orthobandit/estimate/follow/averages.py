@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import ceil, log
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -83,6 +84,21 @@ class Aim:
         return cls(ratio - 1.0, wanted - plans, np.ones(len(plans), dtype=np.bool_), False)
 
 
+class Spread(NamedTuple):
+    """How rewards of the pilot pull at an average: the largest |h(a)|, and the mean of E h²."""
+
+    largest: float
+    square: float
+
+    @classmethod
+    def of(cls, aim: Aim, pilot: Whole) -> "Spread":
+        """Return it of some plans (n,)."""
+        pull = aim.pull[pilot]
+        return cls(
+            float(np.abs(pull).max(initial=0.0)), float(np.mean(np.sum(aim.mix[pilot] * pull, axis=1)))
+        )
+
+
 class Score:
     """A confidence sequence for the plain average over rounds of an aim.
 
@@ -92,13 +108,14 @@ class Score:
     Parameters
     ----------
     aim : Aim
+        Of plans, for :meth:`add`.
     confidence : Confidence
     delta : float
         Probability of ever being wrong.
     noise, rounds : float, int
         Guesses of the standard deviation of residuals and of the rounds it takes.
-    pilot : (n,) array of int
-        Plans of the rounds before those that count.
+    pilot : Spread
+        Of the rounds before those that count.
     is_two_valued : bool
         Whether all values are 0 or 1, for intervals at one look.
 
@@ -106,6 +123,9 @@ class Score:
     ----------
     alpha : float
         Probability of ever being wrong to one side.
+    evidence : Evidence
+    sides : Sides
+        What rows weigh, for intervals at one look.
     """
 
     def __init__(
@@ -116,19 +136,18 @@ class Score:
         *,
         noise: float,
         rounds: int,
-        pilot: Whole,
+        pilot: Spread,
         is_two_valued: bool = False,
     ) -> None:
         self._aim = aim
         self._confidence = confidence
         self.alpha = delta / SIDES
         # Where the pilot had the very probabilities that are asked for, it pulled at nothing: 1 is as good.
-        self._first = float(np.abs(aim.pull[pilot]).max(initial=0.0)) or 1.0
-        spread = float(np.mean(np.sum(aim.mix[pilot] * aim.pull[pilot], axis=1))) or 1.0
-        self._rho = float(tightest_rho(rounds * noise**2 * spread, self.alpha))
+        self._first = pilot.largest or 1.0
+        self._rho = float(tightest_rho(rounds * noise**2 * (pilot.square or 1.0), self.alpha))
         self._reach = self._first
         zero = np.zeros(1)
-        self._sides = Sides.start(1, is_two_valued=is_two_valued)
+        self.sides = Sides.start(1, is_two_valued=is_two_valued)
         self._seen: Seen | None = None
         self.evidence = Evidence(zero, zero, zero, zero)
 
@@ -182,8 +201,26 @@ class Score:
         self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))
         # Rows of plans that cannot tell count neither in the average nor in its error.
         weights = np.where(known, pull, 0.0)[:, np.newaxis]
-        self._sides = self._sides.add(weights, tally, counted.sums, counted.ends)
+        self.sides = self.sides.add(weights, tally, counted.sums, counted.ends)
         self._seen = seen.at(-1)
+
+    def add_sums(self, evidence: Evidence, reach: float, sides: Sides, seen: Seen) -> None:
+        """Take sums over all rounds that were added up elsewhere, instead of :meth:`add`.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            (1,) arrays.
+        reach : float
+            The largest |h(a)| of a round.
+        sides : Sides
+        seen : Seen
+            Residuals so far.
+        """
+        self.evidence = evidence
+        self._reach = max(self._reach, reach)
+        self.sides = sides
+        self._seen = seen
 
     @property
     def estimate(self) -> float:
@@ -204,9 +241,9 @@ class Score:
         weight = float(self.evidence.weights[0])
         if not weight or self._seen is None:
             return -np.inf, np.inf
-        if self._sides.wait(self._seen, self.evidence.events, is_exact=self._confidence.is_exact).any():
+        if self.sides.wait(self._seen, self.evidence.events, is_exact=self._confidence.is_exact).any():
             return -np.inf, np.inf
-        below, above = self._sides.margins(np.array([-ndtri(alpha)]))
+        below, above = self.sides.margins(np.array([-ndtri(alpha)]))
         return self.estimate - float(below[0]) / weight, self.estimate + float(above[0]) / weight
 
     def interval(self, share: float = 1.0) -> tuple[float, float]:

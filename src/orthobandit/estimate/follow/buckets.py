@@ -14,7 +14,7 @@ from orthobandit.estimate.confidence.evidence import Seen, weights_of
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.sequence import Path, guess_noise, pairs_of, start_gaps
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
-from orthobandit.estimate.follow.averages import Aim, Score
+from orthobandit.estimate.follow.averages import Aim, Score, Spread
 from orthobandit.estimate.follow.cells import Block, Cells, Counted, Feeds, Measure, Timeline
 from orthobandit.estimate.forecast.buckets import Chooser, Levels
 
@@ -466,34 +466,46 @@ class Follower:
 
     def _begin(self, noise: float, pilot: Whole) -> ArmValues:
         """Fix the boundaries from the noise and the plans of the pilot; return arm values, all 0."""
-        measure = self.measure
         count = len(self.cells.arms)
-        # A pilot of equal rewards has no scatter; boundaries must have a shape all the same.
-        noise = noise or min(guess_noise(measure.confidence), 1.0)
+        sequence = self._start(noise)
+        self.sequence = sequence.tuned_by(self.cells.plans[pilot])
+        self.scores = self._start_scores(noise, [Spread.of(aim, pilot) for aim in self._aims])
+        if not self._is_separate and len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
+            self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
+        return ArmValues(sequence, self.measure.reference)
+
+    def _start(self, noise: float) -> ContrastSequence:
+        """Return the evidence on gaps before the first row that counts, its boundaries not fixed yet."""
+        measure = self.measure
         self.centres = []
+        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
         # One event for all that is said of gaps: each pair that is followed has the same part of δ. A ratio
         # shares δ out by itself.
-        level = measure.delta / (count - 1 if measure.denominator is not None else len(self.pairs))
-        sequence = start_gaps(self.cells.arms, self.pairs, measure.confidence, level, noise)
-        self.sequence = sequence.tuned_by(self.cells.plans[pilot])
-        self.sides = Sides.start(len(self.pairs), is_two_valued=measure.is_two_valued)
+        gaps = len(self.cells.arms) - 1 if measure.denominator is not None else len(self.pairs)
+        noise = self._noise_or_guess(noise)
+        return start_gaps(self.cells.arms, self.pairs, measure.confidence, measure.delta / gaps, noise)
+
+    def _start_scores(self, noise: float, spreads: Sequence[Spread]) -> tuple[Score, ...]:
+        """Return the averages before the first row that counts, given what the pilot tells of each."""
+        measure = self.measure
         # The level of the reference arm serves K − 1 lifts; what else is averaged stands alone.
-        deltas = [measure.delta / (count - 1), *[measure.delta] * (len(self._aims) - 1)]
-        self.scores = tuple(
+        deltas = [measure.delta / (len(self.cells.arms) - 1), *[measure.delta] * (len(self._aims) - 1)]
+        return tuple(
             Score(
                 aim,
                 measure.confidence,
                 delta,
-                noise=noise,
+                noise=self._noise_or_guess(noise),
                 rounds=GUESSED_ROUNDS,
-                pilot=pilot,
+                pilot=spread,
                 is_two_valued=measure.is_two_valued,
             )
-            for aim, delta in zip(self._aims, deltas, strict=True)
+            for aim, delta, spread in zip(self._aims, deltas, spreads, strict=True)
         )
-        if not self._is_separate and len(self.cells.plans) * len(self.pairs) * count <= MOST_PULLS:
-            self._pulls = Pulls.of(self.cells.arms.positions, sequence.coefficients, self.cells.plans)
-        return ArmValues(sequence, measure.reference)
+
+    def _noise_or_guess(self, noise: float) -> float:
+        """Return the noise; a pilot of equal rewards has none, but boundaries must have a shape."""
+        return noise or min(guess_noise(self.measure.confidence), 1.0)
 
     def _pilot_noise(self, timeline: Timeline, pilot: Pilot) -> float:
         """Return the standard deviation of the pilot around the means of its buckets; record its tallies."""
@@ -577,10 +589,3 @@ class Follower:
                     shares=arms / rows[place],
                 )
             )
-
-
-def follow_metric(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
-    """Follow a metric through the buckets, or look at the log as a whole if it is all in one, once."""
-    follower = Follower(cells, measure, aims)
-    is_whole = len(cells.times) == 1 and not measure.is_sequential
-    return follower.run_once() if is_whole else follower.run()

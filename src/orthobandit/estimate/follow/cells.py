@@ -18,6 +18,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.estimate import Confidence, Tally
 from orthobandit.estimate.confidence.evidence import Steps, step_numbers
+from orthobandit.estimate.follow.row_file import RowFile
 
 LIKE_A_ROW = 10.0  # rows whose worth the ridge of covariates has
 MOST = 500_000  # numbers that a table of all contrasts and arms may have, so that it stays near the processor
@@ -76,6 +77,11 @@ class Cells:
         the metric.
     below : (G, J) array of int or None
         Rows whose value is at most each threshold of each quantile that is asked for.
+    own : RowFile or None
+        The rows, if each has a distribution of its own. Then a plan of `plans` is the mean of those of one
+        bucket and segment: right for what is linear in them, and all else asks the rows.
+    is_part : bool
+        Whether these are the cells of a single segment out of several.
     """
 
     arms: ArmSet
@@ -102,6 +108,8 @@ class Cells:
     rest_low: Array | None = None
     rest_high: Array | None = None
     below: Whole | None = None
+    own: RowFile | None = None
+    is_part: bool = False
 
     @property
     def rows(self) -> int:
@@ -124,7 +132,7 @@ class Cells:
 
     def of_segment(self, segment: int) -> "Cells":
         """Return the cells of one segment."""
-        return self.only(self.segment == segment)
+        return replace(self.only(self.segment == segment), is_part=True)
 
     def of_indicator(self, place: int, name: str) -> "Cells":
         """Return the cells of a metric that is 1 where a value is at most a threshold, and 0 elsewhere.
@@ -665,6 +673,7 @@ class Feeds:
     def __init__(self) -> None:
         self.count = 0
         self._arms = 0
+        self._is_left_out = False
         self._pilot = list[tuple[Counted, Array]]()
         self._counted = list[tuple[Counted, Array]]()
 
@@ -684,10 +693,18 @@ class Feeds:
     @property
     def are_kept(self) -> bool:
         """Whether there were few enough to keep; otherwise none is kept."""
-        return self.count <= MOST_FEEDS and self.count * self._arms <= MOST_NUMBERS
+        few = self.count <= MOST_FEEDS and self.count * self._arms <= MOST_NUMBERS
+        return few and not self._is_left_out
+
+    def leave_out(self, count: int) -> None:
+        """Keep none of the buckets to come, which have so many plans in all."""
+        self.count = count
+        self._is_left_out = True
 
     def add(self, counted: Counted, begins: Array, *, is_pilot: bool = False) -> None:
         """Add some buckets, and when each (S,) begins."""
+        if self._is_left_out:
+            return
         self.count = self.count + len(counted.plans)
         self._arms = counted.steps.tally.count
         if self.are_kept:

@@ -114,15 +114,30 @@ class SampleRatio:
             raise TallyError(f"probabilities have shape {p.shape}; (n, {len(self.observed)}) is needed")
         n = check_counts("counts", counts, p.shape)
         rounds = n.sum(axis=1)
-        ratio = (self.observed + BELIEF[:, np.newaxis]) / (self.expected + BELIEF[:, np.newaxis])
+        now = self.and_sums(n.sum(axis=0), rounds @ p, np.log(self.bets @ p.T) @ rounds)
         # No bet is needed against what the plan rules out.
-        impossible = np.any((n > 0) & (p == 0))
+        return replace(now, largest=np.inf) if np.any((n > 0) & (p == 0)) else now
+
+    @property
+    def bets(self) -> Array:
+        """What the next bucket's probabilities are multiplied by (m, K), up to a factor, one row a κ."""
+        return np.asarray((self.observed + BELIEF[:, np.newaxis]) / (self.expected + BELIEF[:, np.newaxis]))
+
+    def and_sums(self, counts: Whole, expected: Array, logs: Array) -> "SampleRatio":
+        """Return the test with a bucket of rounds that were added up elsewhere.
+
+        Parameters
+        ----------
+        counts, expected : (K,) arrays
+            How often each arm came up, and should have.
+        logs : (m,) array
+            Σ log Σ_a b_a·p_a over the rounds, for each row b of :attr:`bets`.
+        """
         now = replace(
             self,
-            observed=self.observed + n.sum(axis=0),
-            expected=self.expected + rounds @ p,
-            wealth=self.wealth + np.log(ratio) @ n.sum(axis=0) - np.log(ratio @ p.T) @ rounds,
-            largest=np.inf if impossible else self.largest,
+            observed=self.observed + counts,
+            expected=self.expected + expected,
+            wealth=self.wealth + np.log(self.bets) @ counts - logs,
         )
         return now._with_largest()
 

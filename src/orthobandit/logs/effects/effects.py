@@ -13,15 +13,17 @@ from orthobandit.estimate.confidence.evidence import Evidence, Seen, Steps, Tuni
 from orthobandit.estimate.confidence.modes import EVENTS
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
-from orthobandit.estimate.follow.averages import Aim, Score
+from orthobandit.estimate.follow import row_sums as of
+from orthobandit.estimate.follow.averages import Aim, Score, Spread
 from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.by_row import RowFollower
 from orthobandit.estimate.follow.cells import Counted
 from orthobandit.logs.effects.joint import (
     Joint,
     JointSums,
+    joint_of,
     region_at_all_times,
     region_for_one_look,
-    series_of,
 )
 from orthobandit.logs.results import Effect, Interval
 
@@ -383,9 +385,11 @@ def _unlimited_lifts(follower: Follower, *, once: bool) -> list[Interval]:
         return [NOTHING for _ in others]
     if cells.arms.dimension < len(cells.arms) - 1:
         return _by_features(follower, once=once)
-    joint = Joint(cells, series_of(follower), measure.confidence.limit)
+    joint = joint_of(follower, measure.confidence.limit)
     delta = measure.delta / len(others)
     if measure.confidence.is_exact and not once:
+        if isinstance(follower, RowFollower):
+            return [_exact_of_rows(follower, joint, arm, delta) for arm in others]
         return [_exact(follower, joint, arm, delta) for arm in others]
     return [_lift(joint, arm, measure.reference, delta, once=once) for arm in others]
 
@@ -463,9 +467,62 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
     ends = list[tuple[float, float]]()
     for aim, share in ((Aim.gap(p, 0, 1), GAP_SHARE), (Aim.level_beside(p, 1, 0), 1.0 - GAP_SHARE)):
         score = Score(
-            aim, confidence, share * delta, noise=noise, rounds=GUESSED_ROUNDS, pilot=joint.pilot.plans
+            aim,
+            confidence,
+            share * delta,
+            noise=noise,
+            rounds=GUESSED_ROUNDS,
+            pilot=Spread.of(aim, joint.pilot.plans),
         )
         score.add(counted, seen)
+        ends.append(score.interval())
+    offset = float(joint.offsets[0])
+    return lift_of(ends[0], (ends[1][0] + offset, ends[1][1] + offset))
+
+
+def _exact_of_rows(follower: RowFollower, joint: Joint, arm: int, delta: float) -> Interval:
+    """Return the same of rows that have distributions of their own, from what was added up of them."""
+    reference = follower.measure.reference
+    sums = follower.sums.beside[:, arm]
+    rounds = sums[:, 0, of.ROUNDS]
+    line = joint.series[0]
+    centre = line.forecasts + line.values[:, reference]
+    ahead = (line.values[:, arm] - line.values[:, reference])[-len(rounds) :]
+    noise = float(np.sqrt(joint.pilot.covariance[0, 0]))
+    _, one, other, most, most_other, every = follower.pilot_levels[arm]
+    gap = Evidence(
+        totals=(rounds * ahead + sums[:, 0, of.PULLED] - sums[:, 1, of.PULLED]).sum(keepdims=True),
+        weights=rounds.sum(keepdims=True),
+        variances=sums[..., of.SQUARED].sum(keepdims=True)[0],
+        slack=np.zeros(1),
+        pooled=sums[:, 0, of.CUBED].sum(keepdims=True),
+        peaks=sums[:, 0, of.CUBED_PEAK].max(keepdims=True),
+    )
+    level = Evidence(
+        totals=(rounds * centre[-len(rounds) :] + sums[:, 1, of.PULLED]).sum(keepdims=True),
+        weights=rounds.sum(keepdims=True),
+        variances=sums[:, 1, of.SQUARED].sum(keepdims=True),
+        slack=np.zeros(1),
+        pooled=sums[:, 1, of.CUBED].sum(keepdims=True),
+        peaks=sums[:, 1, of.CUBED_PEAK].max(keepdims=True),
+    )
+    reach = sums[..., of.REACH].max(axis=0)
+    rows = max(every, 1.0)
+    aim = Aim.level(follower.cells.plans[:1], reference)
+    ends = list[tuple[float, float]]()
+    for evidence, share, farthest, spread in (
+        (gap, GAP_SHARE, reach.max(), Spread(max(most, most_other), (one + other) / rows)),
+        (level, 1.0 - GAP_SHARE, reach[1], Spread(most_other, other / rows)),
+    ):
+        score = Score(
+            aim,
+            follower.measure.confidence,
+            share * delta,
+            noise=noise,
+            rounds=GUESSED_ROUNDS,
+            pilot=spread,
+        )
+        score.add_sums(evidence, float(farthest), score.sides, follower.seen)
         ends.append(score.interval())
     offset = float(joint.offsets[0])
     return lift_of(ends[0], (ends[1][0] + offset, ends[1][1] + offset))

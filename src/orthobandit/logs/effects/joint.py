@@ -30,7 +30,9 @@ from orthobandit.estimate.confidence.boundaries import Grid, normal_exponent, ti
 from orthobandit.estimate.confidence.evidence import Sizes, events, least_draws, step_numbers
 from orthobandit.estimate.confidence.modes import EVENTS
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
+from orthobandit.estimate.follow import row_sums as of
 from orthobandit.estimate.follow.buckets import Follower
+from orthobandit.estimate.follow.by_row import RowFollower
 from orthobandit.estimate.follow.cells import Cells, Series, coefficients_of, sorted_keys, totals_at
 
 MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an interval for one look says nothing
@@ -282,19 +284,8 @@ class Joint:
         return np.asarray(around + count * mean[:, :, np.newaxis] * mean[:, np.newaxis])
 
     def _loudness(self, products: Array, counts: Array) -> Array:
-        """Return how much larger squares (S, L) of an arm were than those of all, so far; at least 1.
-
-        Parameters
-        ----------
-        products, counts : (S, L, L) and (S,) arrays
-            Of the arm, in every step.
-        """
-        rows = self._by_step(self.rounds)[:, np.newaxis]
-        drawn = counts[:, np.newaxis]
-        mine, whole = (np.einsum("sll->sl", one) for one in (products, self._by_step(self.products)))
-        share = np.divide(mine, whole, out=np.zeros_like(whole), where=whole > 0)
-        relative = np.cumsum(np.where(whole > 0, rows * share, drawn), axis=0)
-        return np.asarray(np.maximum(relative / np.maximum(np.cumsum(drawn, axis=0), 1.0), 1.0))
+        """Return how loud an arm was (S, L), by its products (S, L, L) and counts (S,) in every step."""
+        return loudness_of(products, counts, self._by_step(self.products), self._by_step(self.rounds))
 
     def _guess(self, arm: int, over: int, p: Array, known: Mask) -> Array:
         """Return the covariance (2L, 2L) of the totals after GUESSED_ROUNDS, by pilot and plans."""
@@ -306,6 +297,116 @@ class Joint:
             spread = 1.0 / p[int(np.argmax(known))] if known.any() else np.ones(2)
         guess = np.kron(np.diag(spread), GUESSED_ROUNDS * self.pilot.covariance)
         return np.asarray(guess, dtype=np.float64)
+
+
+class RowJoint(Joint):
+    """The same of one series of rows that have distributions of their own, from what their follower added up.
+
+    Parameters
+    ----------
+    follower : RowFollower
+        It has counted something.
+    """
+
+    def __init__(self, follower: RowFollower) -> None:
+        cells = follower.cells
+        self.cells = cells
+        self.series = tuple(series_of(follower))
+        self.offsets = np.array([cells.offset[one.column] for one in self.series])
+        some = cells.with_counts()
+        buckets, step = np.unique(some.bucket, return_inverse=True)
+        begin = self.series[0].begin
+        self.buckets = buckets[begin:]
+        is_pilot = step < begin
+        self.pilot = _pilot(some.only(is_pilot), self.series, step[is_pilot])
+        self._follower = follower
+        tally = follower.sums.tally
+        self._drawn = tally.counts.astype(np.float64)
+        self._residuals = tally.sums
+        self._squares = tally.squares
+        self.rounds = self._drawn.sum(axis=1)
+        self._sizes = [Sizes().along(tally)]
+
+    def _by_step(self, values: Array) -> Array:
+        """Return values (S, ...), which are sums by step already."""
+        return values
+
+    def pair(self, arm: int, over: int) -> "PairPath":
+        """Return the scores of an arm and the reference arm over rows that could have drawn both."""
+        if over != self._follower.measure.reference:
+            raise AssertionError("sums are of arms beside the reference arm")
+        line = self.series[0]
+        steps = len(self.rounds)
+        sums = self._follower.sums.beside[:, arm]
+        rounds = sums[:, 0, of.ROUNDS]
+        totals, peaks, most = (np.zeros((steps, 2)) for _ in range(3))
+        variances, pooled, apart = (np.zeros((steps, 2, 2)) for _ in range(3))
+        for place, one in enumerate((arm, over)):
+            own = sums[:, place]
+            totals[:, place] = rounds * (line.forecasts + line.values[:, one])[-steps:] + own[:, of.PULLED]
+            variances[:, place, place] = own[:, of.SQUARED]
+            pooled[:, place, place] = own[:, of.FOR_ALL] * self._louder(one)
+            apart[:, place, place] = self._around_mean(one, own)
+            most[:, place] = own[:, of.FARTHEST]
+            peaks[:, place] = own[:, of.REACH] * self._sizes[0].excess
+        return PairPath(
+            totals=np.cumsum(totals, axis=0),
+            weights=np.cumsum(rounds),
+            variances=np.cumsum(variances, axis=0),
+            pooled=np.cumsum(pooled, axis=0),
+            apart=apart,
+            drawn=np.cumsum(sums[:, :, of.DRAWN], axis=0),
+            peaks=np.maximum.accumulate(peaks, axis=0),
+            most=np.maximum.accumulate(most, axis=0),
+            scattered=self._sizes[0].scattered[:, np.newaxis],
+            largest=self._sizes[0].largest[:, np.newaxis],
+            offsets=np.tile(self.offsets, 2),
+            guess=self._guess_of(arm),
+        )
+
+    def _louder(self, arm: int) -> Array:
+        """Return how much larger squares (S,) of an arm were than those of all, so far; at least 1."""
+        products = self._squares[:, arm, np.newaxis, np.newaxis]
+        whole = self._squares.sum(axis=1)[:, np.newaxis, np.newaxis]
+        return loudness_of(products, self._drawn[:, arm], whole, self.rounds)[:, 0]
+
+    def _around_mean(self, arm: int, own: Array) -> Array:
+        """Return squares (S,) of an arm's scores around its mean residual, up to each step."""
+        drawn = np.cumsum(self._drawn[:, arm])
+        mean = np.cumsum(self._residuals[:, arm]) / np.maximum(drawn, 1.0)
+        squares, pulled, levers = np.cumsum(own[:, [of.SQUARED, of.LEVER, of.LEVERS]], axis=0).T
+        return np.asarray(squares - 2.0 * mean * pulled + mean**2 * levers)
+
+    def _guess_of(self, arm: int) -> Array:
+        """Return the covariance (2, 2) of the totals after GUESSED_ROUNDS, by pilot and plans."""
+        told, one, other = self._follower.pilot_levels[arm, :3]
+        # Without a row of the pilot that tells, the first row that does: it is fixed before it counts.
+        first = self._follower.first[arm]
+        spread = np.array([one, other]) / told if told else np.where(first > 0, first, 1.0)
+        return np.asarray(np.kron(np.diag(spread), GUESSED_ROUNDS * self.pilot.covariance))
+
+
+def joint_of(follower: Follower, limit: float = np.inf) -> Joint:
+    """Return the residuals of what was followed, pair by pair; no residual exceeds the limit."""
+    if isinstance(follower, RowFollower):
+        return RowJoint(follower)
+    return Joint(follower.cells, series_of(follower), limit)
+
+
+def loudness_of(products: Array, drawn: Array, whole: Array, rounds: Array) -> Array:
+    """Return how much larger squares (S, L) of an arm were than those of all, so far; at least 1.
+
+    Parameters
+    ----------
+    products, whole : (S, L, L) arrays
+        Of the residuals of the arm and of all, in every step.
+    drawn, rounds : (S,) arrays
+        Rows of the arm, and all.
+    """
+    mine, all_arms = (np.einsum("sll->sl", one) for one in (products, whole))
+    share = np.divide(mine, all_arms, out=np.zeros_like(all_arms), where=all_arms > 0)
+    relative = np.cumsum(np.where(all_arms > 0, rounds[:, np.newaxis] * share, drawn[:, np.newaxis]), axis=0)
+    return np.asarray(np.maximum(relative / np.maximum(np.cumsum(drawn), 1.0)[:, np.newaxis], 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,20 +12,21 @@ from orthobandit.estimate.follow.cells import Cells
 from orthobandit.logs.question import Quantile, Question
 from orthobandit.logs.reading.arguments import check_question, refuse_missing
 from orthobandit.logs.reading.clock import Clock, clock_of, when_of
+from orthobandit.logs.reading.own_rows import have_own_rows, read_own_rows
 from orthobandit.logs.reading.plans import Drawn, read_draws
 from orthobandit.logs.reading.rows import (
+    MOST_EXACT,
     Rows,
     UnitCounts,
     repeated_rows,
     repeating_unit,
     rows_of,
+    segments_of,
     units_of,
 )
-from orthobandit.logs.reading.source import SAMPLE_ROWS, Opened, encode_keys, first_row, ibis
+from orthobandit.logs.reading.source import SAMPLE_ROWS, Opened, first_row, ibis
 
-MAX_SEGMENTS = 200
 MAX_SQUARE = 1e200  # of the squares of a cell: products of three such values must stay finite
-NO_SEGMENT = "(missing)"
 THRESHOLD_ROWS = 500  # the first in time, that choose where the distribution is looked at
 # Thresholds around the quantile of these rows, and how many of its standard errors they reach to each side.
 INNER_THRESHOLDS = 32
@@ -109,7 +110,7 @@ class Moments:
         return bool(is_there and np.all(ends))
 
 
-def cells_of(opened: Opened, question: Question) -> Gathered:
+def cells_of(opened: Opened, question: Question, *, by_row: bool = False) -> Gathered:
     """Ask an opened log for its cells.
 
     Parameters
@@ -117,6 +118,9 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     opened : Opened
         From :func:`~orthobandit.logs.reading.source.open_source`.
     question : Question
+    by_row : bool
+        Whether rows that have distributions of their own may stay in a file, beside cells that are grouped by
+        bucket, arm and segment alone.
 
     Examples
     --------
@@ -130,6 +134,10 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
     """
     check_question(opened, question)
     clock = clock_of(opened, question)
+    if by_row and have_own_rows(opened, question):
+        kept = _gather_own_rows(opened, question, clock)
+        if kept is not None:
+            return kept
     question, quantiles_from = choose_thresholds(opened, question, clock)
     offset = find_offsets(opened, question)
     guessed = guess_slopes(opened, question)
@@ -150,12 +158,47 @@ def cells_of(opened: Opened, question: Question) -> Gathered:
         if question.unit is None and found.rows.max(initial=0) > 1
         else None,
     )
-    is_boolean = np.array(
-        [question.unit is None and opened.schema[name].is_boolean() for name in question.columns]
-    )
     gathered = _assemble(question, clock, groups, found, origin, offset, guessed)
     notes = opened.notes + gathered.notes + tuple(note for note in found_in_rows if note)
+    is_boolean = _are_boolean(opened, question)
     return replace(gathered, notes=notes, is_boolean=is_boolean, quantiles_from=quantiles_from)
+
+
+def _are_boolean(opened: Opened, question: Question) -> Mask:
+    """Return which columns (q,) can hold nothing but 0 and 1."""
+    return np.array([question.unit is None and opened.schema[name].is_boolean() for name in question.columns])
+
+
+def _gather_own_rows(opened: Opened, question: Question, clock: Clock) -> Gathered | None:
+    """Return a log whose rows have distributions of their own; None if something is wrong with it."""
+    found = read_own_rows(opened, question, clock, find_offsets(opened, question))
+    if found is None:
+        return None
+    cells = found.cells
+    if not _are_small(np.diagonal(cells.products, axis1=1, axis2=2), cells.sums):
+        return None
+    check_times_and_units(opened, question, found.groups)
+    rows = int(found.counts.sum())
+    found_in_rows = (
+        repeating_unit(opened, question, found.groups, found.counts),
+        repeated_rows(opened, rows)
+        if question.unit is None and rows <= MOST_EXACT and found.have_copies()
+        else None,
+    )
+    units = None
+    if question.unit is not None:
+        seen, several = (int(found.groups[name].to_numpy().sum()) for name in ("rows", "several"))
+        units = UnitCounts(rows, seen, several)
+    return Gathered(
+        cells,
+        units,
+        (*opened.notes, *found.notes, *(note for note in found_in_rows if note)),
+        _are_binary(cells),
+        end=_last_time(found.groups),
+        is_boolean=_are_boolean(opened, question),
+        bucket_rule=clock.rule,
+        longest=clock.longest(np.round((cells.times - clock.origin) / clock.width).astype(np.int64)),
+    )
 
 
 def gather_groups(
@@ -314,15 +357,19 @@ def _refuse_times(opened: Opened, name: str) -> None:
 
 def _check_size(question: Question, found: Moments) -> None:
     for place, name in enumerate(question.columns):
-        squares = found.products[:, place, place]
-        if not np.all((squares <= MAX_SQUARE) & np.isfinite(found.sums[:, place])):
+        if not _are_small(found.products[:, place, place], found.sums[:, place]):
             raise RewardError(f"{name!r} has values whose squares are too large to add up; divide the column")
+
+
+def _are_small(squares: Array, sums: Array) -> bool:
+    """Tell whether values can be added up, given sums of squares and sums of the values."""
+    return bool(np.all((squares <= MAX_SQUARE) & np.isfinite(sums)))
 
 
 def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments, origin: Drawn) -> Cells:
     """Return the groups as cells, sorted by bucket, plan, arm and segment."""
     size = len(groups)
-    segments, segment = _segments(question, groups)
+    segments, segment = segments_of(question, groups)
     buckets = np.zeros(1, dtype=np.int64)
     bucket = np.zeros(size, dtype=np.int64)
     if clock.column is not None:
@@ -360,21 +407,6 @@ def _arrange_cells(question: Question, clock: Clock, groups: Any, found: Moments
         rest_high=None if found.rest_high is None else found.rest_high[order],
         below=None if found.below is None else found.below[order],
     )
-
-
-def _segments(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:
-    """Return the segments, and the number of each group's segment (G,)."""
-    if question.segment is None:
-        return ("",), np.zeros(len(groups), dtype=np.int64)
-    keys = encode_keys(groups["segment"])
-    if len(keys.texts) > MAX_SEGMENTS:
-        raise InputError(
-            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MAX_SEGMENTS} can be"
-            " told apart: group them first"
-        )
-    if np.all(keys.codes >= 0):
-        return keys.texts, keys.codes
-    return (*keys.texts, NO_SEGMENT), np.where(keys.codes < 0, len(keys.texts), keys.codes)
 
 
 def _unit_counts(question: Question, groups: Any, found: Moments) -> UnitCounts | None:

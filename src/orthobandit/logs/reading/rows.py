@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.types import Whole
+from orthobandit.errors import InputError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import Clock, is_there, seconds_of, when_of
-from orthobandit.logs.reading.source import Opened, ibis
+from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 
+MAX_SEGMENTS = 200
+NO_SEGMENT = "(missing)"
 FEWEST_UNITS = 20  # distinct values, below which a column is a segment
 MOST_EXACT = 1_000_000  # rows, above which an engine may count distinct values approximately
 # Distinct values per row from which on a column does not repeat: a few double rows are no units. Approximate
@@ -89,6 +92,21 @@ def key_of(column: Any, kind: Any) -> Any:
         return ibis().ifelse(is_there(column), column, None)
     is_plain = kind.is_string() or kind.is_numeric()
     return column if is_plain and not kind.is_boolean() else column.cast("string")
+
+
+def segments_of(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:
+    """Return the segments, and the number of each group's segment (G,)."""
+    if question.segment is None:
+        return ("",), np.zeros(len(groups), dtype=np.int64)
+    keys = encode_keys(groups["segment"])
+    if len(keys.texts) > MAX_SEGMENTS:
+        raise InputError(
+            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MAX_SEGMENTS} can be"
+            " told apart: group them first"
+        )
+    if np.all(keys.codes >= 0):
+        return keys.texts, keys.codes
+    return (*keys.texts, NO_SEGMENT), np.where(keys.codes < 0, len(keys.texts), keys.codes)
 
 
 def to_float(column: Any, kind: Any) -> Any:

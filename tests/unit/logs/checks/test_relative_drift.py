@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 
 from orthobandit import analyse
-from orthobandit.estimate.follow.buckets import follow_metric
+from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs import Ratio, checks
 from orthobandit.logs.checks import constant_lift, constant_ratios, split_places
 from orthobandit.logs.effects.ratios import RatioScores
