@@ -2391,6 +2391,10 @@ def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
     published : str, optional
         A head of the log that was published earlier: the certificate must go on from it.
     """
+    if not isinstance(document, dict):
+        raise TypeError(
+            f"document={document!r} must be a certificate as read from JSON; for a file, call verify_file(path)"
+        )
     verdict = Verdict()
     verdict.need(document.get("digest") == digest(document), "the digest does not fit: something was changed")
     parts = {"format", "settings", "entries", "claim", "head", "digest"}

@@ -55,6 +55,13 @@ def tallies_of(document):
 # It stands alone
 
 
+def test_a_path_where_a_certificate_belongs_is_named():
+    with pytest.raises(
+        TypeError, match=r"document='decision.json' must be a certificate .* verify_file\(path\)"
+    ):
+        alone.verify("decision.json")
+
+
 def test_numpy_is_all_it_needs():
     text = SOURCE.read_text(encoding="utf-8")
     found = set()
