@@ -2393,7 +2393,8 @@ def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
     """
     if not isinstance(document, dict):
         raise TypeError(
-            f"document={document!r} must be a certificate as read from JSON; for a file, call verify_file(path)"
+            f"document={document!r} must be a certificate as read from JSON;"
+            " for a file, call verify_file(path)"
         )
     verdict = Verdict()
     verdict.need(document.get("digest") == digest(document), "the digest does not fit: something was changed")
