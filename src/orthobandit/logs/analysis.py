@@ -55,6 +55,7 @@ from orthobandit.logs.results import (
     Value,
 )
 from orthobandit.logs.showing.words import rules_sentence, sentence_of
+from orthobandit.showing.numbers import estimate_words
 
 ROUNDING = 1e-12  # of a sum of squares
 LIKELY_WAIT = 1.5  # times the events that intervals wait for: below, these are taken to be what is missing
@@ -242,6 +243,7 @@ def analysis_of(
             *unfinished,
             *_notes(question, gathered, asked, measures),
             *_waiting(question, cells, asked, results, once=once),
+            *_misleading_means(question, asked, results),
         ),
         is_clock=cells.is_clock,
         bucket_rule=gathered.bucket_rule,
@@ -596,6 +598,31 @@ def _notes(
             " another, say reference= (--reference)"
         )
     return out
+
+
+def _misleading_means(
+    question: Question, asked: Sequence[Asked], results: Sequence[MetricResult]
+) -> Iterator[str]:
+    """Say which plain means, shown beside the gaps, differ by what the intervals exclude."""
+    if question.covariates or question.arms is not None:
+        return  # gaps are then adjusted for more than time
+    for one, result in zip(asked, results, strict=False):  # quantiles, which come last, have no means
+        means = {summary.arm: summary.mean for summary in result.summaries}
+        for effect in result.effects:
+            mean = means[effect.arm]
+            other = means[effect.over]
+            # Without an interval at all looks yet, that of a single look tells as well what means hide.
+            low, high = effect.fixed if effect.interval == NOTHING else effect.interval
+            if one.denominator is not None or mean is None or other is None or low is None or high is None:
+                continue
+            if low <= mean - other <= high:
+                continue
+            yield (
+                f"plain means of {one.name!r} mislead: {mean:,.4g} for {effect.arm!r} and"
+                f" {other:,.4g} for {effect.over!r}, where the gap is"
+                f" {estimate_words(effect.estimate, (low, high))}; they mix times in which the"
+                " baseline and the shares of arms were different"
+            )
 
 
 def _waiting(

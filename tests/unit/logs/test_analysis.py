@@ -402,3 +402,25 @@ def test_of_further_metrics_nobody_has_said_which_side_is_good():
     assert "against 'video', which is highest" in rest
     for word in ("better", "worse", "dropped"):
         assert word not in rest
+
+
+def test_plain_means_that_contradict_the_gap_are_named():
+    rng = np.random.default_rng(8)
+    share = np.repeat([0.1, 0.9], 3000)  # of the new page, while the level falls by 4
+    is_new = rng.random(6000) < share
+    spent = np.where(share > 0.5, 1.0, 5.0) + 0.1 * is_new + 0.05 * rng.standard_normal(6000)
+    table = pyarrow.table(
+        {
+            "page": np.where(is_new, "new", "old"),
+            "spent": spent,
+            "at": np.arange(6000) // 100,
+            "new": share,
+            "old": 1.0 - share,
+        }
+    )
+    asked = {"arm": "page", "reward": "spent", "time": "at", "reference": "old"}
+    found = analyse(table, **asked, probabilities=["old", "new"])
+    assert effects(found)["new"].estimate == pytest.approx(0.1, abs=0.02)
+    [note] = [one for one in found.notes if one.startswith("plain means")]
+    assert "mix times in which the baseline and the shares of arms were different" in note
+    assert not [one for one in analyse(LOG, **ASKED).notes if one.startswith("plain means")]
