@@ -603,7 +603,7 @@ def _notes(
 def _misleading_means(
     question: Question, asked: Sequence[Asked], results: Sequence[MetricResult]
 ) -> Iterator[str]:
-    """Say which plain means, shown beside the gaps, differ by what the intervals exclude."""
+    """Say which plain means, shown beside the gaps, point the other way."""
     if question.covariates or question.arms is not None:
         return  # gaps are then adjusted for more than time
     for one, result in zip(asked, results, strict=False):  # quantiles, which come last, have no means
@@ -615,10 +615,10 @@ def _misleading_means(
             low, high = effect.fixed if effect.interval == NOTHING else effect.interval
             if one.denominator is not None or mean is None or other is None or low is None or high is None:
                 continue
-            if low <= mean - other <= high:
+            if not ((mean < other and low > 0.0) or (mean > other and high < 0.0)):
                 continue
             yield (
-                f"plain means of {one.name!r} mislead: {mean:,.4g} for {effect.arm!r} and"
+                f"plain means of {one.name!r} point the other way: {mean:,.4g} for {effect.arm!r} and"
                 f" {other:,.4g} for {effect.over!r}, where the gap is"
                 f" {estimate_words(effect.estimate, (low, high))}; they mix times in which the"
                 " baseline and the shares of arms were different"

@@ -404,7 +404,7 @@ def test_of_further_metrics_nobody_has_said_which_side_is_good():
         assert word not in rest
 
 
-def test_plain_means_that_contradict_the_gap_are_named():
+def test_plain_means_that_point_the_other_way_are_named():
     rng = np.random.default_rng(8)
     share = np.repeat([0.1, 0.9], 3000)  # of the new page, while the level falls by 4
     is_new = rng.random(6000) < share
