@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import ismethod
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ def check_forecaster(baseline: Baseline, **settings: Any) -> None:
     >>> from orthobandit.estimate import ExponentialMean
     >>> check_forecaster(ExponentialMean(0.1))
     """
-    require_object(baseline)
+    # A class may be a baseline itself, if `forecaster` is a method of the class.
+    if not ismethod(getattr(baseline, "forecaster", None)):
+        require_object(baseline)
     require(callable(getattr(baseline, "forecaster", None)), f"{baseline!r} has no method forecaster()")
     setting = setting_of(ForecastSetting, settings)
     for check in FORECASTER_CHECKS:

@@ -63,7 +63,7 @@ def test_a_stream_says_when_something_has_changed(tmp_path):
             client.tell("page", proposal.id, 1.0)
             assert next(stream) not in (known, version)
             stream.close()
-        assert "1 settled" in in_words(visitor.get(f"{PAGE}?part=live"))
+        assert "1 of 1 visitors settled" in in_words(visitor.get(f"{PAGE}?part=live"))
         assert "<main" not in visitor.page.text
         assert visitor.get("/experiments/nosuch/events").status_code == 404
         visitor.http.cookies.clear()
