@@ -3,7 +3,9 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 # Small matrices gain nothing from threads, and lose much when there is a process on every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
-# Bytecode is made when a module is first imported: most of what is installed never is.
+# Bytecode is made when a module is first imported, and kept: most of what is installed never is. Where it may not
+# be kept, every process of a test would compile all of numpy, scipy and numba again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo serve test test-long lint types bench docs readme changelog clean
