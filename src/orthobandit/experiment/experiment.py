@@ -408,14 +408,15 @@ class Experiment:
 
         The key is stored together with the effect and kept for at least a week. So when a caller who lost the
         answer calls again, values that add up are not added twice, and an :meth:`ask` without a unit draws
-        nothing new.
+        nothing new. Another call with the same key, or with other arguments, is a
+        :class:`~orthobandit.errors.ConflictError`. Calls that only read take no notice of the key.
 
         Parameters
         ----------
         key : str
             Unique to this call, e.g. a UUID.
         words : str
-            Describes the call; the same key with other words is a :class:`~orthobandit.errors.ConflictError`.
+            Describes the call further; the same key with other words is a conflict too.
 
         Examples
         --------

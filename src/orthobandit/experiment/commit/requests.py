@@ -12,7 +12,8 @@ import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +46,7 @@ from orthobandit.experiment.report.report import Report, report_of
 from orthobandit.experiment.settings import Settings
 from orthobandit.experiment.store import Store
 
+Answer = TypeVar("Answer")
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]
 MAX_PROPOSAL = 2**63 - 1  # number that a proposal can have
@@ -80,6 +82,11 @@ class Asking:
     def __call__(self, turn: Turn) -> list[Proposal]:
         """Draw the proposals."""
         return self.do(turn, self.names, self.available, self.covariates, self.features)
+
+    @property
+    def content(self) -> list[Any]:
+        """What is asked, for the fingerprint."""
+        return ["ask", self.names, self.available, self.covariates, self.features]
 
     @property
     def kind(self) -> tuple[str, ...] | None:
@@ -126,6 +133,12 @@ class Telling:
         self.together(turn, [self])
 
     @property
+    def content(self) -> list[Any]:
+        """What is told, for the fingerprint."""
+        values = {name: np.asarray(given, dtype=np.float64) for name, given in self.values.items()}
+        return ["tell", np.asarray(self.numbers, dtype=np.int64), values]
+
+    @property
     def kind(self) -> tuple[str, ...] | None:
         """The key shared by requests that can be done together; None if this one cannot."""
         return None if len(self.numbers) > MAX_SHARED_ROWS else tuple(self.values)
@@ -138,6 +151,25 @@ class Telling:
         values = {name: _joined([one.values[name] for one in requests], np.float64) for name in first.values}
         first.do(turn, numbers, values)
         return [None] * len(requests)
+
+
+@dataclass(frozen=True, eq=False)
+class Change(Generic[Answer]):
+    """Any other request that changes the experiment.
+
+    Attributes
+    ----------
+    do : function
+    content : list
+        What is changed, for the fingerprint.
+    """
+
+    do: Callable[[Turn], Answer]
+    content: list[Any]
+
+    def __call__(self, turn: Turn) -> Answer:
+        """Change it."""
+        return self.do(turn)
 
 
 def _joined(parts: Sequence[Sequence[float] | Whole | Array], dtype: type) -> Any:
@@ -236,7 +268,7 @@ class Methods:
         rewards: Known | Mapping[str, Known] | None = None,
         covariates: Sequence[Covariates] | None = None,
         context: Sequence[Covariates] | None = None,
-    ) -> Callable[[Turn], Exposed]:
+    ) -> Change[Exposed]:
         """Return the request that takes in draws made elsewhere."""
         rows = covariates
         if context is not None:
@@ -248,27 +280,27 @@ class Methods:
             turn.ledger.settle(self._clock())
             return expose(turn, self._store, batch)
 
-        return request
+        return Change(request, ["expose", *batch])
 
     def begin(self, turn: Turn) -> None:
         """Log the commitment and the first plan, unless they are in the log already."""
         if not turn.seq:
             turn.ledger.note(self._clock(), "begin", commitment=self._settings.commitment())
 
-    def note(self, kind: str, reason: str | None = None) -> Callable[[Turn], None]:
+    def note(self, kind: str, reason: str | None = None) -> Change[None]:
         """Return the request that logs a tick, a pause, a resumption, or a stop with its reason."""
         data = {} if reason is None else {"reason": reason}
-        return lambda turn: turn.ledger.note(self._clock(), kind, **data)
+        return Change(lambda turn: turn.ledger.note(self._clock(), kind, **data), [kind, reason])
 
-    def retire(self, arm: int | str) -> Callable[[Turn], None]:
+    def retire(self, arm: int | str) -> Change[None]:
         """Return the request that takes an arm out."""
 
         def request(turn: Turn) -> None:
             turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm))
 
-        return request
+        return Change(request, ["retire", arm])
 
-    def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> Callable[[Turn], None]:
+    def extend(self, arms: ArmSet | Callable[[ArmSet], ArmSet]) -> Change[None]:
         """Return the request that adds arms."""
 
         def request(turn: Turn) -> None:
@@ -280,7 +312,9 @@ class Methods:
                 )
             turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
 
-        return request
+        # A function has no content: only the words of its caller tell it from another.
+        given = [arms.features, arms.labels] if isinstance(arms, ArmSet) else []
+        return Change(request, ["extend", *given])
 
     def known(self, unit: str) -> Callable[[Turn], Proposal | None]:
         """Return the request that looks up the first proposal of a unit."""
@@ -334,10 +368,19 @@ def check_key(key: str) -> str:
     return key
 
 
+class _Answered(NamedTuple):
+    """What is stored under a key: words and fingerprint of the request, and its answer."""
+
+    words: str
+    fingerprint: str | None  # None if an earlier release stored it, which kept none
+    value: list[Proposal] | Exposed | None
+
+
 def once(store: Store, key: str, words: str, request: Request) -> Request:
     """Return a request that is done unless one with its key was done before.
 
-    The key is stored in the same commit as the effect. A request that was refused is not remembered.
+    The key is stored in the same commit as the effect, with a fingerprint of the request. A request that was
+    refused is not remembered. One that only reads is done every time.
 
     Parameters
     ----------
@@ -348,21 +391,42 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
     request : Request
         Returns proposals, the result of exposures, or nothing.
     """
+    if not isinstance(request, Asking | Telling | Change):
+        return request
+    fingerprint = _fingerprint_of(request.content)
 
     def done(turn: Turn) -> Any:
         """Return the stored answer if the key is known; otherwise do the request and store its answer."""
         found = _before(turn, store, key)
         if found is not None:
-            if found[0] != words:
+            if found.words != words or found.fingerprint not in (None, fingerprint):
                 raise ConflictError(f"the key {key!r} was used for another request before; use a new one")
-            return found[1]
+            return found.value
         value = request(turn)
-        turn.done[key] = (words, value)
+        turn.done[key] = _Answered(words, fingerprint, value)
         if turn.writer is not None:
-            turn.writer.remember(key, turn.ledger.at, json.dumps({"words": words, **_kept(value)}))
+            text = json.dumps({"words": words, "request": fingerprint, **_kept(value)})
+            turn.writer.remember(key, turn.ledger.at, text)
         return value
 
     return done
+
+
+def _fingerprint_of(content: list[Any]) -> str:
+    """Return a hash of a request; later releases must find the same one when it is repeated."""
+    return blake2b(json.dumps(_plain(content)).encode(), digest_size=16).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return a request's content as JSON values; the order of names makes no difference."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return sorted(([str(name), _plain(one)] for name, one in value.items()), key=lambda pair: pair[0])
+    # What is no list either is refused when the request is done.
+    return [_plain(one) for one in value] if isinstance(value, Iterable) else repr(value)
 
 
 def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
@@ -372,15 +436,19 @@ def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
     return {"proposals": None if value is None else [one.id for one in value]}
 
 
-def _before(turn: Turn, store: Store, key: str) -> tuple[str, list[Proposal] | Exposed | None] | None:
-    """Return the description and the answer stored under this key, if any."""
-    if key in turn.done:
-        return turn.done[key]
+def _before(turn: Turn, store: Store, key: str) -> _Answered | None:
+    """Return what is stored under this key, if anything."""
+    known: _Answered | None = turn.done.get(key)
+    if known is not None:
+        return known
     kept = None if turn.writer is None else turn.writer.recall(key)
     if kept is None:
         return None
     data = json.loads(kept)
+    value: list[Proposal] | Exposed | None
     if "exposed" in data:
-        return data["words"], Exposed.from_json(data["exposed"])
-    numbers = data["proposals"]
-    return data["words"], None if numbers is None else drawn_before(turn, store, numbers)
+        value = Exposed.from_json(data["exposed"])
+    else:
+        numbers = data["proposals"]
+        value = None if numbers is None else drawn_before(turn, store, numbers)
+    return _Answered(data["words"], data.get("request"), value)

@@ -67,7 +67,7 @@ class Turn:
     ledger: Ledger
     writer: Lookup | None = None
     units: dict[str, Proposal] = field(default_factory=dict)
-    done: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    done: dict[str, Any] = field(default_factory=dict)
     looked_up: dict[str, int | None] = field(default_factory=dict)
     entered: list[tuple[dict[str, int], Asked, Array]] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)

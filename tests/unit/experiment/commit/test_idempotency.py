@@ -1,7 +1,11 @@
 """Calls with a key are done once, however often they are repeated."""
 
+import json
+import sqlite3
+import warnings
 from threading import Thread
 
+import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment
@@ -49,6 +53,85 @@ def test_the_same_key_with_other_words_is_refused(sales):
     with pytest.raises(ConflictError, match="the key 'k' was used for another request before; use a new one"):
         sales.once("k", "three").tell(sale.id, 3.0)
     assert told(sales) == [{"reward": 2.0}]
+
+
+USED = "the key 'k' was used for another request before; use a new one"
+
+
+def test_the_same_key_for_another_call_is_refused(sales):
+    first, second = sales.ask(), sales.ask()
+    sales.once("k").tell(first.id, 2.0)
+    others = [
+        lambda live: live.tell(second.id, 2.0),
+        lambda live: live.tell(first.id, 3.0),
+        lambda live: live.tell_many([first.id, second.id], [2.0, 3.0]),
+        lambda live: live.ask(),
+        lambda live: live.pause(),
+        lambda live: live.retire("new"),
+    ]
+    for other in others:
+        with pytest.raises(ConflictError, match=USED):
+            other(sales.once("k"))
+    sales.once("k").tell_many(np.array([first.id]), {"reward": np.array([2])})
+    assert told(sales) == [{"reward": 2.0}, {}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda live: live.ask("ann"), lambda live: live.ask("bob")),
+        (lambda live: live.ask(available=["old"]), lambda live: live.ask()),
+        (lambda live: live.stop("x"), lambda live: live.stop("y")),
+        (lambda live: live.retire("new"), lambda live: live.retire("old")),
+    ],
+)
+def test_calls_with_other_arguments_are_other_calls(sales, first, second):
+    first(sales.once("k"))
+    first(sales.once("k"))
+    with pytest.raises(ConflictError, match=USED):
+        second(sales.once("k"))
+
+
+def test_keys_of_earlier_releases_have_no_fingerprint_and_go_on(tmp_path):
+    where = tmp_path / "log.db"
+    with Experiment.create(where, ARMS, **SUMS) as sales:
+        sales.once("k").tell(sales.ask().id, 2.0)
+    with sqlite3.connect(where) as store:
+        [(text,)] = store.execute("SELECT answer FROM requests").fetchall()
+        kept = json.loads(text)
+        assert kept.pop("request")
+        assert kept == {"words": "", "proposals": None}  # as earlier releases write it
+        store.execute("UPDATE requests SET answer = ?", (json.dumps(kept),))
+    store.close()
+    with Experiment.open(where) as sales:
+        sales.once("k").tell(1, 2.0)
+        assert told(sales) == [{"reward": 2.0}]
+
+
+def test_fingerprints_stay_the_same_over_releases(tmp_path):
+    with Experiment.create(tmp_path / "log.db", ARMS, **SUMS) as sales, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # covariates that nothing uses
+        sales.once("ask").ask_many(units=["ann"], covariates=[{"b": 1, "a": 2.5}])
+        sales.once("tell").tell(1, 2.0)
+        sales.once("stop").stop("done")
+        with sales._store.exclusive() as writer:
+            found = {key: json.loads(writer.recall(key))["request"] for key in ("ask", "tell", "stop")}
+    assert found == {
+        "ask": "3f87b17ea444835462a60211aba9c4e0",
+        "tell": "7053473c69cc55cd4a597a019c185615",
+        "stop": "2ba34766768d2ffa01c3e87df35e829c",
+    }
+
+
+def test_calls_that_only_read_take_no_notice_of_the_key(sales):
+    sales.ask()
+    reader = sales.once("k")
+    assert reader.report().proposals == reader.glance().report.proposals == 1
+    sales.ask()
+    assert reader.report().proposals == 2
+    assert reader.arms.labels == ("old", "new")
+    reader.tell(1, 2.0)
+    assert told(sales) == [{"reward": 2.0}, {}]
 
 
 def test_a_call_that_was_refused_is_not_remembered(sales):
