@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -407,7 +407,7 @@ class Follower:
         offset = float(self.cells.offset[self.measure.column])
         return low + offset, high + offset
 
-    def run(self) -> "Follower":
+    def run(self) -> Self:
         """Go through all buckets in the order of time."""
         cells = self.cells
         measure = self.measure
@@ -416,11 +416,15 @@ class Follower:
         timeline = Timeline(cells, measure)
         walk = Walk(timeline, measure, cells.width, is_clock=cells.is_clock)
         pilot = walk.pilot(len(cells.arms))
-        if pilot.steps == len(timeline.buckets):
-            return self
-        # A log of a million buckets is followed in full; pictures and the test of drift need no more moments.
-        shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
-        self._times = timeline.times
+        if pilot.steps < len(timeline.buckets):
+            self._times = timeline.times
+            self._follow(timeline, walk, pilot)
+            self._used = walk.used
+        return self
+
+    def _follow(self, timeline: Timeline, walk: Walk, pilot: Pilot) -> None:
+        """Add all buckets after the pilot to the evidence."""
+        cells = self.cells
         values = self._begin(self._pilot_noise(timeline, pilot), timeline.blocks.plans_of(pilot.steps))
         for block in timeline.blocks.from_step(pilot.steps, len(self.pairs)):
             pulls = self._pulls_of(block.plans)
@@ -430,11 +434,9 @@ class Follower:
             walked = walk.through(block, values)
             self._take_savings(block, walked)
             path = self._count(block, pulls, walked)
-            self._keep(timeline, block, walked, path, shown)
-        self._used = walk.used
-        return self
+            self._keep(timeline, block, walked, path)
 
-    def run_once(self) -> "Follower":
+    def run_once(self) -> Self:
         """Look at the log as a whole: forecasts and values come from all rows instead of earlier buckets.
 
         Forecast and values are then not known before the draws. They are off by about 1/√n, and the weights
@@ -571,8 +573,10 @@ class Follower:
         self.rows += int(block.counts.sum())
         return path
 
-    def _keep(self, timeline: Timeline, block: Block, walked: Walked, path: Path, shown: Whole) -> None:
+    def _keep(self, timeline: Timeline, block: Block, walked: Walked, path: Path) -> None:
         """Keep snapshots at the ends of some buckets."""
+        # A log of a million buckets is followed in full; pictures and the test of drift need no more moments.
+        shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
         rows = timeline.rows[block.start : block.stop]
         before = self.rows - int(rows.sum()) + np.cumsum(rows)
         for step in shown[(shown >= block.start) & (shown < block.stop)].tolist():

@@ -19,7 +19,7 @@ from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.sequence import ContrastSequence, Path
 from orthobandit.estimate.follow import row_sums as of
 from orthobandit.estimate.follow.averages import Spread
-from orthobandit.estimate.follow.buckets import MOMENTS, ArmValues, Centres, Follower, Walk
+from orthobandit.estimate.follow.buckets import ArmValues, Centres, Follower, Pilot, Walk
 from orthobandit.estimate.follow.cells import Block, Cells, Measure, Timeline
 from orthobandit.estimate.follow.row_file import RowFile
 from orthobandit.estimate.tally import Tally
@@ -238,19 +238,9 @@ class RowFollower(Follower):
         if self.feeds is not None:
             self.feeds.leave_out(int(self._unjoined.counts.sum()))
 
-    def run(self) -> "RowFollower":
-        """Go through all rows in the order of time."""
-        cells = self.cells
+    def _follow(self, timeline: Timeline, walk: Walk, pilot: Pilot) -> None:
+        """Add all rows after the pilot to the evidence."""
         measure = self.measure
-        if not cells.rows:
-            return self
-        timeline = Timeline(cells, measure)
-        walk = Walk(timeline, measure, cells.width, is_clock=cells.is_clock)
-        pilot = walk.pilot(len(cells.arms))
-        if pilot.steps == len(timeline.buckets):
-            return self
-        shown = np.unique(np.linspace(0, len(timeline.buckets) - 1, MOMENTS).astype(int))
-        self._times = timeline.times
         noise = self._pilot_noise(timeline, pilot)
         rows = StepRows(self._unjoined, timeline.buckets)
         tuning, self.pilot_levels = rows.reaches(range(pilot.steps), self.pairs, measure.reference)
@@ -267,9 +257,8 @@ class RowFollower(Follower):
             path = self._add(values)
             self.centres.append(Centres(block.start, walked.forecasts, walked.plain, walked.values[:-1]))
             self.rows += int(block.counts.sum())
-            self._keep(timeline, block, walked, path, shown)
+            self._keep(timeline, block, walked, path)
             parts.append(values.sums)
-        self._used = walk.used
         self.first = values.first
         self.sums = StepSums(
             *(
@@ -278,7 +267,6 @@ class RowFollower(Follower):
             )
         )
         self._add_level()
-        return self
 
     def _add(self, values: RowValues) -> Path:
         """Add the sums of a block to the evidence."""
