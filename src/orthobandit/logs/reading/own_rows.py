@@ -7,7 +7,7 @@ complains: a log that is not of this kind, or that something is wrong with, is l
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def _read(
             return None
         cell = keyed.cells_of(batch)
         out = room[: len(cell)] if len(cell) <= len(room) else np.empty((len(cell), file.width))
-        _pack(keyed.arms_of(batch), cell, p, x, gone, cap, offset, drops, reference, out, *sums.tables)
+        _pack(keyed.arms_of(batch), cell, p, x, gone, cap, offset, drops, reference, out, sums)
         if sums.faults[0]:
             return None
         file.write(cell, out)
@@ -217,9 +217,12 @@ def _numbers(column: Any, known: dict[Any, int]) -> Whole:
     return np.asarray(table[codes])
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums of every cell of a bucket and a segment, by arm; see :class:`Cells`."""
+class _Sums(NamedTuple):
+    """Sums of every cell of a bucket and a segment, by arm; see :class:`Cells`.
+
+    `faults` has the rows whose probabilities are no distribution, or rule out the arm that was drawn; and how
+    far probabilities are from adding up to 1.
+    """
 
     counts: Whole
     dropped: Whole
@@ -249,23 +252,6 @@ class _Sums:
             expected=np.zeros((cells, arms)),
             blind=np.zeros((cells, arms)),
             faults=np.zeros(2),
-        )
-
-    @property
-    def tables(self) -> tuple[Any, ...]:
-        """All of them, in the order of :func:`_pack`."""
-        return (
-            self.counts,
-            self.dropped,
-            self.missing,
-            self.capped,
-            self.sums,
-            self.squares,
-            self.low,
-            self.high,
-            self.expected,
-            self.blind,
-            self.faults,
         )
 
     def cells(
@@ -321,23 +307,9 @@ def _pack(
     drops: bool,
     reference: int,
     out: Array,
-    counts: Whole,
-    dropped: Whole,
-    missing: Whole,
-    capped: Whole,
-    sums: Array,
-    squares: Array,
-    low: Array,
-    high: Array,
-    expected: Array,
-    blind: Array,
-    faults: Array,
+    sums: _Sums,
 ) -> None:
-    """Write the rows of a batch as a file has them, and add them to the sums of their cells.
-
-    `faults` has the rows whose probabilities are no distribution, or rule out the arm that was drawn; and how
-    far probabilities are from adding up to 1.
-    """
+    """Write the rows of a batch as a file has them, and add them to the sums of their cells."""
     arms, rows = p.shape
     columns = len(x)
     for row in range(rows):
@@ -350,44 +322,44 @@ def _pack(
             whole += p[other, row]
         off = abs(whole - 1.0)
         if not (is_proper and off <= TOLERANCE and p[a, row] > 0.0):
-            faults[0] += 1.0
+            sums.faults[0] += 1.0
             return
-        faults[1] = max(faults[1], off)
+        sums.faults[1] = max(sums.faults[1], off)
         silent = 0.0
         for column in range(columns):
             if gone[column, row]:
                 silent += 2.0**column
-                missing[c, a, column] += 1
+                sums.missing[c, a, column] += 1
         counted = not (drops and silent > 0.0)
         out[row, 0] = a if counted else -1 - a
         cannot = False
         for other in range(arms):
             share = p[other, row] / whole
             out[row, 1 + other] = share
-            expected[c, other] += share
+            sums.expected[c, other] += share
             cannot = cannot or share == 0.0
         if out.shape[1] > 1 + arms + columns:
             out[row, 1 + arms + columns] = silent
         if not counted:
-            dropped[c, a] += 1
+            sums.dropped[c, a] += 1
             out[row, 1 + arms : 1 + arms + columns] = 0.0
             continue
-        counts[c, a] += 1
+        sums.counts[c, a] += 1
         if cannot:
             for other in range(arms):
                 if other == reference or p[other, row] == 0.0 or p[reference, row] == 0.0:
-                    blind[c, other] += 1.0
+                    sums.blind[c, other] += 1.0
         for column in range(columns):
             value = 0.0 if gone[column, row] else x[column, row]
             if value > cap[column]:
                 value = cap[column]
-                capped[c, a, column] += 1
+                sums.capped[c, a, column] += 1
             value -= offset[column]
             out[row, 1 + arms + column] = value
-            sums[c, a, column] += value
-            squares[c, a, column] += value * value
-            low[c, a, column] = min(low[c, a, column], value)
-            high[c, a, column] = max(high[c, a, column], value)
+            sums.sums[c, a, column] += value
+            sums.squares[c, a, column] += value * value
+            sums.low[c, a, column] = min(sums.low[c, a, column], value)
+            sums.high[c, a, column] = max(sums.high[c, a, column], value)
 
 
 @compiled
