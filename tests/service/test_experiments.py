@@ -48,6 +48,14 @@ def test_an_experiment_is_begun_asked_told_and_reported(http):
     assert (shown["status"], shown["window"], shown["arms"]) == ("open", 604800.0, ["old", "new"])
 
 
+def test_reports_have_the_holdout_in_whole_numbers(http):
+    path = begun(http, "held-back", holdout=0.5)
+    ids = [one["id"] for one in http.post(f"{path}/ask-many", json={"count": 40}).json()["proposals"]]
+    http.post(f"{path}/tell-many", json={"ids": ids, "rewards": [1.0] * 40})
+    [[name, count, mean]] = http.get(f"{path}/report").json()["holdout"]
+    assert (name, type(count), mean) == ("reward", int, 1.0)
+
+
 def test_nobody_leads_before_there_is_evidence(http):
     path = begun(http, "young")
     assert http.get(path).json()["leader"] is None

@@ -1,16 +1,17 @@
 """Reports, certificates, and every proposal as a table."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from starlette.background import BackgroundTask
 
-from orthobandit.experiment.report.report import Report
+from orthobandit.experiment.report.report import ArmData, MetricData, Report, ReportData
 from orthobandit.service.api.shared import READS, Key, document_problems, experiment_of, send_tagged
 from orthobandit.service.http.auth import needs
 
@@ -30,80 +31,61 @@ FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class ArmAnswer(BaseModel):
-    """One arm of a report."""
+def _model_of(data: type, about: str, notes: Mapping[str, str], **kinds: Any) -> type[BaseModel]:
+    """Return the model of an answer, from the typed dict that clients have of it.
 
-    label: str
-    settled: int
-    silent: int
-    probability: float
-    is_active: bool
-    is_retired: bool
-    gap: float | None
-    low: float | None
-    high: float | None
-    rate: float | None = Field(description="What it would have earned on average over all settled proposals")
-    rate_low: float | None
-    rate_high: float | None
-    lift: float | None = Field(description="Its gap divided by the rate of the reference arm")
-    lift_low: float | None
-    lift_high: float | None
-
-
-class MetricAnswer(BaseModel):
-    """One metric of a report: estimate, low and high end of each arm's gap, rate and lift."""
-
-    name: str
-    mode: str
-    certainty: float
-    gaps: list[list[float | None]]
-    provisional: int
-    stood_in: int
-    is_share: bool
-    rates: list[list[float | None]]
-    lifts: list[list[float | None]]
+    Parameters
+    ----------
+    data : typed dict
+        The model of ``XData`` is named ``XAnswer``.
+    about : str
+    notes : mapping of str to str
+        What some fields mean.
+    kinds
+        Types of fields that have a model of their own.
+    """
+    fields: dict[str, Any] = {
+        name: (kinds.get(name, kind), Field(description=notes.get(name)))
+        for name, kind in get_type_hints(data).items()
+    }
+    return create_model(f"{data.__name__.removesuffix('Data')}Answer", __doc__=about, **fields)
 
 
-class ReportAnswer(BaseModel):
-    """What is known now, and what to do; see `orthobandit.experiment.report.report.Report`."""
+ArmAnswer = _model_of(
+    ArmData,
+    "One arm of a report.",
+    {
+        "rate": "What it would have earned on average over all settled proposals",
+        "lift": "Its gap divided by the rate of the reference arm",
+    },
+)
+MetricAnswer = _model_of(
+    MetricData, "One metric of a report: estimate, low and high end of each arm's gap, rate and lift.", {}
+)
+ReportAnswer = _model_of(
+    ReportData,
+    "What is known now, and what to do; see `orthobandit.experiment.report.report.Report`.",
+    {
+        "joint": "Probability that claims and the objective's intervals hold together",
+        "alarms": "Why claims cannot be believed: contradiction, sample-ratio, missing, drift",
+        "retirements": "Arms that were taken out, and why",
+        "held": "The arm that won while a guardrail has not cleared it",
+        "guardrails": "What each guardrail does and knows",
+        "head": "Hash over the log so far, which certificates must go on from",
+        "outlook": "When it may end, in one sentence",
+        "expected": "Settled proposals in all after which it may end",
+        "is_early": "Whether it is too early to say which arm looks best",
+        "at": "Time of the newest entry of the log, seconds since the epoch",
+        "personal": "Rules, effects and who gets what, of a personalised experiment",
+    },
+    arms=list[ArmAnswer],  # type: ignore[valid-type]
+    metrics=list[MetricAnswer],  # type: ignore[valid-type]
+)
 
-    advice: str
-    status: str
-    proposals: int
-    settled: int
-    awaited: int
-    leader: str
-    declared: str | None
-    epsilon: float | None
-    certainty: float
-    mode: str
-    joint: float = Field(description="Probability that claims and the objective's intervals hold together")
-    reference: str
-    arms: list[ArmAnswer]
-    metrics: list[MetricAnswer]
-    holdout: list[list[str | float | None]]
-    unused: int
-    warnings: list[str]
-    alarms: list[str] = Field(
-        description="Why claims cannot be believed: contradiction, sample-ratio, missing, drift"
-    )
-    retirements: list[list[str]] = Field(description="Arms that were taken out, and why")
-    held: str | None = Field(description="The arm that won while a guardrail has not cleared it")
-    guardrails: list[str] = Field(description="What each guardrail does and knows")
-    head: str | None = Field(description="Hash over the log so far, which certificates must go on from")
-    outlook: str = Field(description="When it may end, in one sentence")
-    expected: float | None = Field(description="Settled proposals in all after which it may end")
-    is_early: bool = Field(description="Whether it is too early to say which arm looks best")
-    name: str
-    at: float | None = Field(description="Time of the newest entry of the log, seconds since the epoch")
-    personal: dict[str, Any] | None = Field(
-        description="Rules, effects and who gets what, of a personalised experiment"
-    )
 
-    @classmethod
-    def of(cls, report: Report) -> "ReportAnswer":
-        """Return a report as plain values."""
-        return cls.model_validate(report.to_json())
+def answer_of(report: Report) -> BaseModel:
+    """Return a report as the service answers it."""
+    return ReportAnswer.model_validate(report.to_json())
 
 
 @router.get("/report", summary="What to do now", response_model=ReportAnswer, responses=PAGE)
@@ -116,7 +98,7 @@ def report(key: Key, request: Request) -> Response:
         # The page needs its own styles and nothing else: labels of arms cannot smuggle in a script.
         answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
         return answer
-    return send_tagged(request, ReportAnswer.of(found).model_dump_json().encode())
+    return send_tagged(request, answer_of(found).model_dump_json().encode())
 
 
 @router.get("/certificate", summary="What the decision rests on", response_model=dict[str, Any])

@@ -26,7 +26,7 @@ from orthobandit.experiment.report.render import (
 )
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.api.experiments import begin_experiment
-from orthobandit.service.api.reports import ReportAnswer, export
+from orthobandit.service.api.reports import answer_of, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
 from orthobandit.service.dashboard.access import (
     SESSION_SECONDS,
@@ -307,7 +307,7 @@ def report_page(key: Key, request: Request, _viewer: Looks) -> Response:
 @router.get("/experiments/{key}/report.json")
 def report_json(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give the report as JSON."""
-    answer = ReportAnswer.of(experiment_of(request, key).report())
+    answer = answer_of(experiment_of(request, key).report())
     return _file(answer.model_dump_json(indent=2), f"{key}-report.json", "application/json")
 
 
