@@ -164,7 +164,7 @@ def live() -> None:
 
         timed(f"{VISITORS[0]:,} visitors", lambda: visit(VISITORS[0]))
         leader = timed("report", page.report).leader
-        timed("retire the leader", lambda: page.retire(leader))
+        timed("retire the leader", lambda: page.retire(leader or 0))
         timed("add three arms", lambda: page.extend(ArmSet(points)))
         timed(f"{VISITORS[1]:,} visitors", lambda: visit(VISITORS[1]))
         timed("report", page.report)

@@ -59,6 +59,7 @@ def test_reports_have_the_holdout_in_whole_numbers(http):
 def test_nobody_leads_before_there_is_evidence(http):
     path = begun(http, "young")
     assert http.get(path).json()["leader"] is None
+    assert http.get(f"{path}/report").json()["leader"] is None
     asked = http.post(f"{path}/ask-many", json={"count": 400}).json()["proposals"]
     told = {"ids": [one["id"] for one in asked], "rewards": [one["arm"] for one in asked]}
     http.post(f"{path}/tell-many", json=told)

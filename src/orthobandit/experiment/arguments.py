@@ -62,6 +62,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
             f"expect={expect!r} is more than arms can differ by if rewards lie in"
             f" [{rewards[0]:g}, {rewards[1]:g}]; give the gap in units of the reward, or leave it out"
         )
+    _check_epsilon(chosen, rewards)
     objective = Metric(options.objective, rewards, bool(options.add))
     _check_margins((objective, *options.metrics), options.guardrails)
     _warn_of_alike(arms.labels)
@@ -137,6 +138,22 @@ def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
     for metric in options.metrics:
         if isinstance(metric, Metric):
             check_delta(metric.delta)
+
+
+def _check_epsilon(policy: Policy[Any], rewards: RewardRange | None) -> None:
+    """Raise `ParameterError` for a tolerance that no two arms can exceed, so that any arm would win at once.
+
+    Here and not in the policy's class: experiments that were begun with one before must still open.
+    """
+    if not isinstance(policy, AnytimeElimination) or rewards is None:
+        return
+    low, high = rewards
+    if policy.epsilon >= high - low:
+        raise ParameterError(
+            f"epsilon={policy.epsilon:g} is no less than arms can differ by if rewards lie in"
+            f" [{low:g}, {high:g}], so that any arm would be good enough; give the difference that matters in"
+            " units of the reward, e.g. 0.01 for one per cent of visitors, or leave it out"
+        )
 
 
 def _check_margins(metrics: Sequence[Metric], guardrails: Sequence[Guardrail]) -> None:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.utils import get_openapi
 from starlette.applications import Starlette
@@ -36,6 +36,7 @@ from orthobandit.service.http.fast_path import FastPath
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, Limits
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
+from orthobandit.service.http.queries import check_query
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
 
@@ -45,6 +46,8 @@ DESCRIPTION = (
     " (RFC 9457)."
 )
 
+# Routers whose routes take any query; see `http/queries.py`.
+ANY_QUERY = (health.router, health.scraping, edge.script, flags.router)
 # In the order of the API's description.
 ROUTERS = (
     health.router,
@@ -142,7 +145,7 @@ def create_app(
     app.add_middleware(Observed, metrics=app.state.metrics)
     add_handlers(app)
     for router in ROUTERS:
-        app.include_router(router)
+        app.include_router(router, dependencies=[] if router in ANY_QUERY else [Depends(check_query)])
     dashboard.mount_dashboard(app)
     app.openapi = lambda: _describe_api(app)  # type: ignore[method-assign]
     return app

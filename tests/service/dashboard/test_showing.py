@@ -30,6 +30,7 @@ def visitor(tmp_path_factory):
             waiting = client.ask_many("page", 20)
             client.tell_many("page", [one.id for one in waiting[5:]], [1.0] * 15)
             found.report = client.report("page")
+        found.where = where
         yield found
 
 
@@ -90,3 +91,14 @@ def test_pages_that_are_not_there_say_so(visitor):
     assert visitor.get("/").url.path == "/dashboard"
     assert visitor.get("/static/nosuch.js").status_code == 404
     assert visitor.get("/static/../sessions.py").status_code == 404
+
+
+def test_arms_that_are_alike_have_no_winner(visitor):
+    with Client(str(visitor.http.base_url), token_of(visitor.where)) as client:
+        arms = [{"label": label, "features": [1, 2]} for label in "ab"]
+        client.create("alike", arms, rewards=[0, 1])
+    words = in_words(visitor.get("/experiments/alike"))
+    assert "nothing to find out" in words
+    assert "by their features, all arms are the same" in words
+    for word in ("winner declared", "nobody has asked", " leads "):
+        assert word not in words

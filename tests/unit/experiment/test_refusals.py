@@ -161,6 +161,10 @@ WRONG = {
         lambda arms: Experiment.memory(arms, rewards=(0, 1), expect=5.0),
         r"expect=5.0 is more than arms can differ by if rewards lie in \[0, 1\]",
     ),
+    "a tolerance that no arms can exceed": (
+        lambda arms: Experiment.memory(arms, AnytimeElimination(epsilon=2, rewards=(0, 1))),
+        r"epsilon=2 is no less than arms can differ by if rewards lie in \[0, 1\], so that any arm",
+    ),
     "rewards the wrong way round": (
         lambda arms: Experiment.memory(arms, rewards=(1, 0)),
         r"rewards=\(1, 0\) must be two finite numbers, the lowest reward first",

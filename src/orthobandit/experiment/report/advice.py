@@ -188,6 +188,11 @@ def is_only_arm_left(ledger: Ledger) -> bool:
     return len(ledger.arms) > 1 and int(ledger.feed.retired.sum()) == len(ledger.arms) - 1
 
 
+def has_rivals(ledger: Ledger) -> bool:
+    """Tell whether there are arms that differ, so that there is something to find out."""
+    return ledger.arms.dimension > 0 and not is_only_arm_left(ledger)
+
+
 def is_early(ledger: Ledger, decision: Decision) -> bool:
     """Tell whether too little is settled to say which arm looks best.
 

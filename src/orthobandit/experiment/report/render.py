@@ -43,8 +43,15 @@ WIDEST_LIFT = 4.0
 
 
 def counts_words(report: Report) -> str:
-    """Return how many proposals were drawn, are settled and are awaited."""
-    return f"{_counted(report.proposals, 'proposal')}, {report.settled:,} settled, {report.awaited:,} awaited"
+    """Return how many proposals were drawn, are settled and are awaited, and which settles next."""
+    words = (
+        f"{_counted(report.proposals, 'proposal')}, {report.settled:,} settled, {report.awaited:,} awaited"
+    )
+    told = report.metrics[0].provisional
+    if not told:
+        return words
+    # Proposals settle in the order of draws: one without a reward holds up all that came after it.
+    return f"{words} ({told:,} with rewards so far; the next to settle is proposal {report.settled + 1:,})"
 
 
 def _counted(count: int, what: str) -> str:
@@ -111,10 +118,8 @@ def arm_tags(report: Report, arm: ArmReport, *, is_objective: bool = True) -> li
     if not is_objective:
         pass
     elif arm.label == report.declared:
-        # Where all others were taken out it has won against nobody.
-        has_rivals = len(report.arms) - len(report.retirements) > 1 or len(report.arms) == 1
-        place = WINNER if has_rivals else ""
-    elif arm.label == report.leader and not report.is_early:
+        place = WINNER if report.has_rivals else ""
+    elif arm.label == report.leader:
         place = LEADER
     reference = REFERENCE if arm.label == report.reference else ""
     state = arm_state(is_active=arm.is_active, is_retired=arm.is_retired)

@@ -16,6 +16,7 @@ from orthobandit.experiment.report.advice import (
     advise,
     foresee,
     guardrail_words,
+    has_rivals,
     is_early,
     level_words,
     list_warnings,
@@ -127,7 +128,7 @@ class ReportData(TypedDict):
     proposals: int
     settled: int
     awaited: int
-    leader: str
+    leader: str | None
     declared: str | None
     epsilon: float | None
     certainty: float
@@ -147,6 +148,7 @@ class ReportData(TypedDict):
     outlook: str
     expected: float | None
     is_early: bool
+    has_rivals: bool
     name: str
     at: float | None
     personal: dict[str, object] | None
@@ -163,8 +165,8 @@ class Report:
     status : str
     proposals, settled, awaited : int
         Proposals that were drawn; that are settled, on which all numbers rest; and that are still open.
-    leader : str
-        The arm that looks best.
+    leader : str or None
+        The arm that looks best; None while it is too early to say.
     declared : str or None
         The arm that is proven best, or within ε of it, and that every guardrail has cleared.
     epsilon : float or None
@@ -198,6 +200,9 @@ class Report:
         Total of settled proposals at which it may end, if arms are as far apart as they look.
     is_early : bool
         Whether it is too early to say which arm looks best.
+    has_rivals : bool
+        Whether there is anything to find out: not if all arms are the same by their features, or all but one
+        were retired.
     name : str
         Of the experiment; empty for one in memory.
     at : float or None
@@ -212,7 +217,7 @@ class Report:
     proposals: int
     settled: int
     awaited: int
-    leader: str
+    leader: str | None
     declared: str | None
     epsilon: float | None
     certainty: float
@@ -232,6 +237,7 @@ class Report:
     outlook: str = ""
     expected: float | None = None
     is_early: bool = False
+    has_rivals: bool = True
     name: str = ""
     at: float | None = None
     personal: PersonalReport | None = None
@@ -262,11 +268,11 @@ class Report:
         return cast(ReportData, plain)
 
     def __repr__(self) -> str:
-        best = f"leader {self.leader!r}"
-        if self.declared is not None:
+        best = "too early for a leader" if self.leader is None else f"leader {self.leader!r}"
+        if not self.has_rivals:
+            best = "nothing to find out"
+        elif self.declared is not None:
             best = f"declared {self.declared!r}"
-        elif self.is_early:
-            best = "too early for a leader"
         return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
 
     def _repr_html_(self) -> str:
@@ -373,6 +379,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
     is_held = declared >= 0 and not feed.cleared[declared]
     judged = ledger.judged()
+    too_early = is_early(ledger, decision)
     outlook = foresee(ledger, decision, coherent, estimates)
     if personal is None:
         advice = advise(ledger, decision, coherent, judged if is_held else [], outlook)
@@ -384,7 +391,8 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
         awaited=len(ledger.waiting),
-        leader=labels[leader],
+        # A policy's first leader is its first arm, which nothing speaks for.
+        leader=None if too_early else labels[leader],
         declared=labels[declared] if declared >= 0 and not is_held else None,
         epsilon=None if coherent.is_empty else _number(coherent.epsilon),
         certainty=float(decision.certainty),
@@ -403,7 +411,8 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         head=None if feed.record is None else feed.record.head,
         outlook=outlook.words,
         expected=outlook.expected,
-        is_early=is_early(ledger, decision),
+        is_early=too_early,
+        has_rivals=personal is not None or has_rivals(ledger),
         name=name,
         at=_number(ledger.at),
         personal=personal,

@@ -239,7 +239,7 @@ class ExperimentAnswer(BaseModel):
             proposals=report.proposals,
             settled=report.settled,
             awaited=report.awaited,
-            leader=None if report.is_early else report.leader,
+            leader=report.leader,
             declared=report.declared,
             advice=report.advice,
         )

@@ -170,14 +170,14 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
     if isinstance(sight, OrthobanditError):
         return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
     report = sight.glance.report
-    leader = next(arm for arm in report.arms if arm.label == report.leader)
+    share = next((arm.probability for arm in report.arms if arm.label == report.leader), 0.0)
     return {
         "key": key,
         "address": address_of(key),
         "problem": "",
         "state": state_of(report),
-        "leader": "" if report.is_early else report.leader,
-        "share": leader.probability,
+        "leader": report.leader or "",
+        "share": share,
         "arms": len(report.arms),
         "active": sum(arm.is_active for arm in report.arms),
         "proposals": report.proposals,

@@ -32,20 +32,20 @@ class State(NamedTuple):
 
 def state_of(report: Report) -> State:
     """Return what an experiment is doing, in a word."""
-    if report.declared is not None:
+    if report.declared is not None and report.has_rivals:
         return State("winner declared", "won")
     if report.status == "paused":
         return State("paused", "waits")
     if report.status == "stopped":
         return State("stopped", "over")
-    return State("running", "runs")
+    return State("running", "runs") if report.has_rivals else State("nothing to find out", "over")
 
 
 def advice_of(report: Report) -> str:
     """Return the advice, worded for the dashboard's buttons."""
     if report.status == "paused" and report.declared is None:
         return "Paused: no new visitors get an arm. Resume to go on; rewards are still taken."
-    if report.status == "open" and not report.proposals:
+    if report.status == "open" and not report.proposals and report.has_rivals:
         return "Begin: nobody has asked yet which arm to show."
     return report.advice
 
@@ -127,8 +127,9 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
                 "arm": arm,
                 "place": place,
                 "is_reference": is_reference,
-                "is_leader": arm.label == report.leader and not report.is_early,
+                "is_leader": arm.label == report.leader,
                 "is_declared": arm.label == report.declared,
+                "has_won": arm.label == report.declared and report.has_rivals,
                 "state": arm_state(is_active=arm.is_active, is_retired=arm.is_retired),
                 "rate": rate,
                 "rate_ends": ends.rstrip(")"),

@@ -4,8 +4,8 @@ A route has one meaning and one home: the function that :func:`has_fast_path` na
 route in its resource's file. Both ways call it, with the same body model, role and experiment.
 
 The fast path takes only the plainest requests: the experiment is open here, the token may do it, the body is
-valid, and there is no ``Idempotency-Key``. Everything else is handed on untouched, and FastAPI answers it,
-errors included. So the API's description holds for both ways.
+valid, and there is neither a query nor an ``Idempotency-Key``. Everything else is handed on untouched, and
+FastAPI answers it, errors included. So the API's description holds for both ways.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -108,6 +108,8 @@ class FastPath:
         way = self._routes.get(last)
         if way is None:
             return None
+        if scope.get("query_string"):
+            return None  # there are no parameters, and FastAPI says so
         for name, _ in scope["headers"]:
             if name == b"idempotency-key":
                 return None  # rare, and FastAPI checks its form

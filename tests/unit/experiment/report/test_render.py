@@ -115,7 +115,7 @@ def test_a_winner_is_called_so():
     assert "winner" in words_of(made(declared="$new$").to_html())
     assert "leads" not in str(made(declared="$new$")).split("\n", 2)[2]
     # Nobody leads before anything is settled.
-    assert "leads" not in str(made(is_early=True)).split("\n", 2)[2]
+    assert "leads" not in str(made(leader=None, is_early=True)).split("\n", 2)[2]
 
 
 def test_a_notebook_needs_no_templates(monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
+from orthobandit.experiment.report.render import arm_tags
 
 LUCK = ", so which arm looks best is luck."
 
@@ -25,6 +26,7 @@ def test_nothing_is_said_of_arms_before_there_is_evidence():
     report = experiment.report()
     assert report.advice == f"Too early: 1 of 1 visitors settled{LUCK}"
     assert report.is_early
+    assert report.leader is report.to_json()["leader"] is None
     assert "leads" not in str(report)
     # The policy warms up, and names its first arm as the leader.
     told(experiment, 79)
@@ -36,6 +38,8 @@ def test_nothing_is_said_of_arms_before_there_is_evidence():
     report = experiment.report()
     assert not report.is_early
     assert "looks best so far" in report.advice
+    assert f"Go on: {report.leader!r} looks best so far" in report.advice
+    assert report.to_json()["leader"] == report.leader
     assert "leads" in str(report)
 
 
@@ -105,7 +109,28 @@ def test_a_proposal_whose_rewards_add_up_is_said_to_be_open():
 def test_a_winner_without_rivals_is_not_called_the_best(arms, why):
     experiment = Experiment.memory(arms, rewards=(0, 1))
     told(experiment, 1)
-    assert experiment.report().advice == f"Show '0': {why}, so that there is nothing to find out."
+    report = experiment.report()
+    assert report.advice == f"Show '0': {why}, so that there is nothing to find out."
+    assert not report.has_rivals
+    assert not any("winner" in tag for arm in report.arms for tag in arm_tags(report, arm))
+    assert repr(report) == "Report(open, 1 of 1 proposals settled, nothing to find out)"
+
+
+def test_the_last_arm_of_all_has_no_rivals():
+    experiment = two_pages()
+    assert experiment.report().has_rivals
+    experiment.retire("new")
+    assert not experiment.report().has_rivals
+
+
+def test_rewards_that_wait_are_counted_with_what_they_wait_for():
+    experiment = two_pages(window="7d")
+    told(experiment, 4)
+    assert "4 proposals, 4 settled, 0 awaited; gaps" in str(experiment.report())
+    told(experiment, 3, skip=1)
+    waits = "7 proposals, 4 settled, 3 awaited (2 with rewards so far; the next to settle is proposal 5)"
+    assert waits in str(experiment.report())
+    assert waits in experiment.report().to_html()
 
 
 def test_an_experiment_its_certificate_and_the_verdict_print_what_they_say():
