@@ -200,6 +200,12 @@ class ArmSet:
         return ArmSet(self._features[chosen], list(names))
 
 
+def check_arms(arms: object) -> None:
+    """Raise `ParameterError` for features that stand where an :class:`ArmSet` should."""
+    if not isinstance(arms, ArmSet):
+        raise ParameterError(f"arms is a {type(arms).__name__}; wrap the features in ArmSet(...)")
+
+
 def _one_hot_frame(count: int) -> AffineFrame:
     origin = np.eye(count)[0]
     transform = np.eye(count)[:, 1:]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.affine import affine_frame
 from orthobandit._foundation.checks import check_in_time
 from orthobandit._foundation.types import Progress
-from orthobandit.arms import ArmSet
+from orthobandit.arms import ArmSet, check_arms
 from orthobandit.design._contrast_optimal import ContrastProblem, Listed, Request, contrast_set, support_mask
 from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View
@@ -47,6 +47,7 @@ def g_optimal_design(
     >>> g_optimal_design(ArmSet.one_hot(4)).probabilities.round(6).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+    check_arms(arms)
     check_gap(gap)
     earlier = starting_probabilities(arms, start)
     frame = affine_frame(arms.features, through_zero=True)
@@ -85,6 +86,7 @@ def centred_design(
     >>> design.probabilities.round(6).tolist()
     [0.5, 0.0, 0.5]
     """
+    check_arms(arms)
     check_gap(gap)
     earlier = starting_probabilities(arms, start)
     if not arms.dimension:
@@ -125,6 +127,7 @@ def anchor_design(
     >>> anchor_design(ArmSet([[0.0], [1.0], [-1.0]])).probabilities[0].item()
     0.5
     """
+    check_arms(arms)
     check_gap(gap)
     reference = check_reference(arms, reference)
     earlier = starting_probabilities(arms, start)
@@ -191,6 +194,7 @@ def contrast_design(
     >>> contrast_design(arms, [[0, 2]]).probabilities.round(3).tolist()
     [0.5, 0.0, 0.5]
     """
+    check_arms(arms)
     check_gap(gap)
     if pairs is None and vectors is None and reference is None:
         _check_pairs_in_time(len(arms))
@@ -265,6 +269,7 @@ def earning_design(
     >>> earning_design(arms, [[0, 1]], [1.0], costs=[0.01, 1.0]).probabilities.round(2).tolist()
     [0.91, 0.09]
     """
+    check_arms(arms)
     check_gap(gap)
     price = np.asarray(costs, dtype=np.float64)
     if price.shape != (len(arms),) or not np.all((price > 0) & np.isfinite(price)):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array
-from orthobandit.arms import ArmSet
+from orthobandit.arms import ArmSet, check_arms
 from orthobandit.errors import ParameterError
 from orthobandit.simulation.noise import Bernoulli, Gaussian, Noise
 from orthobandit.simulation.shifts import Constant, Shift
@@ -57,8 +57,7 @@ class Environment:
         shift: Shift | None = None,
         noise: Noise | None = None,
     ) -> None:
-        if not isinstance(arms, ArmSet):
-            raise ParameterError(f"arms is a {type(arms).__name__}; wrap the features in ArmSet(...)")
+        check_arms(arms)
         coefficients = _checked_theta(theta, arms.features.shape[1])
         shift = Constant() if shift is None else shift
         noise = Gaussian() if noise is None else noise

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthobandit._foundation.checks import check_whole
+from orthobandit._foundation.checks import check_fits, check_whole
 from orthobandit._foundation.compile import compiled_for
 from orthobandit._foundation.files import check_folder, read_sealed, write_sealed
 from orthobandit._foundation.fingerprint import fingerprint
@@ -43,6 +43,7 @@ REMEDY = (
     "it was killed, or it could not import the script; call simulate below `if __name__ == '__main__':`, or"
     " with jobs=1"
 )
+REPLICATION_NUMBERS = 8  # numbers of a replication in a result, whatever its arms and checkpoints
 BATCH_REPLICATIONS = 64  # replications in a batch: enough to share a path, few enough to report progress
 MAX_BATCH_ARMS = 1_000_000  # of all replications of a batch together: a hundred megabytes or so
 MAX_REPLICATIONS = 2**32 - 1  # each number names random streams, and keys of streams have 32 bits
@@ -126,6 +127,7 @@ def simulate(
     """
     job = _checked_job(policy, environment, horizon, seed, checkpoints, stop_when_declared)
     check_whole("replications", replications, most=MAX_REPLICATIONS)
+    _check_room(job, int(replications))
     check_whole("jobs", jobs, most=MAX_JOBS)
     check_whole("batch", 1 if batch is None else batch)
     check_whole("first", first, least=0, most=MAX_REPLICATIONS)
@@ -147,6 +149,18 @@ def simulate(
             if progress is not None:
                 progress(finished, replications)
     return RunResult.merge(done)
+
+
+def _check_room(job: Job, replications: int) -> None:
+    """Raise an error if the result of so many replications would not fit into memory."""
+    count = len(job.environment.arms)
+    # A number of 8 bytes: of each replication, checkpoint and arm; of an arm also whether it is active.
+    each = 8 * (job.checkpoints.size + count + REPLICATION_NUMBERS) + count
+    check_fits(
+        f"the result of {replications:,} replications",
+        2.0 * replications * each,  # the parts, and all of them together
+        "run fewer, or several runs one after the other by `first`, of each of which you keep the summary",
+    )
 
 
 def _groups(

@@ -96,6 +96,15 @@ def test_the_gap_must_make_sense(solver, gap):
         solver(ArmSet(RANDOM), gap=gap)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("given", [[[1.0, 0.0], [0.0, 1.0]], np.eye(2)])
+def test_arms_must_be_an_arm_set(solver, given):
+    with pytest.raises(
+        ParameterError, match=r"arms is a (list|ndarray); wrap the features in ArmSet\(\.\.\.\)"
+    ):
+        solver(given)
+
+
 def progress_of(solver, arms, **options):
     calls = []
     design = solver(arms, progress=lambda done, total: calls.append((done, total)), **options)

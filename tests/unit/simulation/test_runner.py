@@ -123,6 +123,12 @@ def test_default_checkpoints_end_with_the_horizon():
         assert np.all(np.diff(marks) > 0)
 
 
+def test_more_replications_than_memory_holds_are_refused_before_anything_is_taken():
+    words = r"the result of 1,000,000,000 replications would need [\d,]+ GiB of memory, .*; run fewer, or"
+    with pytest.raises(ParameterError, match=words):
+        simulate(FixedPolicy(), ENVIRONMENT, horizon=1000, replications=10**9, seed=0)
+
+
 def test_progress_counts_replications():
     calls = []
     simulate(FixedPolicy(), ENVIRONMENT, batch=3, progress=lambda *call: calls.append(call), **SETTINGS)
